@@ -1,0 +1,101 @@
+"""Validated settings of the learner (the inputs of Algorithm 3: r, Lambda, tau)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from loopylatent.errors import ThresholdError
+
+Method = Literal["quartet"]
+Order = Literal["degree", "index", "random"]
+
+
+def _finite(name: str, value: float, remedy: str) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ThresholdError(f"{name} = {value!r} is not a number; {remedy}.") from None
+    if not math.isfinite(number):
+        raise ThresholdError(f"{name} = {number} is not finite; {remedy}.")
+    return number
+
+
+def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise ThresholdError(f"{name} = {value!r} is unknown; choose one of {', '.join(allowed)}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """The three thresholds of the paper.
+
+    Parameters
+    ----------
+    r : float
+        Radius of the balls in which local spanning trees are built, at least 0.
+    Lambda : float
+        Confidence margin of the quartet test, in [0, 1).
+    tau : float
+        Edges at a hidden node that are shorter than this are contracted, at least 0.
+
+    Examples
+    --------
+    >>> Thresholds(r=5, Lambda=0, tau=0.1)
+    Thresholds(r=5.0, Lambda=0.0, tau=0.1)
+    """
+
+    r: float
+    Lambda: float
+    tau: float
+
+    def __post_init__(self) -> None:
+        r = _finite("r", self.r, "give a distance, such as D.r_max for a tree")
+        Lambda = _finite("Lambda", self.Lambda, "give a number from 0 to below 1")
+        tau = _finite("tau", self.tau, "give a length of at least 0")
+        if r < 0:
+            raise ThresholdError(
+                f"r = {r:g} is negative; a radius is at least the smallest distance (see D.r_min)."
+            )
+        if not 0 <= Lambda < 1:
+            raise ThresholdError(f"Lambda = {Lambda:g} lies outside [0, 1); try 0.5 / sqrt(n).")
+        if tau < 0:
+            raise ThresholdError(f"tau = {tau:g} is negative; use 0 to contract nothing.")
+        object.__setattr__(self, "r", r)
+        object.__setattr__(self, "Lambda", Lambda)
+        object.__setattr__(self, "tau", tau)
+
+
+@dataclass(frozen=True, slots=True)
+class LearnSettings:
+    """Everything, beside the distances, that determines the learned graph.
+
+    Parameters
+    ----------
+    thresholds : Thresholds
+    method : {"quartet"}
+        How the local latent tree of a neighbourhood is built.
+    order : {"degree", "index", "random"}
+        The order in which nodes are visited; ``random`` is drawn with ``seed``.
+    seed : int
+    max_outsiders : int
+        In neighbourhoods larger than this, the quartet test of a pair looks at no more than
+        this many outsiders, the nearest ones.
+    """
+
+    thresholds: Thresholds
+    method: Method = "quartet"
+    order: Order = "degree"
+    seed: int = 0
+    max_outsiders: int = 150
+
+    def __post_init__(self) -> None:
+        _one_of("method", self.method, get_args(Method))
+        _one_of("order", self.order, get_args(Order))
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
+            raise ThresholdError(f"seed = {self.seed!r} is not a whole number of at least 0.")
+        if self.max_outsiders < 2:
+            raise ThresholdError(
+                f"max_outsiders = {self.max_outsiders} is too few; a quartet needs at least 2."
+            )
