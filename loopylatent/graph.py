@@ -1,0 +1,242 @@
+"""The learned object: observed and hidden nodes, and edges that carry lengths (section 2.1)."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components, dijkstra
+
+from loopylatent.errors import DataError
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+
+def frozen_array(values: Any, dtype: Any) -> NDArray[Any]:
+    """Return a contiguous copy that cannot be written to."""
+    array = np.array(values, dtype=dtype, order="C")
+    array.setflags(write=False)
+    return array
+
+
+@dataclass(frozen=True, eq=False)
+class LatentGraph:
+    """An undirected graph on observed nodes ``0..p-1`` and hidden nodes from ``p`` on.
+
+    Parameters
+    ----------
+    names : tuple of str
+        One name for each observed node.
+    n_hidden : int
+        Hidden nodes are ``p .. p + n_hidden - 1``, in the order in which they were created.
+    edges : (m, 2) int64 array
+        Each edge once, smaller node first, sorted.
+    lengths : (m,) float64 array
+        The information distance along each edge.
+
+    Examples
+    --------
+    >>> star = LatentGraph.build(["a", "b", "c"], 1, [(0, 3), (1, 3), (2, 3)], [1.0, 2.0, 3.0])
+    >>> star.n_observed, star.n_hidden, star.n_edges, star.n_cycles
+    (3, 1, 3, 0)
+    >>> star.neighbours(3)
+    (0, 1, 2)
+    """
+
+    names: tuple[str, ...]
+    n_hidden: int
+    edges: IntArray = field(repr=False)
+    lengths: FloatArray = field(repr=False)
+
+    @classmethod
+    def build(
+        cls,
+        names: Sequence[str],
+        n_hidden: int,
+        edges: Iterable[Sequence[int]] | IntArray,
+        lengths: Iterable[float] | FloatArray | None = None,
+    ) -> LatentGraph:
+        """Check and normalise the parts; lengths default to 1."""
+        pairs = np.asarray(edges if isinstance(edges, np.ndarray) else list(edges), dtype=np.int64)
+        pairs = np.sort(pairs.reshape(-1, 2), axis=1)
+        if lengths is None:
+            values = np.ones(len(pairs))
+        else:
+            values = np.asarray(
+                lengths if isinstance(lengths, np.ndarray) else list(lengths), dtype=np.float64
+            )
+        _check_edges(pairs, values, len(names) + n_hidden)
+        order = np.lexsort((pairs[:, 1], pairs[:, 0]))
+        graph = cls(
+            tuple(str(name) for name in names),
+            int(n_hidden),
+            frozen_array(pairs[order], np.int64),
+            frozen_array(values[order], np.float64),
+        )
+        repeated = (np.diff(graph.edges, axis=0) == 0).all(axis=1)
+        if repeated.any():
+            u, v = graph.edges[int(repeated.argmax())]
+            raise DataError(f"edge ({u}, {v}) is given twice; give each edge once.")
+        return graph
+
+    @property
+    def n_observed(self) -> int:
+        return len(self.names)
+
+    @property
+    def n_nodes(self) -> int:
+        return self.n_observed + self.n_hidden
+
+    @property
+    def n_edges(self) -> int:
+        return len(self.edges)
+
+    @property
+    def hidden_nodes(self) -> range:
+        return range(self.n_observed, self.n_nodes)
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """Names of all nodes; hidden ones are called h1, h2, ... where that name is free."""
+        taken = set(self.names)
+        prefix = "h"
+        while any(f"{prefix}{k + 1}" in taken for k in range(self.n_hidden)):
+            prefix = "_" + prefix
+        return self.names + tuple(f"{prefix}{k + 1}" for k in range(self.n_hidden))
+
+    @cached_property
+    def adjacency(self) -> csr_array[np.float64, tuple[int, int]]:
+        """Symmetric (nodes, nodes) matrix of edge lengths; an edge of length 0 is stored too."""
+        u, v = self.edges.T
+        rows, columns = np.concatenate([u, v]), np.concatenate([v, u])
+        order = np.lexsort((columns, rows))
+        starts = np.searchsorted(rows[order], np.arange(self.n_nodes + 1))
+        data = np.concatenate([self.lengths, self.lengths])[order]
+        return csr_array((data, columns[order], starts), shape=(self.n_nodes, self.n_nodes))
+
+    @cached_property
+    def degrees(self) -> IntArray:
+        return frozen_array(np.bincount(self.edges.ravel(), minlength=self.n_nodes), np.int64)
+
+    @cached_property
+    def component_of(self) -> IntArray:
+        """(nodes,) the component in which each node lies, numbered by first node."""
+        _, component = connected_components(self.adjacency, directed=False)
+        return frozen_array(component, np.int64)
+
+    @property
+    def n_components(self) -> int:
+        return int(self.component_of.max()) + 1 if self.n_nodes else 0
+
+    @property
+    def n_cycles(self) -> int:
+        """Number of independent cycles: edges - nodes + components."""
+        return self.n_edges - self.n_nodes + self.n_components
+
+    @cached_property
+    def girth(self) -> float:
+        """Edges on the shortest cycle; infinite for a forest."""
+        return math.inf if self.n_cycles == 0 else float(nx.girth(self.to_networkx()))
+
+    @cached_property
+    def cycles(self) -> tuple[tuple[int, ...], ...]:
+        """A minimum cycle basis, each cycle as its nodes in order, shortest cycles first."""
+        if self.n_cycles == 0:
+            return ()
+        basis = nx.minimum_cycle_basis(self.to_networkx())
+        rotated = (_rotate_to_smallest([int(node) for node in cycle]) for cycle in basis)
+        return tuple(sorted(rotated, key=lambda cycle: (len(cycle), cycle)))
+
+    def neighbours(self, node: int) -> tuple[int, ...]:
+        """Return the nodes next to ``node``, ascending."""
+        self._check_node(node)
+        start, stop = self.adjacency.indptr[node : node + 2]
+        return tuple(int(other) for other in self.adjacency.indices[start:stop])
+
+    def neighbourhood(self, node: int, steps: int = 1) -> tuple[int, ...]:
+        """Return every node at most ``steps`` edges away, ``node`` included, ascending."""
+        self._check_node(node)
+        found = {node: 0}
+        queue = deque([node])
+        while queue:
+            current = queue.popleft()
+            if found[current] == steps:
+                continue
+            for other in self.neighbours(current):
+                if other not in found:
+                    found[other] = found[current] + 1
+                    queue.append(other)
+        return tuple(sorted(found))
+
+    def path_lengths(self, sources: Sequence[int] | range | None = None) -> FloatArray:
+        """Shortest path lengths from ``sources`` (default: all nodes) to all nodes."""
+        indices = np.arange(self.n_nodes) if sources is None else np.asarray(sources, dtype=int)
+        if len(indices) == 0:
+            return np.zeros((0, self.n_nodes))
+        lengths: FloatArray = dijkstra(self.adjacency, directed=False, indices=indices)
+        return lengths
+
+    @cached_property
+    def digest(self) -> str:
+        """A fingerprint: equal graphs, and only those, have equal digests."""
+        hasher = hashlib.sha256(repr((self.names, self.n_hidden)).encode())
+        hasher.update(self.edges.tobytes())
+        hasher.update(self.lengths.tobytes())
+        return hasher.hexdigest()[:16]
+
+    def to_networkx(self) -> nx.Graph[int]:
+        """Nodes with ``hidden`` and ``label``; edges with ``distance``; plain Python values."""
+        graph: nx.Graph[int] = nx.Graph()
+        for node, label in enumerate(self.labels):
+            graph.add_node(node, hidden=node >= self.n_observed, label=label)
+        for (u, v), length in zip(self.edges.tolist(), self.lengths.tolist(), strict=True):
+            graph.add_edge(u, v, distance=length)
+        return graph
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LatentGraph) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        return (
+            f"LatentGraph({self.n_observed} observed, {self.n_hidden} hidden, "
+            f"{self.n_edges} edges, {self.n_cycles} cycles)"
+        )
+
+    def _check_node(self, node: int) -> None:
+        if not 0 <= node < self.n_nodes:
+            raise DataError(f"node {node} does not exist; nodes are 0 to {self.n_nodes - 1}.")
+
+
+def _check_edges(pairs: IntArray, lengths: FloatArray, n_nodes: int) -> None:
+    if len(lengths) != len(pairs):
+        raise DataError(f"{len(pairs)} edges but {len(lengths)} lengths; give one length an edge.")
+    if len(pairs) == 0:
+        return
+    if pairs.min() < 0 or pairs.max() >= n_nodes:
+        raise DataError(f"an edge names a node outside 0 to {n_nodes - 1}.")
+    loops = pairs[:, 0] == pairs[:, 1]
+    if loops.any():
+        raise DataError(f"node {pairs[loops][0, 0]} has an edge to itself; remove it.")
+    if not (np.isfinite(lengths) & (lengths >= 0)).all():
+        raise DataError("edge lengths must be finite and at least 0.")
+
+
+def _rotate_to_smallest(cycle: list[int]) -> tuple[int, ...]:
+    """Write a cycle from its smallest node on, towards that node's smaller neighbour."""
+    at = cycle.index(min(cycle))
+    forward = cycle[at:] + cycle[:at]
+    backward = [forward[0], *forward[:0:-1]]
+    return tuple(min(forward, backward))

@@ -1,0 +1,55 @@
+"""Fixtures that several test files use."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import hypothesis
+import numpy as np
+import pandas as pd
+import pytest
+
+from loopylatent.data import Observations
+
+hypothesis.settings.register_profile(
+    "steady",
+    derandomize=True,
+    deadline=None,
+    max_examples=60,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("steady")
+
+
+def replication_file(name: str) -> Path:
+    """A file of the paper's own data, or a skip that says why."""
+    folder = os.environ.get("LOOPYLATENT_REPLICATION")
+    if not folder:
+        pytest.skip("LOOPYLATENT_REPLICATION is not set: the paper's own data is not here")
+    path = Path(folder) / name
+    if not path.exists():
+        pytest.skip(f"{name} is not in the folder that LOOPYLATENT_REPLICATION names")
+    return path
+
+
+@pytest.fixture(scope="session")
+def newsgroup_frame() -> pd.DataFrame:
+    return pd.read_csv(replication_file("newsgroups_choi_split.csv.gz"))
+
+
+@pytest.fixture(scope="session")
+def newsgroup_train(newsgroup_frame: pd.DataFrame) -> Observations:
+    half = newsgroup_frame[newsgroup_frame["choi_split"] == "train"]
+    return Observations.from_frame(half, labels=["choi_split", "newsgroup"])
+
+
+@pytest.fixture(scope="session")
+def stock_returns() -> Observations:
+    frame = pd.read_csv(replication_file("sp100_monthly_returns_1990_2007.csv.gz"), index_col=0)
+    return Observations.from_frame(frame.select_dtypes("number"))
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
