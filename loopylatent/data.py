@@ -1,0 +1,433 @@
+"""A table made ready for learning: typed columns, missing values, weights (section 2.1).
+
+`read_table` reads a file, `Observations.from_frame` and `Observations.from_array` take what is
+already in memory. All three refuse what cannot be used with one line that names the column.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from loopylatent.errors import DataError, did_you_mean, listed, quoted
+from loopylatent.intake import (
+    Dropped,
+    Roles,
+    by_text,
+    check_rows,
+    checked_weights,
+    find_roles,
+    frozen_values,
+    locked,
+    signless,
+    text_names,
+)
+from loopylatent.kinds import Column, Kind, states_to_values, type_column, type_sparse_column
+from loopylatent.tables import MAX_BYTES, Source, read_frame
+
+__all__ = ["Column", "Dropped", "Kind", "Observations", "read_frame", "read_table"]
+
+FloatArray = NDArray[np.float64]
+OnDegenerate = Literal["error", "drop"]
+FEWEST_COLUMNS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Observations:
+    """A table of n rows and p typed columns; the arrays cannot be written to.
+
+    Parameters
+    ----------
+    values : (n, p) float64 array, or scipy.sparse.csr_array
+        Codes from 0 for binary and categorical columns, numbers otherwise, NaN where a value is
+        missing. A sparse matrix has neither categorical columns nor missing values.
+    columns : tuple of Column
+    labels : DataFrame
+        Columns that describe the rows and are not variables; n rows.
+    weights : (n,) float64 array or None
+        A row of weight 3 counts as three rows.
+    dropped : tuple of Dropped
+        What was left out of the table, and why.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"id": [7, 8, 9, 10], "vote": ["y", "n", None, "y"],
+    ...                       "mood": [1, 2, 5, 3], "height": [1.7, 1.65, 1.81, 1.77]})
+    >>> obs = Observations.from_frame(table, labels=["id"])
+    >>> obs
+    Observations(4 rows, 3 columns: 1 binary, 1 ordinal, 1 continuous; 1 value missing)
+    >>> obs.columns[0]
+    Column(name='vote', kind='binary', states=('n', 'y'))
+    >>> obs.to_frame()["vote"].tolist()
+    ['y', 'n', nan, 'y']
+    """
+
+    values: Any = field(repr=False)
+    columns: tuple[Column, ...]
+    labels: pd.DataFrame = field(default_factory=pd.DataFrame)
+    weights: FloatArray | None = None
+    dropped: tuple[Dropped, ...] = ()
+
+    def __post_init__(self) -> None:
+        values = frozen_values(self.values)
+        n_rows = values.shape[0]
+        if values.shape[1] != len(self.columns):
+            raise DataError(f"{values.shape[1]} columns of values but {len(self.columns)} names.")
+        labels = self.labels if self.labels.shape[1] else pd.DataFrame(index=range(n_rows))
+        if len(labels) != n_rows:
+            raise DataError(f"{n_rows} rows of values but {len(labels)} of labels.")
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "columns", tuple(self.columns))
+        object.__setattr__(self, "labels", labels.reset_index(drop=True))
+        object.__setattr__(self, "weights", checked_weights(self.weights, n_rows))
+        object.__setattr__(self, "dropped", tuple(self.dropped))
+
+    @classmethod
+    def from_frame(
+        cls,
+        df: pd.DataFrame,
+        *,
+        kinds: Mapping[str, Kind] | None = None,
+        drop: Sequence[str] = (),
+        labels: Sequence[str] = (),
+        weights: str | ArrayLike | None = None,
+        on_degenerate: OnDegenerate = "error",
+    ) -> Observations:
+        """Check a data frame and give every column a kind.
+
+        Parameters
+        ----------
+        df : DataFrame
+        kinds : mapping, optional
+            Column name to "binary", "categorical", "ordinal" or "continuous", where the kind
+            that would be found is not the right one.
+        drop : sequence of str
+            Columns to leave out.
+        labels : sequence of str
+            Columns that are kept beside the table and are not variables.
+        weights : str or array, optional
+            The column, or the numbers, that say how often each row counts.
+        on_degenerate : {"error", "drop"}
+            What to do with constant and empty columns, which have no distance to any other.
+
+        Examples
+        --------
+        >>> table = pd.DataFrame({"a": [0, 1, 1], "b": [1, 0, 1], "c": [2, 9, 4], "n": [5, 2, 1]})
+        >>> Observations.from_frame(table, weights="n").n_samples
+        8
+        """
+        if not isinstance(df, pd.DataFrame):
+            raise DataError(f"a {type(df).__name__} is not a DataFrame; use from_array for arrays.")
+        names = text_names(df.columns)
+        frame = df.set_axis(names, axis="columns").reset_index(drop=True)
+        roles = find_roles(names, drop, labels, weights, kinds)
+        row_weights = checked_weights(
+            frame[weights] if isinstance(weights, str) else weights, len(frame)
+        )
+        check_rows(len(frame), row_weights)
+        wanted = by_text(kinds)
+        typed = [type_column(name, frame[name], wanted.get(name)) for name in roles.used]
+        values = np.empty((len(frame), len(typed)))
+        for j, one in enumerate(typed):
+            values[:, j] = one.numbers
+        columns = tuple(one.column for one in typed)
+        obs = cls(
+            locked(signless(values)), columns, frame[roles.labels], row_weights, roles.dropped
+        )
+        return obs.usable(on_degenerate)
+
+    @classmethod
+    def from_array(
+        cls,
+        X: Any,
+        names: Sequence[str] | None = None,
+        *,
+        kinds: Mapping[str, Kind] | None = None,
+        drop: Sequence[str] = (),
+        labels: Sequence[str] = (),
+        weights: str | ArrayLike | None = None,
+        on_degenerate: OnDegenerate = "error",
+    ) -> Observations:
+        """Check a matrix, dense or sparse; a sparse one stays sparse.
+
+        Parameters
+        ----------
+        X : (n, p) array or scipy sparse matrix
+        names : sequence of str, optional
+            x1, x2, ... when not given.
+        kinds, drop, labels, weights, on_degenerate
+            As for `from_frame`.
+
+        Examples
+        --------
+        >>> Observations.from_array([[0, 1, 2.5], [1, 0, 0.5], [0, 0, 1.5]]).names
+        ('x1', 'x2', 'x3')
+        """
+        matrix: Any = X if sparse.issparse(X) else _as_array(X)
+        if matrix.ndim != 2:
+            raise DataError(f"an array of {matrix.ndim} dimensions is not a table; give rows x p.")
+        n_columns = matrix.shape[1]
+        if names is None:
+            names = [f"x{k + 1}" for k in range(n_columns)]
+        if len(names) != n_columns:
+            raise DataError(f"{len(names)} names for {n_columns} columns; give one for each.")
+        if not sparse.issparse(X):
+            frame = pd.DataFrame(matrix, columns=list(names)).infer_objects()
+            return cls.from_frame(
+                frame,
+                kinds=kinds,
+                drop=drop,
+                labels=labels,
+                weights=weights,
+                on_degenerate=on_degenerate,
+            )
+        names = text_names(names)
+        roles = find_roles(names, drop, labels, weights, kinds)
+        obs = _from_sparse(matrix, names, roles, weights, by_text(kinds))
+        return obs.usable(on_degenerate)
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.values.shape[0])
+
+    @property
+    def n_columns(self) -> int:
+        return len(self.columns)
+
+    @property
+    def n_samples(self) -> int:
+        """The number of rows or, with weights, their sum."""
+        return self.n_rows if self.weights is None else round(float(self.weights.sum()))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+    @cached_property
+    def kinds(self) -> tuple[Kind, ...]:
+        return tuple(column.kind for column in self.columns)
+
+    @property
+    def is_sparse(self) -> bool:
+        return bool(sparse.issparse(self.values))
+
+    @cached_property
+    def n_missing(self) -> int:
+        """How many values are missing in the whole table."""
+        return 0 if self.is_sparse else int(np.isnan(self.values).sum())
+
+    @property
+    def has_missing(self) -> bool:
+        return self.n_missing > 0
+
+    @cached_property
+    def digest(self) -> str:
+        """A fingerprint of values, columns and weights (labels play no part)."""
+        hasher = hashlib.sha256(repr((self.values.shape, self.columns)).encode())
+        matrix = self.values
+        parts = [matrix.data, matrix.indices, matrix.indptr] if self.is_sparse else [matrix]
+        for part in parts if self.weights is None else [*parts, self.weights]:
+            hasher.update(f"{part.dtype} {part.shape}".encode())
+            hasher.update(part.tobytes())
+        return hasher.hexdigest()[:16]
+
+    def dense(self) -> FloatArray:
+        """Return the values as an ordinary array (a sparse matrix is unpacked)."""
+        array: FloatArray = self.values.toarray() if self.is_sparse else self.values
+        return array
+
+    def take(self, rows: ArrayLike) -> Observations:
+        """Return the rows at these positions, repeats allowed, or where a mask is true."""
+        chosen = np.asarray(rows)
+        if chosen.dtype == bool and chosen.shape == (self.n_rows,):
+            chosen = np.flatnonzero(chosen)
+        if chosen.size == 0:
+            chosen = chosen.astype(np.intp)
+        if chosen.ndim != 1 or chosen.dtype.kind not in "iu":
+            raise DataError("rows are chosen by a list of positions or by a mask of all rows.")
+        if chosen.size and (chosen.min() < 0 or chosen.max() >= self.n_rows):
+            raise DataError(f"a chosen row lies outside 0 to {self.n_rows - 1}.")
+        weights = None if self.weights is None else self.weights[chosen]
+        labels = self.labels.iloc[chosen]
+        return replace(self, values=locked(self.values[chosen]), labels=labels, weights=weights)
+
+    def select(self, names: Sequence[str]) -> Observations:
+        """Return the columns with these names, in this order."""
+        positions = [self._position(name) for name in names]
+        columns = tuple(self.columns[j] for j in positions)
+        return replace(self, values=locked(self.values[:, positions]), columns=columns)
+
+    def with_weights(self, weights: ArrayLike | None) -> Observations:
+        """Return the same table with other weights, or with none."""
+        return replace(self, weights=checked_weights(weights, self.n_rows))
+
+    def with_values(self, values: Any) -> Observations:
+        """Return a table of the same columns with other values in the same coding."""
+        return replace(self, values=values)
+
+    def missing_share(self, name: str) -> float:
+        """Return the share of rows in which a column is missing."""
+        j = self._position(name)
+        if self.is_sparse or self.n_rows == 0:
+            return 0.0
+        return float(np.isnan(self.values[:, j]).mean())
+
+    def usable(self, on_degenerate: OnDegenerate = "error") -> Observations:
+        """Refuse or leave out columns that do not vary; refuse a table with too few columns."""
+        if on_degenerate not in ("error", "drop"):
+            raise DataError(f"on_degenerate = {on_degenerate!r} is unknown; use 'error' or 'drop'.")
+        faults = self._faults()
+        if faults and on_degenerate == "error":
+            shown = ", ".join(f"{quoted(fault.name)} ({fault.reason})" for fault in faults[:5])
+            more = f" and {len(faults) - 5} more" if len(faults) > 5 else ""
+            raise DataError(
+                f"no distance is defined for {shown}{more}; "
+                "remove what is named, or use on_degenerate='drop'."
+            )
+        obs = self
+        if faults:
+            left_out = {fault.name for fault in faults}
+            obs = obs.select([name for name in obs.names if name not in left_out])
+            obs = replace(obs, dropped=obs.dropped + tuple(faults))
+        if obs.n_columns < FEWEST_COLUMNS:
+            found = f": {listed(obs.names)}" if obs.n_columns else ""
+            raise DataError(
+                f"usable columns found: {obs.n_columns}, needed: at least {FEWEST_COLUMNS}{found}; "
+                "add columns, or leave out fewer."
+            )
+        return obs
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the columns as a data frame with the original values instead of codes."""
+        if self.is_sparse:
+            return self._to_sparse_frame()
+        series = [
+            states_to_values(column, self.values[:, j]) if column.states else self.values[:, j]
+            for j, column in enumerate(self.columns)
+        ]
+        frame = pd.DataFrame(dict(enumerate(series)), index=range(self.n_rows))
+        return frame.set_axis(list(self.names), axis="columns")
+
+    def _to_sparse_frame(self) -> pd.DataFrame:
+        ones = [float(c.states[1]) if len(c.states) == 2 else 1.0 for c in self.columns]
+        scaled = sparse.csr_array(self.values @ sparse.diags_array(ones))
+        accessor: Any = pd.DataFrame.sparse
+        frame: pd.DataFrame = accessor.from_spmatrix(scaled, columns=list(self.names))
+        return frame
+
+    def _faults(self) -> list[Dropped]:
+        """Columns that are constant or empty in the rows that count."""
+        if self.n_columns == 0:
+            return []
+        values = self.values if self.weights is None else self.values[self.weights > 0]
+        if self.is_sparse:
+            low, high = values.min(axis=0).toarray().ravel(), values.max(axis=0).toarray().ravel()
+        else:
+            low, high = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
+        return [
+            Dropped(name, "no values" if np.isnan(low[j]) else "constant")
+            for j, name in enumerate(self.names)
+            if not low[j] < high[j]
+        ]
+
+    def _position(self, name: str) -> int:
+        if name not in self._positions:
+            raise DataError(f"there is no column {quoted(name)}; {did_you_mean(name, self.names)}")
+        return self._positions[name]
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        return {name: j for j, name in enumerate(self.names)}
+
+    def __repr__(self) -> str:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(self.kinds).items())
+        missing = f"; {self.n_missing} value{'s' * (self.n_missing > 1)} missing"
+        return (
+            f"Observations({self.n_rows} rows, {self.n_columns} columns: {kinds}"
+            f"{missing if self.has_missing else ''}{'; sparse' if self.is_sparse else ''})"
+        )
+
+
+def read_table(
+    path: Source,
+    *,
+    drop: Sequence[str] = (),
+    labels: Sequence[str] = (),
+    kinds: Mapping[str, Kind] | None = None,
+    weights: str | ArrayLike | None = None,
+    delimiter: str | None = None,
+    sheet: str | int | None = None,
+    on_degenerate: OnDegenerate = "error",
+    max_bytes: int = MAX_BYTES,
+) -> Observations:
+    """Read a table from a file and give every column a kind.
+
+    Parameters
+    ----------
+    path : path, bytes or open file
+        See `read_frame` for the formats.
+    drop, labels, kinds, weights, on_degenerate
+        See `Observations.from_frame`.
+    delimiter, sheet, max_bytes
+        See `read_frame`.
+
+    Examples
+    --------
+    >>> read_table(b"a,b,c\\n0,y,1.5\\n1,n,2.5\\n1,y,NA\\n0,n,0.1\\n")
+    Observations(4 rows, 3 columns: 2 binary, 1 continuous; 1 value missing)
+    """
+    frame = read_frame(path, delimiter=delimiter, sheet=sheet, max_bytes=max_bytes)
+    return Observations.from_frame(
+        frame, kinds=kinds, drop=drop, labels=labels, weights=weights, on_degenerate=on_degenerate
+    )
+
+
+def _from_sparse(
+    matrix: Any,
+    names: list[str],
+    roles: Roles,
+    weights: str | ArrayLike | None,
+    wanted: Mapping[str, Kind],
+) -> Observations:
+    by_column = sparse.csc_array(matrix, dtype=np.float64, copy=True)
+    by_column.sum_duplicates()
+    by_column.eliminate_zeros()
+    n_rows = by_column.shape[0]
+    position = {name: j for j, name in enumerate(names)}
+
+    def whole(name: str) -> FloatArray:
+        return by_column[:, [position[name]]].toarray().ravel()
+
+    row_weights = checked_weights(whole(weights) if isinstance(weights, str) else weights, n_rows)
+    check_rows(n_rows, row_weights)
+    used = by_column[:, [position[name] for name in roles.used]]
+    columns = []
+    for j, name in enumerate(roles.used):
+        entries = used.data[used.indptr[j] : used.indptr[j + 1]]
+        if not np.isfinite(entries).all():
+            raise DataError(
+                f"column {quoted(name)} of the sparse matrix holds NaN or infinity; "
+                "correct it, or give a dense array, in which NaN is a missing value."
+            )
+        column = type_sparse_column(name, entries, len(entries) < n_rows, wanted.get(name))
+        if column.kind == "binary":
+            entries[:] = 1.0
+        columns.append(column)
+    labels = pd.DataFrame({name: whole(name) for name in roles.labels})
+    return Observations(used.tocsr(), tuple(columns), labels, row_weights, roles.dropped)
+
+
+def _as_array(X: Any) -> NDArray[Any]:
+    try:
+        return np.asarray(X)
+    except ValueError:
+        raise DataError("the rows are not equally long; give a rectangular array.") from None

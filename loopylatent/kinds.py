@@ -1,0 +1,291 @@
+"""What kind of variable a column is, and its values as numbers.
+
+Two different values make a binary column; text with more of them a categorical one; few whole
+numbers close together an ordinal one; all other numbers a continuous one.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from loopylatent.errors import DataError, quoted
+from loopylatent.tables import NA_WORDS
+
+Kind = Literal["binary", "categorical", "ordinal", "continuous"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+FloatArray = NDArray[np.float64]
+
+MOST_STATES = 50
+"""Text with more different values than this is an identifier or free text."""
+MOST_ORDINAL_LEVELS = 10
+WIDEST_ORDINAL_RANGE = 10
+_PROBED_ROWS = 1000
+_YEAR, _PART = r"(1[5-9]|20)\d\d", r"(0?[1-9]|[12]\d|3[01])"
+_DATE = re.compile(
+    rf"({_YEAR}[-/.]{_PART}([-/.]{_PART})?|{_PART}[-/.]{_PART}[-/.]({_YEAR}|\d\d))([T ]\d.*)?"
+    r"|\d{1,2}:\d\d(:\d\d(\.\d+)?)?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A variable: its name, its kind and, where values are codes, what the codes stand for.
+
+    Parameters
+    ----------
+    name : str
+    kind : {"binary", "categorical", "ordinal", "continuous"}
+    states : tuple of str
+        The original values as text, in the order of the codes 0, 1, ...; empty for numbers.
+
+    Examples
+    --------
+    >>> Column("vote", "binary", ("n", "y")).states[1]
+    'y'
+    """
+
+    name: str
+    kind: Kind
+    states: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TypedColumn:
+    """A column and its values: codes or numbers, NaN where a value is missing."""
+
+    column: Column
+    numbers: FloatArray
+    """(n,)"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Levels:
+    """The different values of a column as text, and which of them each row has."""
+
+    codes: NDArray[np.intp]
+    """(n,) position in ``texts``; -1 where the value is missing."""
+    texts: tuple[str, ...]
+    is_ordered: bool = False
+
+    def row_of(self, text: str) -> int:
+        """Return the first data row, counted from 1, that holds ``text``."""
+        return int((self.codes == self.texts.index(text)).argmax()) + 1
+
+
+def type_column(name: str, series: pd.Series[Any], wanted: Kind | None = None) -> TypedColumn:
+    """Find the kind of a column, or give it the wanted one, and turn its values into numbers.
+
+    Parameters
+    ----------
+    name : str
+        For messages.
+    series : Series
+        Numbers, booleans, text or a pandas category (an ordered one is ordinal).
+    wanted : {"binary", "categorical", "ordinal", "continuous"}, optional
+        The kind to use instead of the one that would be found.
+
+    Examples
+    --------
+    >>> typed = type_column("vote", pd.Series(["y", "n", None, "y"]))
+    >>> typed.column, typed.numbers
+    (Column(name='vote', kind='binary', states=('n', 'y')), array([ 1.,  0., nan,  1.]))
+    """
+    dtype = series.dtype
+    if wanted is not None and wanted not in KINDS:
+        raise DataError(
+            f"kind {wanted!r} of column {quoted(name)} is unknown; use one of {', '.join(KINDS)}."
+        )
+    if _holds_numbers(dtype):
+        return _type_numbers(name, series.to_numpy(np.float64, na_value=np.nan), wanted)
+    is_category = isinstance(dtype, pd.CategoricalDtype)
+    levels = _ordered_levels(series) if is_category else _levels(series)
+    if wanted in (None, "ordinal", "continuous"):
+        if dtype.kind in "mM" or (levels.texts and all(map(_DATE.fullmatch, levels.texts))):
+            raise DataError(
+                f"column {quoted(name)} holds dates or times; drop it or give it as a label."
+            )
+        numbers = _numbers(levels.texts)
+        if not np.isnan(numbers).any() and not (is_category and wanted is None):
+            return _type_numbers(name, np.append(numbers, np.nan)[levels.codes], wanted)
+    return _type_levels(name, levels, wanted)
+
+
+def type_sparse_column(
+    name: str, entries: FloatArray, has_zero: bool, wanted: Kind | None = None
+) -> Column:
+    """Find the kind of a column of a sparse matrix from its nonzero entries.
+
+    Only zero and one positive number make a sparse column binary: any other coding would have
+    to store the zeros.
+    """
+    distinct = np.unique(np.append(entries, 0.0) if has_zero else entries)
+    can_be_binary = len(distinct) < 2 or (len(distinct) == 2 and distinct[0] == 0)
+    kind = wanted or _number_kind(distinct)
+    if wanted == "categorical" or (wanted == "binary" and not can_be_binary):
+        raise DataError(
+            f"column {quoted(name)} of a sparse matrix cannot be {wanted}; "
+            "make the matrix dense, or keep 0 and one positive number."
+        )
+    if kind == "binary" and not can_be_binary:
+        kind = "continuous"
+    states = tuple(_number_text(value) for value in distinct) if kind == "binary" else ()
+    return Column(name, kind, states)
+
+
+def states_to_values(column: Column, codes: FloatArray) -> pd.Series[Any]:
+    """Turn codes back into the original values: numbers, booleans or text."""
+    missing = np.isnan(codes)
+    numbers = _numbers(column.states)
+    if column.states == ("False", "True"):
+        levels = np.array([False, True])
+    elif np.isnan(numbers).any():
+        levels = np.array(column.states, dtype=object)
+    else:
+        is_whole = (numbers == np.rint(numbers)).all() and (np.abs(numbers) < 2**53).all()
+        levels = numbers.astype(np.int64) if is_whole else numbers
+    series = pd.Series(levels[np.where(missing, 0, codes).astype(np.intp)])
+    return series.mask(missing) if missing.any() else series
+
+
+def _holds_numbers(dtype: Any) -> bool:
+    types = pd.api.types
+    return (
+        types.is_numeric_dtype(dtype)
+        and not types.is_bool_dtype(dtype)
+        and not types.is_complex_dtype(dtype)
+    )
+
+
+def _type_numbers(name: str, numbers: FloatArray, wanted: Kind | None) -> TypedColumn:
+    infinite = np.isinf(numbers)
+    if infinite.any():
+        raise DataError(
+            f"column {quoted(name)} is infinite in data row {int(infinite.argmax()) + 1}; "
+            "leave that cell empty or remove the row."
+        )
+    kind = wanted or _find_number_kind(numbers)
+    if kind in ("ordinal", "continuous"):
+        return TypedColumn(Column(name, kind), numbers)
+    present = ~np.isnan(numbers)
+    distinct, codes = np.unique(numbers[present], return_inverse=True)
+    all_codes = np.full(len(numbers), -1, dtype=np.intp)
+    all_codes[present] = codes
+    texts = tuple(_number_text(value) for value in distinct)
+    return _type_levels(name, _Levels(all_codes, texts), kind)
+
+
+def _type_levels(name: str, levels: _Levels, wanted: Kind | None) -> TypedColumn:
+    kind = wanted or _level_kind(levels)
+    if kind == "categorical":
+        _check_states(name, levels, limit_by_rows=wanted is None)
+    elif kind == "binary" and len(levels.texts) > 2:
+        raise DataError(
+            f"column {quoted(name)} has {len(levels.texts)} different values and cannot be "
+            "binary; make it categorical or ordinal."
+        )
+    elif wanted is not None and kind != "binary" and not _has_order(levels, wanted):
+        stray = next(text for text in levels.texts if np.isnan(_numbers((text,))[0]))
+        raise DataError(
+            f"column {quoted(name)} cannot be {wanted}: {quoted(stray)} in data row "
+            f"{levels.row_of(stray)} is not a number; use categorical, or correct it."
+        )
+    values = np.where(levels.codes < 0, np.nan, levels.codes)
+    return TypedColumn(Column(name, kind, () if kind == "continuous" else levels.texts), values)
+
+
+def _level_kind(levels: _Levels) -> Kind:
+    if len(levels.texts) <= 2:
+        return "binary"
+    return "ordinal" if levels.is_ordered else "categorical"
+
+
+def _has_order(levels: _Levels, wanted: Kind) -> bool:
+    is_boolean = set(levels.texts) <= {"False", "True"}
+    return is_boolean or (levels.is_ordered and wanted == "ordinal")
+
+
+def _check_states(name: str, levels: _Levels, limit_by_rows: bool) -> None:
+    count, n_rows = len(levels.texts), len(levels.codes)
+    if count <= MOST_STATES and (not limit_by_rows or count <= n_rows / 2):
+        return
+    numeric = ~np.isnan(_numbers(levels.texts))
+    if count / 2 <= numeric.sum() < count:
+        stray = levels.texts[int((~numeric).argmax())]
+        raise DataError(
+            f"column {quoted(name)} holds numbers but also {quoted(stray)} in data row "
+            f"{levels.row_of(stray)}; correct or empty that cell, or drop the column."
+        )
+    raise DataError(
+        f"column {quoted(name)} has {count} different values in {n_rows} rows, too many for "
+        f"categories (at most {MOST_STATES}, and half the rows); drop it or give it as a label."
+    )
+
+
+def _find_number_kind(numbers: FloatArray) -> Kind:
+    """Look at a few rows first: most continuous columns show themselves at once."""
+    distinct = pd.unique(numbers[:_PROBED_ROWS])
+    if len(distinct) <= MOST_ORDINAL_LEVELS + 1:
+        distinct = pd.unique(numbers)
+    return _number_kind(distinct[~np.isnan(distinct)])
+
+
+def _number_kind(distinct: FloatArray) -> Kind:
+    if len(distinct) <= 2:
+        return "binary"
+    is_whole = (distinct == np.rint(distinct)).all()
+    is_narrow = distinct.max() <= distinct.min() + WIDEST_ORDINAL_RANGE
+    few = len(distinct) <= MOST_ORDINAL_LEVELS
+    return "ordinal" if few and is_whole and is_narrow else "continuous"
+
+
+def _levels(series: pd.Series[Any]) -> _Levels:
+    """Texts in order: as numbers where all are, else alphabetical; NA words are missing."""
+    try:
+        codes, raw = pd.factorize(series)
+    except TypeError:  # lists and the like in cells
+        codes, raw = pd.factorize(series.map(str, na_action="ignore"))
+    texts = [_text(value) for value in raw]
+    kept = sorted(set(texts) - NA_WORDS)
+    numbers = _numbers(tuple(kept))
+    if not np.isnan(numbers).any():
+        kept = [kept[k] for k in np.argsort(numbers, kind="stable")]
+    return _recoded(codes, texts, kept)
+
+
+def _ordered_levels(series: pd.Series[Any]) -> _Levels:
+    """Levels of a pandas category, in its own order where it has one."""
+    if not series.cat.ordered:
+        return _levels(series.astype(object))
+    used = series.cat.remove_unused_categories().cat
+    texts = [_text(value) for value in used.categories]
+    kept = [text for text in dict.fromkeys(texts) if text not in NA_WORDS]
+    levels = _recoded(used.codes.to_numpy(), texts, kept)
+    return _Levels(levels.codes, levels.texts, is_ordered=True)
+
+
+def _recoded(codes: NDArray[Any], texts: list[str], kept: list[str]) -> _Levels:
+    position = {text: k for k, text in enumerate(kept)}
+    table = np.array([*(position.get(text, -1) for text in texts), -1], dtype=np.intp)
+    return _Levels(table[codes], tuple(kept))
+
+
+def _text(value: Any) -> str:
+    is_number = isinstance(value, (float, np.floating))
+    return _number_text(float(value)) if is_number else str(value).strip()
+
+
+def _number_text(value: float) -> str:
+    number = float(value)
+    return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
+
+
+def _numbers(texts: tuple[str, ...]) -> FloatArray:
+    """Return what the texts are as numbers, NaN where they are none."""
+    column = pd.Series(texts, dtype=object)
+    return pd.to_numeric(column, errors="coerce").to_numpy(np.float64)

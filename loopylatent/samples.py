@@ -1,0 +1,126 @@
+"""The tables that come with the package, with what is known of their latent structure."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from loopylatent.data import Kind, Observations, read_frame
+from loopylatent.errors import DataError, did_you_mean, quoted
+from loopylatent.graph import LatentGraph
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A bundled table and what is known about it.
+
+    Parameters
+    ----------
+    name : str
+    title : str
+    about : str
+        What the table is, and what to look at.
+    observations : Observations
+    groups : dict or None
+        The known group of each column, where there are groups.
+    truth : LatentGraph or None
+        The graph from which the rows were drawn, for made-up tables.
+    labels : tuple of str
+        Columns of ``observations.labels``: they describe rows and are not variables.
+    """
+
+    name: str
+    title: str
+    about: str
+    observations: Observations
+    groups: dict[str, str] | None
+    truth: LatentGraph | None
+    labels: tuple[str, ...]
+
+
+def sample_folder() -> Path:
+    """Return the folder of the sample files, which lies beside the package."""
+    folder = Path(__file__).resolve().parent.parent / "sample_data"
+    if not (folder / "samples.json").is_file():
+        raise DataError(
+            "the folder sample_data is not beside the package; "
+            "work in a checkout of the repository, or use a table of your own."
+        )
+    return folder
+
+
+def sample_names() -> tuple[str, ...]:
+    """Return the names that `load_sample` knows.
+
+    Examples
+    --------
+    >>> "latent_cycle" in sample_names()
+    True
+    """
+    return tuple(_catalogue(sample_folder()))
+
+
+def load_sample(name: str) -> Sample:
+    """Read a bundled table.
+
+    Examples
+    --------
+    >>> sample = load_sample("latent_cycle")
+    >>> sample.observations
+    Observations(5000 rows, 20 columns: 20 binary)
+    >>> sample.truth
+    LatentGraph(20 observed, 10 hidden, 30 edges, 1 cycles)
+    """
+    folder = sample_folder()
+    catalogue = _catalogue(folder)
+    if name not in catalogue:
+        raise DataError(f"there is no sample {quoted(name)}; {did_you_mean(name, list(catalogue))}")
+    entry = catalogue[name]
+    labels = tuple(entry["labels"])
+    frame = read_frame(folder / f"{name}.csv.gz")
+    kinds: dict[str, Kind] = {n: entry["kind"] for n in frame.columns if n not in labels}
+    return Sample(
+        name=name,
+        title=entry["title"],
+        about=entry["about"],
+        observations=Observations.from_frame(frame, kinds=kinds, labels=labels),
+        groups=dict(entry["groups"]) if entry["groups"] else None,
+        truth=_truth(folder / f"{name}_truth.json"),
+        labels=labels,
+    )
+
+
+def load_word_pmi() -> pd.DataFrame:
+    """Return how strongly the 100 newsgroup words attract each other in newspaper articles.
+
+    Returns
+    -------
+    DataFrame
+        100 x 100 pointwise mutual information in 8,447 articles of the New York Times; empty
+        for the words that the articles do not cover, and on the diagonal.
+
+    Examples
+    --------
+    >>> pmi = load_word_pmi()
+    >>> pmi.shape, int(pmi.notna().any().sum())
+    ((100, 100), 70)
+    """
+    return pd.read_csv(sample_folder() / "pmi_nyt.csv.gz", index_col=0)
+
+
+@cache
+def _catalogue(folder: Path) -> dict[str, Any]:
+    catalogue: dict[str, Any] = json.loads((folder / "samples.json").read_text(encoding="utf-8"))
+    return catalogue
+
+
+def _truth(path: Path) -> LatentGraph | None:
+    if not path.is_file():
+        return None
+    parts = json.loads(path.read_text(encoding="utf-8"))
+    return LatentGraph.build(parts["names"], parts["n_hidden"], parts["edges"], parts["lengths"])
