@@ -1,0 +1,350 @@
+"""Information distances between the columns of a table (section 3.1 and equation 8).
+
+With s = e^-d the strength of a pair, s is |correlation| for binary and numeric columns, the
+normalised determinant of the joint table for columns over one alphabet, and the largest canonical
+correlation for mixed kinds. All of them come from sums over rows, taken block by block as matrix
+products; there is no loop over pairs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import erfc
+
+from loopylatent.data import Observations
+from loopylatent.errors import DistanceError, quoted
+from loopylatent.graph import frozen_array
+from loopylatent.strengths import (
+    Strengths,
+    canonical_strengths,
+    correlation_strengths,
+    determinant_strengths,
+    rank_strengths,
+)
+
+FloatArray = NDArray[np.float64]
+Metric = Literal[
+    "auto", "correlation", "rank", "determinant", "determinant-printed", "canonical", "given"
+]
+
+SMALLEST_STRENGTH = 1e-12
+"""Strengths below this are rounding; they count as independence (an infinite distance)."""
+EQUAL_COLUMNS = 1e-12
+"""Distances below this are rounding; such columns determine each other."""
+SYMMETRY_TOLERANCE = 1e-8
+NULL_TAIL = float(erfc(math.sqrt(2.0)))
+"""Share of pure-noise correlations beyond 2/sqrt(n): both tails of the normal beyond 2."""
+NULL_PAIRS = 2_000
+
+
+@dataclass(frozen=True, eq=False)
+class DistanceMatrix:
+    """Distances between the observed columns, with what is known of their precision.
+
+    Parameters
+    ----------
+    values : (p, p) float64 array
+        Symmetric, zero diagonal, infinite where two columns look independent.
+    names : tuple of str
+    n_samples : int or None
+        Rows behind the distances; None where that is unknown.
+    noise_floor : float or None
+        Beyond this a distance cannot be told from noise.
+    metric : str
+    is_additive : bool
+        Whether the metric adds up along the paths of a tree (canonical correlations of columns
+        with more than two states do not).
+    signs : (p, p) int8 array or None
+        Signs of the correlations, where the metric has them.
+    pair_counts : (p, p) float64 array or None
+        Rows in which both columns are present; None where nothing is missing.
+
+    Examples
+    --------
+    >>> D = DistanceMatrix.from_array([[0, 1, 3], [1, 0, 2.5], [3, 2.5, 0]], names=["a", "b", "c"])
+    >>> D.r_min, D.r_max
+    (2.5, 3.0)
+    """
+
+    values: FloatArray = field(repr=False)
+    names: tuple[str, ...]
+    n_samples: int | None
+    noise_floor: float | None
+    metric: Metric
+    is_additive: bool = True
+    signs: NDArray[np.int8] | None = field(default=None, repr=False)
+    pair_counts: FloatArray | None = field(default=None, repr=False)
+
+    @classmethod
+    def from_array(
+        cls, values: Any, names: Sequence[str] | None = None, n_samples: int | None = None
+    ) -> DistanceMatrix:
+        """Take distances that you already have, after checking that they are distances."""
+        if isinstance(values, pd.DataFrame):
+            names = [str(name) for name in values.columns] if names is None else names
+            values = values.to_numpy()
+        try:
+            array = np.array(values, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise DistanceError("the distance matrix holds something that is no number.") from None
+        if array.ndim != 2 or array.shape[0] != array.shape[1]:
+            raise DistanceError(
+                f"a distance matrix is square; this one has shape {array.shape}. "
+                "For a table of observations use information_distances."
+            )
+        labels = (
+            tuple(f"x{k + 1}" for k in range(len(array)))
+            if names is None
+            else tuple(str(name) for name in names)
+        )
+        _check_distances(array, labels)
+        if n_samples is not None and n_samples < 3:
+            raise DistanceError(f"n_samples = {n_samples} is too few; give at least 3, or None.")
+        array = (array + array.T) / 2
+        floor = None if n_samples is None else correlation_noise_floor(n_samples)
+        return cls(frozen_array(array, np.float64), labels, n_samples, floor, "given")
+
+    @property
+    def n_columns(self) -> int:
+        return len(self.names)
+
+    @cached_property
+    def r_max(self) -> float:
+        """The largest finite distance; from here on the initial graph is a tree."""
+        return float(self.values[np.isfinite(self.values)].max())
+
+    @cached_property
+    def r_min(self) -> float:
+        """Below this radius some column is alone in its ball."""
+        nearest = (self.values + np.diag(np.full(self.n_columns, np.inf))).min(axis=0)
+        return float(nearest[np.isfinite(nearest)].max())
+
+    @cached_property
+    def smallest(self) -> float:
+        """The smallest distance between two columns."""
+        return float(self.values[~np.eye(self.n_columns, dtype=bool)].min())
+
+    @cached_property
+    def digest(self) -> str:
+        """A fingerprint of the distances and of everything that the learner reads with them."""
+        hasher = hashlib.sha256(repr((self.names, self.n_samples, self.metric)).encode())
+        hasher.update(self.values.tobytes())
+        return hasher.hexdigest()[:16]
+
+    def to_frame(self) -> pd.DataFrame:
+        return pd.DataFrame(self.values, index=list(self.names), columns=list(self.names))
+
+
+def correlation_noise_floor(n_samples: float) -> float:
+    """Return -log(2/sqrt(n)): the distance at which a correlation is two standard errors.
+
+    Examples
+    --------
+    >>> round(correlation_noise_floor(8121), 2)
+    3.81
+    """
+    return math.log(math.sqrt(n_samples) / 2)
+
+
+def information_distances(
+    table: Any,
+    metric: Metric = "auto",
+    *,
+    on_degenerate: Literal["error", "drop"] = "error",
+    seed: int = 0,
+) -> DistanceMatrix:
+    """Estimate the information distance between every two columns.
+
+    Parameters
+    ----------
+    table : Observations, DataFrame or array (dense or sparse)
+    metric : str
+        ``auto`` picks by the kinds of the columns; ``correlation`` and ``rank`` take numbers;
+        ``determinant`` takes columns over one alphabet (``determinant-printed`` is the paper's
+        printed form, without its denominator: not additive); ``canonical`` takes any kinds.
+    on_degenerate : {"error", "drop"}
+        What to do about constant columns, and columns at distance 0 from an earlier one.
+    seed : int
+        For the permutations behind the noise floor of ``determinant`` and ``canonical``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(1000, 1))
+    >>> D = information_distances(x + rng.normal(size=(1000, 3)))
+    >>> D.metric, D.n_samples
+    ('correlation', 1000)
+    >>> bool(abs(D.values[0, 1] - np.log(2)) < 0.1)   # the true correlation is 1/2
+    True
+    """
+    obs = _observations(table, on_degenerate)
+    chosen = _choose_metric(obs, metric)
+    strengths = _strengths(obs, chosen)
+    kept = _distinct_columns(strengths, obs.names, on_degenerate)
+    if len(kept) < obs.n_columns:
+        obs = obs.select([obs.names[k] for k in kept])
+        strengths = _strengths(obs, chosen)
+    return _distance_matrix(obs, strengths, chosen, seed)
+
+
+def _observations(table: Any, on_degenerate: Literal["error", "drop"]) -> Observations:
+    if isinstance(table, Observations):
+        return table
+    if isinstance(table, pd.DataFrame):
+        return Observations.from_frame(table, on_degenerate=on_degenerate)
+    return Observations.from_array(table, on_degenerate=on_degenerate)
+
+
+def _choose_metric(obs: Observations, metric: Metric) -> Metric:
+    if metric not in get_args(Metric) or metric == "given":
+        known = ", ".join(m for m in get_args(Metric) if m != "given")
+        raise DistanceError(f"metric = {metric!r} is unknown; choose one of {known}.")
+    categorical = [column for column in obs.columns if column.kind == "categorical"]
+    alphabets = {column.states for column in obs.columns}
+    one_alphabet = len(alphabets) == 1 and all(
+        column.kind in ("binary", "categorical") for column in obs.columns
+    )
+    if metric == "auto":
+        if not categorical:
+            return "correlation"
+        return "determinant" if one_alphabet else "canonical"
+    if metric in ("correlation", "rank") and categorical:
+        raise DistanceError(
+            f"metric {metric!r} takes numbers, but column {quoted(categorical[0].name)} has "
+            f"{len(categorical[0].states)} unordered states; use 'canonical' or 'determinant'."
+        )
+    if metric.startswith("determinant") and not one_alphabet:
+        raise DistanceError(
+            f"metric {metric!r} needs columns that all take the same states; these have "
+            f"{len(alphabets)} different sets of states. Use 'canonical'."
+        )
+    return metric
+
+
+def _strengths(obs: Observations, metric: Metric) -> Strengths:
+    if metric == "correlation":
+        return correlation_strengths(obs)
+    if metric == "rank":
+        return rank_strengths(obs)
+    if metric == "canonical":
+        return canonical_strengths(obs)
+    return determinant_strengths(obs, normalised=metric == "determinant")
+
+
+def _distance_matrix(
+    obs: Observations, strengths: Strengths, metric: Metric, seed: int
+) -> DistanceMatrix:
+    values = _to_distances(strengths.values)
+    if not np.isfinite(values[~np.eye(len(values), dtype=bool)]).any():
+        raise DistanceError(
+            "every two columns look independent, so there is no graph to learn; "
+            "check that rows of the table belong together."
+        )
+    counts = strengths.counts
+    if metric in ("correlation", "rank"):
+        n_typical = float(obs.n_samples if counts is None else np.median(counts))
+        floor = correlation_noise_floor(max(n_typical, 3.0))
+    else:
+        floor = _permutation_noise_floor(obs, metric, np.random.default_rng(seed))
+    many_states = any(len(c.states) > 2 for c in obs.columns if c.kind == "categorical")
+    additive = {"correlation": True, "determinant": True, "canonical": not many_states}
+    return DistanceMatrix(
+        frozen_array(values, np.float64),
+        obs.names,
+        obs.n_samples,
+        floor,
+        metric,
+        additive.get(metric, False),
+        None if strengths.signs is None else frozen_array(strengths.signs, np.int8),
+        None if counts is None else frozen_array(counts, np.float64),
+    )
+
+
+def _to_distances(strength: FloatArray) -> FloatArray:
+    values = np.full_like(strength, np.inf)
+    seen = strength >= SMALLEST_STRENGTH
+    values[seen] = -np.log(strength[seen])
+    values[values < EQUAL_COLUMNS] = 0.0
+    np.fill_diagonal(values, 0.0)
+    return values
+
+
+def _permutation_noise_floor(obs: Observations, metric: Metric, rng: np.random.Generator) -> float:
+    """Return the distance beyond which NULL_TAIL of the pairs of shuffled columns do not come."""
+    p = obs.n_columns
+    upper = np.triu_indices(p, 1)
+    draws = []
+    for _ in range(math.ceil(NULL_PAIRS / len(upper[0]))):
+        shuffled = obs.with_values(rng.permuted(obs.dense(), axis=0))
+        draws.append(_strengths(shuffled, metric).values[upper])
+    cut = float(np.quantile(np.concatenate(draws), 1 - NULL_TAIL))
+    return -math.log(max(cut, SMALLEST_STRENGTH))
+
+
+def _distinct_columns(
+    strengths: Strengths, names: tuple[str, ...], on_degenerate: Literal["error", "drop"]
+) -> list[int]:
+    """Columns that are not at distance 0 from an earlier one."""
+    equal = np.triu(_to_distances(strengths.values) == 0.0, 1)
+    later = equal.any(axis=0)
+    if later.any() and on_degenerate == "error":
+        j = int(later.argmax())
+        i = int(equal[:, j].argmax())
+        raise DistanceError(
+            f"columns {quoted(names[i])} and {quoted(names[j])} determine each other "
+            "(distance 0); drop one of them, or use on_degenerate='drop'."
+        )
+    kept = [int(k) for k in np.flatnonzero(~later)]
+    if len(kept) < 3:
+        raise DistanceError(
+            f"only {len(kept)} columns differ from each other; at least 3 are needed."
+        )
+    return kept
+
+
+def _check_distances(array: FloatArray, names: tuple[str, ...]) -> None:
+    if len(names) != len(array):
+        raise DistanceError(f"{len(array)} rows but {len(names)} names; give one name a row.")
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DistanceError(f"the name {quoted(twice)} is given twice; names must differ.")
+    if len(array) < 3:
+        raise DistanceError(f"{len(array)} columns are too few; at least 3 are needed.")
+    if np.isnan(array).any():
+        i, j = np.argwhere(np.isnan(array))[0]
+        raise DistanceError(
+            f"the distance of {quoted(names[i])} and {quoted(names[j])} is missing; "
+            "use infinity where two columns are independent."
+        )
+    if (array < 0).any():
+        i, j = np.argwhere(array < 0)[0]
+        raise DistanceError(
+            f"the distance of {quoted(names[i])} and {quoted(names[j])} is {array[i, j]:g}; "
+            "distances are at least 0."
+        )
+    if np.diag(array).any():
+        i = int(np.flatnonzero(np.diag(array))[0])
+        raise DistanceError(
+            f"the distance of {quoted(names[i])} to itself is {array[i, i]:g}; it must be 0. "
+            "Are these similarities? Use -log of them."
+        )
+    with np.errstate(invalid="ignore"):
+        gap = np.where(array == array.T, 0.0, np.abs(array - array.T))
+    if (gap > SYMMETRY_TOLERANCE * np.maximum(1.0, array)).any():
+        i, j = np.argwhere(gap > SYMMETRY_TOLERANCE * np.maximum(1.0, array))[0]
+        raise DistanceError(
+            f"the matrix is not symmetric: {quoted(names[i])} to {quoted(names[j])} is "
+            f"{array[i, j]:g}, back it is {array[j, i]:g}."
+        )
+    if not np.isfinite(array[~np.eye(len(array), dtype=bool)]).any():
+        raise DistanceError("every distance is infinite, so there is no graph to learn.")
