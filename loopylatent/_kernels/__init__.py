@@ -1,0 +1,1 @@
+"""Compiled array functions: arrays in, arrays out."""

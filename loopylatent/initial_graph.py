@@ -1,0 +1,126 @@
+"""Where the learner starts: the union of the spanning trees of all balls (Algorithm 3, lines 1-4).
+
+``initial_graph`` builds it at one radius. ``edge_density`` follows every local tree while its
+ball grows, so that the graph is known exactly at *every* radius.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loopylatent._kernels.spanning import (
+    local_tree_intervals,
+    merge_intervals,
+    union_of_local_trees,
+)
+from loopylatent.distances import DistanceMatrix
+from loopylatent.errors import ThresholdError
+from loopylatent.graph import LatentGraph, frozen_array
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+T = TypeVar("T")
+
+PARALLEL_FROM = 200
+"""Columns from which threads pay."""
+
+
+def initial_graph(D: DistanceMatrix, r: float) -> LatentGraph:
+    """Return the union over all columns v of the minimum spanning tree of the ball of v.
+
+    Examples
+    --------
+    >>> D = DistanceMatrix.from_array([[0, 1, 3], [1, 0, 2.5], [3, 2.5, 0]])
+    >>> initial_graph(D, 3.0).edges.tolist()
+    [[0, 1], [1, 2]]
+    """
+    check_radius(D, r)
+    parts = _over_centres(lambda centres: union_of_local_trees(D.values, r, centres), D.n_columns)
+    edges = np.argwhere(np.logical_or.reduce(parts))
+    return LatentGraph.build(D.names, 0, edges, D.values[edges[:, 0], edges[:, 1]])
+
+
+def check_radius(D: DistanceMatrix, r: float) -> None:
+    """Refuse a radius at which no ball holds a second column."""
+    if r < D.smallest:
+        raise ThresholdError(
+            f"r = {r:.4g} is below the smallest distance, {D.smallest:.4g}: every ball holds one "
+            f"column. Use r of at least r_min = {D.r_min:.4g} to leave no column alone."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeDensity:
+    """The initial graph as a function of r, exact at every r.
+
+    Parameters
+    ----------
+    D : DistanceMatrix
+    intervals : (k, 4) float64 array
+        Rows (u, v, start, end): edge uv is present for start <= r < end. Sorted by edge; the
+        intervals of one edge do not touch.
+    """
+
+    D: DistanceMatrix
+    intervals: FloatArray = field(repr=False)
+
+    @cached_property
+    def r(self) -> FloatArray:
+        """The breakpoints: the radii, ascending, at which the set of edges changes."""
+        bounds = self.intervals[:, 2:]
+        return frozen_array(np.unique(bounds[np.isfinite(bounds)]), np.float64)
+
+    @cached_property
+    def n_edges(self) -> IntArray:
+        """Number of edges from each breakpoint up to the next."""
+        start, end = np.sort(self.intervals[:, 2]), np.sort(self.intervals[:, 3])
+        present = np.searchsorted(start, self.r, "right") - np.searchsorted(end, self.r, "right")
+        return frozen_array(present, np.int64)
+
+    def at(self, r: float) -> int:
+        """Return the number of edges at radius ``r``."""
+        k = int(np.searchsorted(self.r, r, "right")) - 1
+        return int(self.n_edges[k]) if k >= 0 else 0
+
+    def graph_at(self, r: float) -> LatentGraph:
+        """Return the initial graph at radius ``r``, equal to building it there."""
+        check_radius(self.D, r)
+        here = (self.intervals[:, 2] <= r) & (r < self.intervals[:, 3])
+        edges = self.intervals[here, :2].astype(np.int64)
+        return LatentGraph.build(self.D.names, 0, edges, self.D.values[edges[:, 0], edges[:, 1]])
+
+
+def edge_density(D: DistanceMatrix) -> EdgeDensity:
+    """Follow all local trees over the whole range of r.
+
+    Examples
+    --------
+    >>> D = DistanceMatrix.from_array([[0, 1, 3], [1, 0, 2.5], [3, 2.5, 0]])
+    >>> curve = edge_density(D)
+    >>> curve.r.tolist(), curve.n_edges.tolist()
+    ([1.0, 2.5], [1, 2])
+    >>> curve.at(0.5), curve.at(1.0), curve.at(99)
+    (0, 1, 2)
+    """
+    parts = _over_centres(lambda centres: local_tree_intervals(D.values, centres), D.n_columns)
+    rows = np.concatenate(parts)
+    rows = rows[np.lexsort((rows[:, 2], rows[:, 1], rows[:, 0]))]
+    return EdgeDensity(D, frozen_array(merge_intervals(rows), np.float64))
+
+
+def _over_centres(work: Callable[[IntArray], T], p: int) -> list[T]:
+    """Share the balls among threads; the parts come back in the order of their columns."""
+    threads = (os.cpu_count() or 1) if p >= PARALLEL_FROM else 1
+    if threads == 1:
+        return [work(np.arange(p))]
+    blocks = np.array_split(np.arange(p), 4 * threads)
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(work, blocks))
