@@ -1,0 +1,20 @@
+"""From one neighbourhood to one local latent tree (Algorithm 2), by one of several methods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from loopylatent.grouping.base import LocalTree, Neighbourhood
+from loopylatent.grouping.quartet import group as group_by_quartet
+from loopylatent.settings import LearnSettings, Method
+
+__all__ = ["METHODS", "LocalTree", "Neighbourhood", "group"]
+
+METHODS: dict[Method, Callable[[Neighbourhood, LearnSettings], LocalTree]] = {
+    "quartet": group_by_quartet,
+}
+
+
+def group(neighbourhood: Neighbourhood, settings: LearnSettings) -> LocalTree:
+    """Build the local latent tree of a neighbourhood by the method of the settings."""
+    return METHODS[settings.method](neighbourhood, settings)

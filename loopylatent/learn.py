@@ -1,0 +1,168 @@
+"""The learner: visit neighbourhoods one after the other and add hidden nodes (Algorithm 3).
+
+``iter_steps`` yields what happens as it happens; ``learn`` runs it to the end. The result is
+determined by the distances and the settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from loopylatent.distances import DistanceMatrix
+from loopylatent.errors import DataError
+from loopylatent.graph import LatentGraph
+from loopylatent.grouping import Neighbourhood, group
+from loopylatent.initial_graph import check_radius, initial_graph
+from loopylatent.settings import LearnSettings
+from loopylatent.trace import (
+    CleanUpStep,
+    Contraction,
+    InitialStep,
+    Join,
+    Step,
+    VisitStep,
+)
+from loopylatent.workspace import Workspace
+
+Progress = Callable[[int, int], None]
+"""Called with the visits done and the visits in all; may raise to stop the learner."""
+
+
+@dataclass(frozen=True, eq=False)
+class LearnResult:
+    """A learned graph, where it started from, and how it came about."""
+
+    graph: LatentGraph
+    initial_graph: LatentGraph
+    settings: LearnSettings
+    metric: str
+    data_digest: str
+    n_visits: int
+    n_stuck: int
+    """Visits in which no pair could be joined any more; a larger Lambda leaves fewer."""
+    n_capped: int
+    """Visits to neighbourhoods so large that only the nearest outsiders were asked."""
+    trace: tuple[Step, ...] | None = field(default=None, repr=False)
+    """Every step, or None where the trace was not wanted."""
+
+
+def learn(
+    D: DistanceMatrix,
+    settings: LearnSettings,
+    *,
+    start: LatentGraph | None = None,
+    trace: bool = True,
+    progress: Progress | None = None,
+) -> LearnResult:
+    """Learn a graph; ``start`` is the initial graph at r, where it is already known."""
+    workspace = _prepare(D, settings, start)
+    initial = workspace.graph()
+    steps: list[Step] = []
+    n_visits = n_stuck = n_capped = 0
+    for step in _steps(workspace, initial, D, settings, progress):
+        if trace:
+            steps.append(step)
+        if isinstance(step, VisitStep):
+            n_visits += 1
+            n_stuck += step.stuck
+            n_capped += step.capped
+    kept = tuple(steps) if trace else None
+    graph = workspace.graph()
+    counts = (n_visits, n_stuck, n_capped)
+    return LearnResult(graph, initial, settings, D.metric, D.digest, *counts, trace=kept)
+
+
+def iter_steps(
+    D: DistanceMatrix,
+    settings: LearnSettings,
+    *,
+    start: LatentGraph | None = None,
+    progress: Progress | None = None,
+) -> Iterator[Step]:
+    """Yield the initial graph, each visit, and the clean-up at the end."""
+    workspace = _prepare(D, settings, start)
+    return _steps(workspace, workspace.graph(), D, settings, progress)
+
+
+def visiting_order(initial: LatentGraph, settings: LearnSettings) -> tuple[int, ...]:
+    """Return the nodes of the initial graph that are no leaves, in the order of their visits.
+
+    By descending degree, then by the smaller sum of distances to the neighbours, then by index:
+    renaming the columns does not change it.
+    """
+    inner = [node for node in range(initial.n_observed) if initial.degrees[node] >= 2]
+    if settings.order == "degree":
+        reach: list[float] = initial.adjacency.sum(axis=1).tolist()
+        inner.sort(key=lambda node: (-initial.degrees[node], reach[node], node))
+    elif settings.order == "random":
+        np.random.default_rng(settings.seed).shuffle(inner)
+    return tuple(inner)
+
+
+def _prepare(D: DistanceMatrix, settings: LearnSettings, start: LatentGraph | None) -> Workspace:
+    r = settings.thresholds.r
+    check_radius(D, r)
+    initial = initial_graph(D, r) if start is None else start
+    if initial.names != D.names or initial.n_hidden:
+        raise DataError("the initial graph does not belong to these distances; leave it out.")
+    return Workspace(initial, D.values)
+
+
+def _steps(
+    workspace: Workspace,
+    initial: LatentGraph,
+    D: DistanceMatrix,
+    settings: LearnSettings,
+    progress: Progress | None,
+) -> Iterator[Step]:
+    yield InitialStep(initial)
+    rng = np.random.default_rng(settings.seed)
+    order = visiting_order(initial, settings)
+    for done, node in enumerate(order):
+        if progress is not None:
+            progress(done, len(order))
+        if len(workspace.neighbours[node]) >= 2:  # fewer leave nothing to group
+            yield _visit(workspace, node, D.n_samples, rng, settings)
+    if progress is not None:
+        progress(len(order), len(order))
+    gone = workspace.drop_idle_hidden()
+    changes = workspace.take_changes()
+    yield CleanUpStep(gone, changes.removed, changes.added, workspace.hidden_ids)
+
+
+def _visit(
+    workspace: Workspace,
+    node: int,
+    n_samples: int | None,
+    rng: np.random.Generator,
+    settings: LearnSettings,
+) -> VisitStep:
+    """Replace the neighbourhood of ``node`` by its local latent tree."""
+    members = workspace.closed_neighbourhood(node)
+    hidden = tuple(workspace.is_hidden(member) for member in members)
+    surrogates = tuple(workspace.surrogates[member] for member in members)
+    distances = workspace.distances_between(members)
+    distances.setflags(write=False)
+    tree = group(Neighbourhood(members, hidden, surrogates, distances, n_samples, rng), settings)
+    ids = workspace.replace(members, tree, surrogate=node)
+    changes = workspace.take_changes()
+    return VisitStep(
+        node,
+        members,
+        hidden,
+        distances,
+        tuple(
+            Join(
+                ids[j.left], ids[j.right], ids[j.hidden], j.left_length, j.right_length, j.supported
+            )
+            for j in tree.joins
+        ),
+        tuple(Contraction(ids[c.removed], ids[c.survivor], c.length) for c in tree.contractions),
+        changes.removed,
+        changes.added,
+        tree.stuck,
+        tree.capped,
+    )

@@ -1,0 +1,172 @@
+"""The graph while the learner changes it, with the distances between all its nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loopylatent._kernels.extension import extend_distances, tree_path_lengths
+from loopylatent.graph import LatentGraph
+from loopylatent.grouping import LocalTree
+from loopylatent.trace import Edge, renumbered
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The edges that a step took away and those that it put in; equal ones are in neither."""
+
+    removed: tuple[Edge, ...]
+    added: tuple[Edge, ...]
+
+
+class Workspace:
+    """A graph that can be changed.
+
+    Nodes carry working numbers: 0..p-1 observed, then hidden ones as they are created. Numbers of
+    nodes that have gone are not used again.
+    """
+
+    def __init__(self, initial: LatentGraph, distances: FloatArray) -> None:
+        self._names = initial.names
+        self._p = initial.n_observed
+        self.neighbours: dict[int, dict[int, float]] = {node: {} for node in range(self._p)}
+        for (u, v), length in zip(initial.edges.tolist(), initial.lengths.tolist(), strict=True):
+            self.neighbours[u][v] = self.neighbours[v][u] = length
+        self.surrogates = list(range(self._p))
+        """For each working number the observed node at whose visit it was created, or itself."""
+        self._distances = np.array(distances)
+        self._before: dict[tuple[int, int], float | None] = {}
+
+    def is_hidden(self, node: int) -> bool:
+        return node >= self._p
+
+    @property
+    def hidden_ids(self) -> tuple[int, ...]:
+        return tuple(sorted(node for node in self.neighbours if self.is_hidden(node)))
+
+    def closed_neighbourhood(self, node: int) -> tuple[int, ...]:
+        """Return ``node`` and the nodes next to it, ascending."""
+        return tuple(sorted((node, *self.neighbours[node])))
+
+    def distances_between(self, nodes: Sequence[int]) -> FloatArray:
+        """(k, k) a copy of the distances between ``nodes``."""
+        index = np.asarray(nodes)
+        block: FloatArray = self._distances[index[:, None], index]
+        return block
+
+    def graph(self) -> LatentGraph:
+        """Return the graph as it stands, hidden nodes in the order of their creation."""
+        edges = {(u, v): d for u, ends in self.neighbours.items() for v, d in ends.items() if u < v}
+        return renumbered(self._names, self.hidden_ids, edges)
+
+    def replace(self, members: tuple[int, ...], tree: LocalTree, surrogate: int) -> tuple[int, ...]:
+        """Put a local tree in the place of all edges between ``members``.
+
+        Returns the working number of each position of the tree.
+        """
+        first_new = len(self.surrogates)
+        born = range(first_new, first_new + len(tree.joins))
+        ids = members + tuple(born)
+        self.surrogates += [surrogate] * len(born)
+        self._make_room(len(self.surrogates))
+        self.neighbours.update({node: {} for node in born})
+        inside = set(members)
+        for u in members:
+            for v in [v for v in self.neighbours[u] if u < v and v in inside]:
+                self._set(u, v, None)
+        for contraction in tree.contractions:
+            self._hand_over(ids[contraction.removed], ids[contraction.survivor])
+        for edge in tree.edges:
+            self._set(ids[edge.u], ids[edge.v], edge.length)
+        self._measure(members, ids, tree)
+        return ids
+
+    def drop_idle_hidden(self) -> tuple[int, ...]:
+        """Remove hidden nodes of degree 0 and 1 and bridge those of degree 2, until none is left.
+
+        Returns the nodes that went.
+        """
+        gone: list[int] = []
+        while idle := [node for node in self.hidden_ids if len(self.neighbours[node]) <= 2]:
+            for node in idle:
+                ends = sorted(self.neighbours[node].items())
+                if len(ends) > 2:
+                    continue
+                for end, _ in ends:
+                    self._set(node, end, None)
+                if len(ends) == 2:
+                    (u, u_length), (v, v_length) = ends
+                    self._offer(u, v, u_length + v_length)
+                del self.neighbours[node]
+                gone.append(node)
+        return tuple(gone)
+
+    def take_changes(self) -> Changes:
+        """Return what has changed since the last call."""
+        removed, added = [], []
+        for (u, v), before in sorted(self._before.items()):
+            now = self.neighbours.get(u, {}).get(v)
+            if before is not None and now != before:
+                removed.append(Edge(u, v, before))
+            if now is not None and now != before:
+                added.append(Edge(u, v, now))
+        self._before = {}
+        return Changes(tuple(removed), tuple(added))
+
+    def _set(self, u: int, v: int, length: float | None) -> None:
+        pair = (u, v) if u < v else (v, u)
+        self._before.setdefault(pair, self.neighbours[u].get(v))
+        if length is None:
+            del self.neighbours[u][v], self.neighbours[v][u]
+            return
+        self.neighbours[u][v] = self.neighbours[v][u] = length
+        if not np.isfinite(self._distances[u, v]):  # an edge is never infinitely long
+            self._distances[u, v] = self._distances[v, u] = length
+
+    def _offer(self, u: int, v: int, length: float) -> None:
+        """Add an edge; of two parallel ones the shorter stays."""
+        known = self.neighbours[u].get(v)
+        if known is None or length < known:
+            self._set(u, v, length)
+
+    def _hand_over(self, goes: int, stays: int) -> None:
+        """Give the edges of a contracted node to the survivor, and forget the node."""
+        for end, length in list(self.neighbours[goes].items()):
+            self._set(goes, end, None)
+            self._offer(stays, end, length)
+        del self.neighbours[goes]
+
+    def _measure(self, members: tuple[int, ...], ids: tuple[int, ...], tree: LocalTree) -> None:
+        """Write the distances of the new hidden nodes that survived."""
+        position = {node: k for k, node in enumerate(ids)}
+        born = [node for node in ids[len(members) :] if node in self.neighbours]
+        if not born:
+            return
+        there = [node for node in members if node in self.neighbours]
+        inside = {*there, *born}
+        outside = [node for node in self.neighbours if node not in inside]
+        paths = tree_path_lengths(
+            len(ids),
+            np.array([(edge.u, edge.v) for edge in tree.edges], dtype=np.int64),
+            np.array([edge.length for edge in tree.edges]),
+        )
+        kept = np.array([position[node] for node in there + born])
+        extend_distances(
+            self._distances,
+            np.array(there),
+            paths[kept[:, None], kept],
+            np.array(born),
+            np.array(outside, dtype=np.int64),
+        )
+
+    def _make_room(self, n_nodes: int) -> None:
+        size = len(self._distances)
+        if n_nodes > size:
+            larger = np.full((2 * n_nodes, 2 * n_nodes), np.inf)
+            larger[:size, :size] = self._distances
+            self._distances = larger
