@@ -1,0 +1,54 @@
+"""Thresholds to start from, by a rule that sees the distances and the number of rows alone.
+
+The rule was chosen on synthetic data with a known truth by how well hidden nodes come back:
+r = r_max (a tree, the safe reference), Lambda = 0.5 / sqrt(n), tau = 0.2 times the median edge of
+the global minimum spanning tree.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loopylatent._kernels.spanning import spanning_tree
+from loopylatent.distances import DistanceMatrix
+from loopylatent.settings import Thresholds
+
+
+def default_thresholds(D: DistanceMatrix) -> Thresholds:
+    """Return thresholds for which no choice has to be made.
+
+    Where the number of rows is unknown, Lambda is 0.
+
+    Examples
+    --------
+    >>> D = DistanceMatrix.from_array([[0, 1, 5], [1, 0, 4], [5, 4, 0]], n_samples=100)
+    >>> default_thresholds(D)
+    Thresholds(r=5.0, Lambda=0.05, tau=0.5)
+    """
+    Lambda = 0.0 if D.n_samples is None else 0.5 / math.sqrt(D.n_samples)
+    return Thresholds(D.r_max, Lambda, 0.2 * float(np.median(_spanning_edges(D))))
+
+
+def loop_radius(D: DistanceMatrix) -> float:
+    """Return the radius from which on, downwards, true loops appear.
+
+    It is 1.5 times the longest edge of the global minimum spanning tree, inside [r_min, r_max].
+
+    Examples
+    --------
+    >>> D = DistanceMatrix.from_array([[0, 1, 5], [1, 0, 2], [5, 2, 0]])
+    >>> loop_radius(D)
+    3.0
+    """
+    return float(np.clip(1.5 * _spanning_edges(D).max(), D.r_min, D.r_max))
+
+
+def _spanning_edges(D: DistanceMatrix) -> NDArray[np.float64]:
+    """Lengths of the edges of the minimum spanning tree (forest) of all columns."""
+    parent = spanning_tree(D.values, np.arange(D.n_columns))
+    child = np.flatnonzero(parent >= 0)
+    edges: NDArray[np.float64] = D.values[child, parent[child]]
+    return edges

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.metrics import adjusted_rand_score
+
+from loopylatent.communities import communities, groups
+from loopylatent.data import Observations
+from loopylatent.distances import DistanceMatrix, information_distances
+from loopylatent.errors import DataError
+from loopylatent.graph import LatentGraph
+from loopylatent.learn import learn
+from loopylatent.samples import load_sample
+from loopylatent.settings import LearnSettings
+from loopylatent.thresholds import default_thresholds
+
+
+@pytest.fixture(scope="module")
+def three_factors():
+    rng = np.random.default_rng(1)
+    factors = rng.normal(size=(600, 3))
+    X = np.repeat(factors, 4, axis=1) + 0.8 * rng.normal(size=(600, 12))
+    return Observations.from_array(X, names=[f"{f}{k}" for f in "abc" for k in range(4)])
+
+
+def truth(names):
+    return {name: name[0] for name in names}
+
+
+def test_groups_find_three_factors_without_being_told_their_number(three_factors):
+    found = groups(three_factors, n_resamples=20)
+    assert found.n_groups == 3
+    assert found.agreement(truth(found.names)) == 1.0
+    assert found.n_failed == 0
+    assert found.together[0, 1] > 0.8 > found.together[0, 5]
+
+
+def test_groups_of_distances_alone_find_them_too(three_factors):
+    found = groups(information_distances(three_factors), n_resamples=20)
+    assert found.agreement(truth(found.names)) == 1.0
+
+
+def test_groups_follow_their_seed(three_factors):
+    first, second = (groups(three_factors, n_resamples=5, seed=7) for _ in range(2))
+    assert np.array_equal(first.together, second.together)
+    assert not np.array_equal(first.together, groups(three_factors, n_resamples=5, seed=8).together)
+
+
+def test_groups_report_progress_and_can_be_stopped(three_factors):
+    seen = []
+    groups(three_factors, n_resamples=3, progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(0, 3), (1, 3), (2, 3)]
+
+
+def test_failed_resamples_are_counted_and_not_fatal():
+    # with 6 rows a resample is often constant in a rare column
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6, 4))
+    X[:, 0] = [0, 0, 0, 0, 0, 1]
+    found = groups(Observations.from_array(X), n_resamples=20)
+    assert 0 <= found.n_failed < 20
+
+
+def test_groups_need_to_know_the_precision_of_distances():
+    D = DistanceMatrix.from_array([[0, 1, 2], [1, 0, 2], [2, 2, 0]])
+    with pytest.raises(DataError, match="n_samples"):
+        groups(D)
+    with pytest.raises(DataError, match="too few"):
+        groups(D, n_resamples=1)
+
+
+def test_communities_are_numbered_by_size_and_leave_hidden_nodes_out():
+    edges = [(0, 5), (1, 5), (2, 5), (3, 6), (4, 6), (5, 6)]
+    lengths = [0.1, 0.1, 0.1, 0.1, 0.1, 3.0]
+    found = communities(LatentGraph.build(list("abcde"), 2, edges, lengths))
+    assert found.as_dict() == {"a": 0, "b": 0, "c": 0, "d": 1, "e": 1}
+
+
+def test_agreement_is_the_adjusted_rand_index_over_columns_with_a_known_group(three_factors):
+    D = information_distances(three_factors)
+    found = communities(learn(D, LearnSettings(default_thresholds(D))).graph)
+    known = {name: group for name, group in truth(found.names).items() if name != "a0"}
+    labels = [found.as_dict()[name] for name in known]
+    assert found.agreement(known) == adjusted_rand_score(list(known.values()), labels)
+    with pytest.raises(DataError, match="fewer than two"):
+        found.agreement({"a0": "a"})
+
+
+@pytest.mark.parametrize(("sample", "at_least"), [("bfi25", 0.7), ("holzinger24", 0.75)])
+def test_known_groups_of_the_bundled_questionnaires_come_back(sample, at_least):
+    data = load_sample(sample)
+    assert groups(data.observations).agreement(data.groups) > at_least
