@@ -1,0 +1,33 @@
+"""Run all benchmarks: python -m benchmarks."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from benchmarks import groups, initial_graph, learn, surroundings
+
+RESULTS = Path(__file__).resolve().parent / "RESULTS.md"
+
+
+def main() -> None:
+    """Write the times to RESULTS.md and the agreement with known groups to docs/groups.md."""
+    load_before = os.getloadavg()[0]
+    parts = []
+    for part in (initial_graph, learn):
+        print(f"{part.__name__} ...", file=sys.stderr)
+        parts.append(part.report())
+    head = (
+        "# Last results\n\nWritten by `make bench`; what is compared is told in "
+        f"[README.md](README.md).\n\n{surroundings(load_before)}"
+    )
+    text = "\n\n".join([head, *parts]) + "\n"
+    RESULTS.write_text(text, encoding="utf-8")
+    print(text)
+    print(f"{groups.__name__} ...", file=sys.stderr)
+    groups.main()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""The public calls: what the app, the command line and other people's scripts use."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from loopylatent.distances import DistanceMatrix
+from loopylatent.export import NO_EXTRAS, Extras, Provenance
+from loopylatent.export import export as export_graph
+from loopylatent.graph import LatentGraph
+from loopylatent.learn import LearnResult, Progress
+from loopylatent.learn import learn as run_learner
+from loopylatent.settings import LearnSettings, Method, Order, Thresholds
+from loopylatent.thresholds import default_thresholds
+
+
+def settings_for(
+    D: DistanceMatrix,
+    r: float | None = None,
+    Lambda: float | None = None,
+    tau: float | None = None,
+    *,
+    method: Method = "quartet",
+    order: Order = "degree",
+    seed: int = 0,
+) -> LearnSettings:
+    """Return complete settings; thresholds that are not given come from the default rule."""
+    default = default_thresholds(D)
+    thresholds = Thresholds(
+        default.r if r is None else r,
+        default.Lambda if Lambda is None else Lambda,
+        default.tau if tau is None else tau,
+    )
+    return LearnSettings(thresholds, method, order, seed)
+
+
+def learn(
+    D: DistanceMatrix,
+    r: float | None = None,
+    Lambda: float | None = None,
+    tau: float | None = None,
+    *,
+    method: Method = "quartet",
+    order: Order = "degree",
+    seed: int = 0,
+    start: LatentGraph | None = None,
+    trace: bool = True,
+    progress: Progress | None = None,
+) -> LearnResult:
+    """Learn a graph with hidden nodes and cycles from distances.
+
+    Parameters
+    ----------
+    D : DistanceMatrix
+    r, Lambda, tau : float, optional
+        The thresholds of the paper; those left out come from ``default_thresholds(D)``.
+    method : {"quartet"}
+        How the local latent tree of a neighbourhood is built.
+    order : {"degree", "index", "random"}
+        The order of the visits. On noisy data the result depends on it.
+    seed : int
+        For the random order.
+    start : LatentGraph, optional
+        The initial graph at ``r``, where it is already known (``edge_density(D).graph_at(r)``).
+    trace : bool
+        Whether to keep a record of every step.
+    progress : callable, optional
+        Called with the visits done and the visits in all.
+
+    Examples
+    --------
+    A star: three columns that are tied together by something unseen.
+
+    >>> import numpy as np
+    >>> D = DistanceMatrix.from_array([[0, 2, 2.2], [2, 0, 2.4], [2.2, 2.4, 0]], ["a", "b", "c"])
+    >>> result = learn(D, r=3, Lambda=0, tau=0.1)
+    >>> result.graph
+    LatentGraph(3 observed, 1 hidden, 3 edges, 0 cycles)
+    >>> result.graph.lengths.round(3).tolist()
+    [0.9, 1.1, 1.3]
+    """
+    settings = settings_for(D, r, Lambda, tau, method=method, order=order, seed=seed)
+    return run_learner(D, settings, start=start, trace=trace, progress=progress)
+
+
+def provenance(result: LearnResult) -> Provenance:
+    """Return what an exported file says about where its graph came from."""
+    settings = result.settings
+    return Provenance.of(
+        result.graph,
+        settings={
+            "metric": result.metric,
+            "r": settings.thresholds.r,
+            "Lambda": settings.thresholds.Lambda,
+            "tau": settings.thresholds.tau,
+            "method": settings.method,
+            "order": settings.order,
+            "seed": settings.seed,
+        },
+        data_digest=result.data_digest,
+    )
+
+
+def export(
+    result: LearnResult,
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,  # noqa: A002
+    extras: Extras = NO_EXTRAS,
+) -> Path:
+    """Write a learned graph to a file, with version, settings and data digest in it.
+
+    Parameters
+    ----------
+    result : LearnResult
+    path : path
+        Its ending says the format: .graphml, .gexf, .json, .csv (edges), .nodes.csv, .html.
+    format : str, optional
+        One of these endings without the dot, where the path has another one.
+    extras : Extras
+        Positions, groups, signs and names of hidden nodes, to be written too.
+    """
+    return export_graph(
+        result.graph, path, provenance=provenance(result), format=format, extras=extras
+    )

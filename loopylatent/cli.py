@@ -1,0 +1,253 @@
+"""The command line: ``python -m loopylatent learn TABLE``.
+
+Results go to standard output or to the named file, everything else to standard error. The exit
+status is 0, or 2 with one line that says what is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import get_args
+
+import pandas as pd
+
+from loopylatent._version import __version__
+from loopylatent.api import export, learn, provenance
+from loopylatent.data import Kind, Observations, read_frame, read_table
+from loopylatent.distances import DistanceMatrix, Metric, information_distances
+from loopylatent.errors import DataError, LoopyLatentError
+from loopylatent.export import (
+    WRITERS,
+    name_from_csv,
+    name_to_csv,
+    to_edge_csv,
+    write_atomically,
+)
+from loopylatent.learn import LearnResult
+from loopylatent.samples import load_sample, sample_names
+from loopylatent.settings import Method, Order
+
+FORMATS = tuple(WRITERS)
+METRICS = tuple(metric for metric in get_args(Metric) if metric != "given")
+TABLE_HELP = (
+    "a CSV, TSV (also gzipped), Parquet or Excel file with one row an observation, "
+    "or sample:NAME for a bundled one"
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    options = _parser().parse_args(arguments)
+    run: Callable[[argparse.Namespace], None] = options.run
+    try:
+        run(options)
+        sys.stdout.flush()
+    except LoopyLatentError as error:
+        _say(f"loopylatent: {error}")
+        return 2
+    except KeyboardInterrupt:
+        _say("loopylatent: stopped; nothing was written.")
+        return 130
+    except BrokenPipeError:  # the reader of a pipe has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="loopylatent",
+        description="Learn a graph with hidden variables and cycles from a table.",
+        epilog="Start with: python -m loopylatent learn sample:bfi25 -o bfi.html",
+    )
+    parser.add_argument("--version", action="version", version=f"loopylatent {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_learn(commands)
+    _add_distances(commands)
+    _add_samples(commands)
+    return parser
+
+
+def _add_learn(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    command = commands.add_parser(
+        "learn",
+        help="learn a graph and write it to a file",
+        description="Learn a graph. Thresholds that are not given come from the default rule.",
+        epilog="Example: python -m loopylatent learn answers.csv --drop id --r 5 -o graph.graphml",
+    )
+    _add_table(command)
+    command.add_argument("--from-distances", action="store_true", help=FROM_DISTANCES_HELP)
+    command.add_argument("--n-samples", type=int, metavar="N", help=N_SAMPLES_HELP)
+    command.add_argument("--r", type=float, help="radius of the balls; smaller gives more cycles")
+    command.add_argument(
+        "--Lambda", type=float, help="margin of the quartet test, 0 to below 1; larger is surer"
+    )
+    command.add_argument(
+        "--tau", type=float, help="hidden nodes nearer than this to a neighbour are merged with it"
+    )
+    command.add_argument("--method", choices=get_args(Method), default="quartet")
+    command.add_argument("--order", choices=get_args(Order), default="degree", help=ORDER_HELP)
+    command.add_argument("--seed", type=int, default=0, help="for the random order (default: 0)")
+    command.add_argument("-o", "--output", type=Path, metavar="FILE", help=OUTPUT_HELP)
+    command.add_argument("--format", choices=FORMATS, help="where the ending does not say it")
+    command.set_defaults(run=_learn)
+
+
+FROM_DISTANCES_HELP = "TABLE is a square matrix of distances whose header names the columns"
+N_SAMPLES_HELP = "rows behind given distances; sets the default margin"
+ORDER_HELP = "order of the visits (default: degree)"
+OUTPUT_HELP = (
+    f"the graph; its ending says the format ({', '.join('.' + name for name in FORMATS)}). "
+    "Without it the edges go to standard output"
+)
+
+
+def _add_distances(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    command = commands.add_parser(
+        "distances",
+        help="estimate the information distances between all columns",
+        description="Write the matrix of distances as CSV, and r_min, r_max and the noise floor.",
+        epilog="Example: python -m loopylatent distances answers.csv --drop id -o distances.csv",
+    )
+    _add_table(command)
+    command.add_argument("-o", "--output", type=Path, metavar="FILE", help="a CSV file")
+    command.set_defaults(run=_distances)
+
+
+def _add_samples(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    command = commands.add_parser("samples", help="list the bundled tables")
+    command.set_defaults(run=_list_samples)
+
+
+def _add_table(command: argparse.ArgumentParser) -> None:
+    command.add_argument("table", metavar="TABLE", help=TABLE_HELP)
+    command.add_argument("--drop", action="append", default=[], metavar="COLUMN", help="leave out")
+    command.add_argument(
+        "--label", action="append", default=[], metavar="COLUMN", help="describes rows; not learned"
+    )
+    command.add_argument(
+        "--kind",
+        action="append",
+        default=[],
+        metavar="COLUMN=KIND",
+        help=f"correct a column's kind: {', '.join(get_args(Kind))}",
+    )
+    command.add_argument("--weights", metavar="COLUMN", help="how often each row counts")
+    command.add_argument("--metric", choices=METRICS, default="auto")
+    command.add_argument(
+        "--drop-degenerate",
+        action="store_true",
+        help="leave out constant and repeated columns instead of stopping at them",
+    )
+
+
+def _learn(options: argparse.Namespace) -> None:
+    D = _given_distances(options) if options.from_distances else _estimated_distances(options)
+    result = learn(
+        D,
+        options.r,
+        options.Lambda,
+        options.tau,
+        method=options.method,
+        order=options.order,
+        seed=options.seed,
+        trace=False,
+        progress=_progress if sys.stderr.isatty() else None,
+    )
+    _say(_summary(result))
+    if options.output is None:
+        sys.stdout.write(to_edge_csv(result.graph, provenance(result)))
+    else:
+        _say(f"wrote {export(result, options.output, format=options.format)}")
+
+
+def _distances(options: argparse.Namespace) -> None:
+    D = _estimated_distances(options)
+    names = [name_to_csv(name) for name in D.names]
+    text = pd.DataFrame(D.values, index=names, columns=names).to_csv(index_label="column")
+    if options.output is None:
+        sys.stdout.write(text)
+    else:
+        _say(f"wrote {write_atomically(options.output, text.encode())}")
+
+
+def _list_samples(_: argparse.Namespace) -> None:
+    for name in sample_names():
+        sys.stdout.write(f"sample:{name}\t{load_sample(name).title}\n")
+
+
+def _estimated_distances(options: argparse.Namespace) -> DistanceMatrix:
+    obs = _observations(options)
+    _say(f"read {options.table}: {obs!r}")
+    for dropped in obs.dropped:
+        _say(f"left out {dropped.name!r}: {dropped.reason}")
+    D = information_distances(
+        obs, options.metric, on_degenerate="drop" if options.drop_degenerate else "error"
+    )
+    floor = "unknown" if D.noise_floor is None else f"{D.noise_floor:.4f}"
+    _say(f"distances by {D.metric}: r_min {D.r_min:.4f}, r_max {D.r_max:.4f}, noise floor {floor}")
+    return D
+
+
+def _observations(options: argparse.Namespace) -> Observations:
+    kinds = dict(_kind(text) for text in options.kind)
+    if options.table.startswith("sample:"):
+        if options.drop or options.label or kinds or options.weights:
+            raise DataError("a bundled sample comes as it is; --drop, --label, --kind and "
+                            "--weights are for tables of your own.")  # fmt: skip
+        return load_sample(options.table.removeprefix("sample:")).observations
+    return read_table(
+        options.table,
+        drop=options.drop,
+        labels=options.label,
+        kinds=kinds,
+        weights=options.weights,
+        on_degenerate="drop" if options.drop_degenerate else "error",
+    )
+
+
+def _kind(text: str) -> tuple[str, Kind]:
+    column, _, kind = text.rpartition("=")
+    for known in get_args(Kind):
+        if column and kind == known:
+            return column, known
+    raise DataError(f"--kind {text!r} is not COLUMN=KIND with one of {', '.join(get_args(Kind))}.")
+
+
+def _given_distances(options: argparse.Namespace) -> DistanceMatrix:
+    frame = read_frame(options.table)
+    if len(frame.columns) == len(frame) + 1:  # a first column of names
+        frame = frame.iloc[:, 1:]
+    names = [name_from_csv(str(name)) for name in frame.columns]
+    return DistanceMatrix.from_array(frame.to_numpy(), names, n_samples=options.n_samples)
+
+
+def _summary(result: LearnResult) -> str:
+    graph, thresholds = result.graph, result.settings.thresholds
+    lines = [
+        f"r {thresholds.r:.6g}, Lambda {thresholds.Lambda:.6g}, tau {thresholds.tau:.6g}: "
+        f"{graph.n_observed} observed, {graph.n_hidden} hidden, {graph.n_edges} edges, "
+        f"{graph.n_cycles} cycles, {graph.n_components} components"
+    ]
+    if result.n_stuck:
+        lines.append(
+            f"in {result.n_stuck} of {result.n_visits} visits no pair could be joined any more; "
+            "a larger Lambda leaves fewer"
+        )
+    if result.n_capped:
+        lines.append(f"in {result.n_capped} visits only the nearest outsiders were asked")
+    return "\n".join(lines)
+
+
+def _progress(done: int, total: int) -> None:
+    with suppress(ZeroDivisionError):
+        end = "\n" if done == total else ""
+        print(f"\rlearning: {100 * done // total} %", end=end, file=sys.stderr, flush=True)
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)

@@ -1,0 +1,1 @@
+"""Streamlit glue: the only part of the package that knows the app."""

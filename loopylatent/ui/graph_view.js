@@ -1,0 +1,287 @@
+/* Draws a graph with vis-network and keeps it while its data change.
+ *
+ * Streamlit calls the default export again with the same parent whenever the data change. The
+ * network lives on that parent: nodes and edges are updated by difference, nodes that stay glide
+ * to their new places, zoom and selection are kept.
+ */
+const GLIDE_MS = 350;
+const ICONS = {
+  fit: "M12 8v8M8 12h8M12 3v2M12 19v2M3 12h2M19 12h2M12 12m-7 0a7 7 0 1 0 14 0a7 7 0 1 0-14 0",
+  closer: "M12 5v14M5 12h14",
+  farther: "M5 12h14",
+  full: "M8 3H3v5M16 3h5v5M21 16v5h-5M3 16v5h5",
+  picture: "M12 4v11M7 11l5 5 5-5M4 20h16",
+};
+
+function element(tag, className, text) {
+  const made = document.createElement(tag);
+  if (className) made.className = className;
+  if (text !== undefined) made.textContent = text;
+  return made;
+}
+
+function isDark(root) {
+  const probe = element("span");
+  probe.style.color = "var(--st-background-color, #ffffff)";
+  root.appendChild(probe);
+  const [r, g, b] = (getComputedStyle(probe).color.match(/[\d.]+/g) || [255, 255, 255]).map(Number);
+  probe.remove();
+  return 0.299 * r + 0.587 * g + 0.114 * b < 128;
+}
+
+function button(view, name, label, action) {
+  const made = element("button", "tool");
+  made.type = "button";
+  made.title = label;
+  made.setAttribute("aria-label", label);
+  made.innerHTML = `<svg viewBox="0 0 24 24" aria-hidden="true"><path d="${ICONS[name]}"/></svg>`;
+  made.addEventListener("click", () => action(view));
+  return made;
+}
+
+function zoomBy(view, factor) {
+  view.network.moveTo({ scale: view.network.getScale() * factor, animation: { duration: 150 } });
+}
+
+function savePicture(view) {
+  const canvas = view.stage.querySelector("canvas");
+  const copy = element("canvas");
+  copy.width = canvas.width;
+  copy.height = canvas.height;
+  const pen = copy.getContext("2d");
+  pen.fillStyle = view.look.background;
+  pen.fillRect(0, 0, copy.width, copy.height);
+  pen.drawImage(canvas, 0, 0);
+  const link = element("a");
+  link.href = copy.toDataURL("image/png");
+  link.download = `${view.data.file_name || "graph"}.png`;
+  link.click();
+}
+
+function toggleFullScreen(view) {
+  if (document.fullscreenElement) document.exitFullscreen();
+  else view.frame.requestFullscreen();
+}
+
+function fit(view) {
+  view.network.fit({ animation: { duration: GLIDE_MS } });
+}
+
+function buildFrame(root) {
+  const frame = element("div", "frame");
+  const stage = element("div", "stage");
+  stage.tabIndex = 0;
+  stage.setAttribute("role", "application");
+  const tools = element("div", "tools");
+  const legend = element("ul", "legend");
+  const note = element("div", "note");
+  note.setAttribute("aria-live", "polite");
+  frame.append(stage, tools, legend, note);
+  root.appendChild(frame);
+  const view = { root, frame, stage, legend, note, glide: 0, places: new Map() };
+  tools.append(
+    button(view, "fit", "Show the whole graph", fit),
+    button(view, "closer", "Zoom in", (v) => zoomBy(v, 1.3)),
+    button(view, "farther", "Zoom out", (v) => zoomBy(v, 1 / 1.3)),
+    button(view, "full", "Full screen", toggleFullScreen),
+    button(view, "picture", "Save the picture (PNG)", savePicture),
+  );
+  return view;
+}
+
+function drawLegend(view) {
+  const items = view.look.legend.map((item) => {
+    const row = element("li");
+    const mark = element("span", `mark ${item.shape}`);
+    mark.style.setProperty("--fill", item.fill);
+    mark.style.setProperty("--border", item.border);
+    row.append(mark, element("span", "", item.text));
+    return row;
+  });
+  view.legend.replaceChildren(...items);
+}
+
+/* Nodes that stay glide from where they are; a new glide first ends the one under way. */
+function glideTo(view, nodes) {
+  cancelAnimationFrame(view.glide);
+  const moves = [];
+  for (const node of nodes) {
+    const from = view.places.get(node.id);
+    if (from && (from.x !== node.x || from.y !== node.y)) moves.push({ node, from });
+  }
+  view.places = new Map(nodes.map((node) => [node.id, { x: node.x, y: node.y }]));
+  const settle = () => {
+    view.frame.dataset.settled = "true";
+  };
+  if (moves.length === 0 || matchMedia("(prefers-reduced-motion: reduce)").matches) {
+    for (const { node } of moves) view.network.moveNode(node.id, node.x, node.y);
+    settle();
+    return;
+  }
+  view.frame.dataset.settled = "false";
+  const start = performance.now();
+  const step = (now) => {
+    const t = Math.min(1, (now - start) / GLIDE_MS);
+    const eased = t * t * (3 - 2 * t);
+    for (const { node, from } of moves) {
+      const x = from.x + (node.x - from.x) * eased;
+      const y = from.y + (node.y - from.y) * eased;
+      view.network.moveNode(node.id, x, y);
+    }
+    if (t < 1) view.glide = requestAnimationFrame(step);
+    else settle();
+  };
+  view.glide = requestAnimationFrame(step);
+}
+
+/* vis keeps the fields that an update leaves out, so those that have gone are set to null. */
+function complete(row, known) {
+  const full = { ...row };
+  for (const field of Object.keys(known || {})) if (!(field in full)) full[field] = null;
+  return full;
+}
+
+function update(set, rows) {
+  const wanted = new Set(rows.map((row) => row.id));
+  set.remove(set.getIds().filter((id) => !wanted.has(id)));
+  set.update(
+    rows
+      .filter((row) => JSON.stringify(row) !== JSON.stringify(set.seen?.get(row.id)))
+      .map((row) => complete(row, set.seen?.get(row.id))),
+  );
+  set.seen = new Map(rows.map((row) => [row.id, row]));
+}
+
+function select(view, id) {
+  if (id === null || id === undefined || !view.nodes.get(id)) view.network.unselectAll();
+  else view.network.selectNodes([id]);
+}
+
+function centre(view, id) {
+  if (!view.nodes.get(id)) return;
+  const scale = Math.max(view.network.getScale(), 0.9);
+  view.network.focus(id, { scale, animation: { duration: GLIDE_MS } });
+}
+
+/* Arrow keys walk from the selected node to the nearest one in that direction. */
+function walk(view, key) {
+  const [dx, dy] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[key];
+  const here = view.network.getSelectedNodes()[0];
+  const at = here === undefined ? view.network.getViewPosition() : view.places.get(here);
+  let best = null;
+  for (const [id, place] of view.places) {
+    const [x, y] = [place.x - at.x, place.y - at.y];
+    const along = x * dx + y * dy;
+    const aside = Math.abs(x * dy - y * dx);
+    if (id === here || along <= 0) continue;
+    const cost = along + 2 * aside;
+    if (best === null || cost < best.cost) best = { id, cost };
+  }
+  if (best) choose(view, best.id);
+}
+
+function choose(view, id) {
+  select(view, id);
+  view.note.textContent = id === null ? "" : view.nodes.get(id)?.title || "";
+  view.reply("selected", id);
+}
+
+function listen(view) {
+  view.network.on("click", (event) => choose(view, event.nodes[0] ?? null));
+  view.network.on("hoverNode", () => (view.stage.style.cursor = "pointer"));
+  view.network.on("blurNode", () => (view.stage.style.cursor = ""));
+  view.stage.addEventListener("keydown", (event) => {
+    if (event.key.startsWith("Arrow")) walk(view, event.key);
+    else if (event.key === "Escape") choose(view, null);
+    else if (event.key === "+" || event.key === "=") zoomBy(view, 1.3);
+    else if (event.key === "-") zoomBy(view, 1 / 1.3);
+    else if (event.key === "0") fit(view);
+    else return;
+    event.preventDefault();
+  });
+  view.sized = new ResizeObserver(() => {
+    const { width, height } = view.stage.getBoundingClientRect();
+    if (!width || !height) return;
+    view.network.setSize(`${width}px`, `${height}px`);
+    if (!view.fitted) view.network.fit({ animation: false });
+    else view.network.redraw();
+    view.fitted = true;
+  });
+  view.sized.observe(view.stage);
+}
+
+function draw(view) {
+  const { data } = view;
+  view.look = data.looks[isDark(view.frame) ? "dark" : "light"];
+  view.frame.style.setProperty("--height", `${data.height}px`);
+  view.stage.setAttribute("aria-label", data.description);
+  drawLegend(view);
+  if (!view.network) {
+    view.nodes = new globalThis.vis.DataSet();
+    view.edges = new globalThis.vis.DataSet();
+    const options = { ...view.look.options, autoResize: false };
+    options.interaction = { ...options.interaction, keyboard: { enabled: false } };
+    view.network = new globalThis.vis.Network(view.stage, view, options);
+    view.drawnLook = JSON.stringify(view.look.options);
+    listen(view);
+  }
+  const look = JSON.stringify(view.look.options);
+  if (look !== view.drawnLook) {
+    view.network.setOptions({ nodes: view.look.options.nodes, edges: view.look.options.edges });
+    view.network.groups.clear();
+    view.network.setOptions({ groups: view.look.options.groups });
+    view.drawnLook = look;
+  }
+  const before = new Map(view.nodes.getIds().map((id) => [id, view.network.getPosition(id)]));
+  const nodes = data.nodes.map((node) => {
+    const place = before.get(node.id);
+    return place ? { ...node, x: place.x, y: place.y } : node;
+  });
+  update(view.nodes, nodes);
+  update(view.edges, data.edges);
+  for (const [id, place] of before) if (view.places.has(id)) view.places.set(id, place);
+  glideTo(view, data.nodes);
+  select(view, data.selected);
+  if (view.subject !== data.subject) {
+    view.subject = data.subject;
+    view.network.fit({ animation: false });
+  }
+  if (data.centre && data.centre.request !== view.centred) {
+    view.centred = data.centre.request;
+    centre(view, data.centre.node);
+  }
+  view.frame.dataset.revision = data.revision;
+}
+
+export default function ({ parentElement, data, setStateValue }) {
+  const root = parentElement.querySelector(".root");
+  const view = (root.view ??= buildFrame(root));
+  view.data = data;
+  view.reply = setStateValue;
+  const whenReady = () => {
+    if (globalThis.vis?.Network) draw(view);
+    else view.waiting = setTimeout(whenReady, 20);
+  };
+  clearTimeout(view.waiting);
+  whenReady();
+  root.debug = () => ({
+    positions: view.network.getPositions(),
+    selected: view.network.getSelectedNodes(),
+    scale: view.network.getScale(),
+    inWindow: (id) => view.network.canvasToDOM(view.network.getPosition(id)),
+    box: (id) => view.network.getBoundingBox(id),
+  });
+  if (!view.watch) {
+    view.watch = matchMedia("(prefers-color-scheme: dark)");
+    view.restyle = () => setTimeout(() => draw(view), 50);
+    view.watch.addEventListener("change", view.restyle);
+  }
+  return () => {
+    view.watch.removeEventListener("change", view.restyle);
+    view.sized?.disconnect();
+    cancelAnimationFrame(view.glide);
+    view.network?.destroy();
+    root.view = undefined;
+    root.replaceChildren();
+  };
+}

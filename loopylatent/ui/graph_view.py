@@ -1,0 +1,140 @@
+"""The graph on a page: vis-network inside a Streamlit component, kept while its data change.
+
+The script of vis-network is sent once a tab, by a component of its own with constant data; the
+graph component waits for it. See ``graph_view.js`` for what happens in the browser.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, get_args
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from loopylatent.figures.network import (
+    THEMES,
+    ThemeName,
+    legend,
+    network,
+    network_data,
+    network_options,
+    vis_bundle,
+)
+from loopylatent.graph import LatentGraph
+
+EdgeStyle = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """What the component draws; everything is plain JSON."""
+
+    nodes: list[dict[str, Any]]
+    edges: list[dict[str, Any]]
+    looks: dict[str, Any]
+    description: str
+
+
+def picture(
+    graph: LatentGraph,
+    positions: NDArray[np.floating],
+    *,
+    groups: NDArray[np.integer] | None = None,
+    group_names: tuple[str, ...] | None = None,
+    signs: NDArray[np.integer] | None = None,
+    hidden_names: Mapping[int, str] | None = None,
+) -> Picture:
+    """Turn a graph into what the component draws, for the light and the dark theme."""
+    net = network(
+        graph,
+        positions,
+        groups=groups,
+        group_names=group_names,
+        signs=signs,
+        hidden_names=hidden_names,
+    )
+    data = network_data(net)
+    looks = {
+        theme: {
+            "options": network_options(graph, groups=groups, theme=theme),
+            "background": THEMES[theme].background,
+            "legend": [
+                asdict(item)
+                for item in legend(
+                    graph, groups=groups, group_names=group_names, signs=signs, theme=theme
+                )
+            ],
+        }
+        for theme in get_args(ThemeName)
+    }
+    description = (
+        f"Graph of {graph.n_observed} observed and {graph.n_hidden} hidden nodes with "
+        f"{graph.n_edges} edges. Arrow keys walk from node to node, Escape lets go, plus and "
+        "minus zoom, 0 shows everything. The same as tables stands below."
+    )
+    return Picture(data["nodes"], data["edges"], looks, description)
+
+
+def graph_view(
+    shown: Picture,
+    *,
+    key: str,
+    subject: str,
+    height: int = 640,
+    selected: int | None = None,
+    centre: Mapping[str, Any] | None = None,
+    file_name: str = "graph",
+) -> int | None:
+    """Draw a picture and return the node that was last clicked, or None.
+
+    ``subject`` says what the picture is of: when it changes, the whole graph is brought into
+    view; otherwise zoom and place stay. ``centre`` is {"node": id, "request": token}: each new
+    token brings that node to the middle.
+    """
+    data = {
+        **asdict(shown),
+        "height": height,
+        "selected": selected,
+        "subject": subject,
+        "centre": None if centre is None else dict(centre),
+        "file_name": file_name,
+    }
+    text = json.dumps(data, allow_nan=False, sort_keys=True)
+    data["revision"] = hashlib.sha256(text.encode()).hexdigest()[:12]
+    _loader()(key="vis-network")
+    reply = _component()(
+        key=key,
+        data=data,
+        default={"selected": selected},
+        on_selected_change=_nothing,
+    )
+    chosen = reply.selected
+    return None if chosen is None else int(chosen)
+
+
+def _nothing() -> None:
+    """Streamlit keeps a state value only where it has a callback."""
+
+
+@cache
+def _loader() -> Any:
+    script = vis_bundle() + "\nexport default function () {}\n"
+    return st.components.v2.component("loopylatent_vis", js=script)
+
+
+@cache
+def _component() -> Any:
+    folder = files("loopylatent.ui")
+    return st.components.v2.component(
+        "loopylatent_graph",
+        html='<div class="root"></div>\n',
+        css=(folder / "graph_view.css").read_text(encoding="utf-8"),
+        js=(folder / "graph_view.js").read_text(encoding="utf-8"),
+    )

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+
+import loopylatent as ll
+from loopylatent.cli import main
+
+
+@pytest.fixture
+def answers(tmp_path):
+    rng = np.random.default_rng(0)
+    hidden = rng.normal(size=(300, 1))
+    frame = pd.DataFrame(hidden + rng.normal(size=(300, 5)), columns=list("abcde"))
+    frame["id"] = [f"person {k}" for k in range(300)]
+    path = tmp_path / "answers.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def test_learn_writes_the_graph_that_the_package_learns(answers, tmp_path, capsys):
+    target = tmp_path / "graph.graphml"
+    command = ["learn", str(answers), "--drop", "id", "--r", "2", "--Lambda", "0.02"]
+    assert main([*command, "--tau", "0.1", "-o", str(target)]) == 0
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "5 observed" in shown.err
+    assert f"wrote {target}" in shown.err
+    D = ll.information_distances(ll.read_table(answers, drop=["id"]))
+    graph = ll.learn(D, r=2, Lambda=0.02, tau=0.1).graph
+    read = nx.read_graphml(target, node_type=int)
+    assert {tuple(sorted(edge)): read.edges[edge]["distance"] for edge in read.edges} == dict(
+        zip(map(tuple, graph.edges.tolist()), graph.lengths.tolist(), strict=True)
+    )
+
+
+def test_learn_without_thresholds_or_file_prints_the_default_graph(answers, capsys):
+    assert main(["learn", str(answers), "--label", "id"]) == 0
+    out = capsys.readouterr().out
+    D = ll.information_distances(ll.read_table(answers, labels=["id"]))
+    rows = [line for line in out.splitlines() if line and not line.startswith("#")]
+    assert len(rows) - 1 == ll.learn(D).graph.n_edges
+
+
+def test_estimator_command_line_and_call_give_the_same_graph(answers, tmp_path):
+    target = tmp_path / "graph.json"
+    assert main(["learn", str(answers), "--drop", "id", "-o", str(target)]) == 0
+    frame = pd.read_csv(answers).drop(columns="id")
+    fitted = ll.LocalCLGrouping().fit(frame).graph_
+    assert fitted == ll.learn(ll.information_distances(frame)).graph
+    assert fitted.digest in target.read_text()
+
+
+def test_distances_round_trip_into_learn(answers, tmp_path, capsys):
+    matrix, first, second = (tmp_path / name for name in ("d.csv", "a.csv", "b.csv"))
+    assert main(["distances", str(answers), "--drop", "id", "-o", str(matrix)]) == 0
+    thresholds = ["--r", "2", "--Lambda", "0.02", "--tau", "0.1"]
+    assert main(["learn", str(answers), "--drop", "id", *thresholds, "-o", str(first)]) == 0
+    assert main(["learn", str(matrix), "--from-distances", *thresholds, "-o", str(second)]) == 0
+    wanted = ["source", "target", "distance"]
+    edges = [pd.read_csv(path, comment="#")[wanted] for path in (first, second)]
+    pd.testing.assert_frame_equal(*edges)
+    assert "noise floor" in capsys.readouterr().err
+
+
+def test_columns_named_like_formulas_are_harmless_and_come_back(tmp_path):
+    rng = np.random.default_rng(0)
+    names = ["=cmd()", "+1", "@x", "plain", "it's"]
+    frame = pd.DataFrame(rng.normal(size=(50, 1)) + rng.normal(size=(50, 5)), columns=names)
+    table, matrix, graph = (tmp_path / name for name in ("t.csv", "d.csv", "g.json"))
+    frame.to_csv(table, index=False)
+    assert main(["distances", str(table), "-o", str(matrix)]) == 0
+    assert not any(
+        cell.startswith(("=", "+", "@"))
+        for line in matrix.read_text().splitlines()
+        for cell in line.split(",")
+    )
+    assert main(["learn", str(matrix), "--from-distances", "-o", str(graph)]) == 0
+    assert '"=cmd()"' in graph.read_text()
+
+
+def test_kinds_can_be_corrected_on_the_command_line(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.integers(1, 5, size=(200, 4)), columns=list("abcd"))
+    path = tmp_path / "t.csv"
+    frame.to_csv(path, index=False)
+    command = ["distances", str(path)]
+    for column in "abcd":
+        command += ["--kind", f"{column}=categorical"]
+    assert main(command) == 0
+    assert "by determinant" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["learn", "nowhere.csv"], "nowhere.csv"),
+        (["learn", "sample:nothing"], "nothing"),
+        (["learn", "sample:bfi25", "--r", "0.001"], "below the smallest distance"),
+        (["learn", "sample:bfi25", "--Lambda", "1"], "outside [0, 1)"),
+        (["learn", "sample:bfi25", "--tau", "-1"], "negative"),
+        (["learn", "sample:bfi25", "-o", "graph.xyz"], ".graphml"),
+        (["learn", "sample:bfi25", "-o", "no/such/folder/graph.json"], "folder"),
+        (["learn", "sample:bfi25", "--drop", "A1"], "tables of your own"),
+        (["learn", "sample:bfi25", "--metric", "determinant"], "same states"),
+        (["distances", "x.csv", "--kind", "a=odd"], "COLUMN=KIND"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line_with_status_2(arguments, message, capsys):
+    assert main(arguments) == 2
+    shown = capsys.readouterr()
+    last = shown.err.strip().splitlines()[-1]
+    assert last.startswith("loopylatent: ")
+    assert message in last
+    assert shown.out == ""
+
+
+def test_an_unknown_option_has_status_2_and_help_has_status_0(capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["learn", "sample:bfi25", "--speed", "9"])
+    assert caught.value.code == 2
+    for command in ([], ["learn"], ["distances"], ["samples"]):
+        with pytest.raises(SystemExit) as caught:
+            main([*command, "--help"])
+        assert caught.value.code == 0
+    assert "Example: python -m loopylatent" in capsys.readouterr().out
+
+
+def test_the_bundled_tables_are_listed(capsys):
+    assert main(["samples"]) == 0
+    assert "sample:bfi25\t" in capsys.readouterr().out
+
+
+def test_the_module_runs_as_a_program():
+    command = [sys.executable, "-m", "loopylatent", "learn", "sample:holzinger24"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert "24 observed" in done.stderr
+    assert len(done.stdout.splitlines()) > 24

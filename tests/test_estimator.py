@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import ParameterGrid
+
+import loopylatent as ll
+
+
+@pytest.fixture(scope="module")
+def X():
+    rng = np.random.default_rng(0)
+    return np.repeat(rng.normal(size=(400, 2)), 3, axis=1) + 0.6 * rng.normal(size=(400, 6))
+
+
+def test_fit_learns_what_learn_learns(X):
+    model = ll.LocalCLGrouping(r=4.0, Lambda=0.01, tau=0.1).fit(X)
+    D = ll.information_distances(X)
+    assert model.graph_ == ll.learn(D, r=4.0, Lambda=0.01, tau=0.1).graph
+    assert model.initial_graph_ == ll.initial_graph(D, 4.0)
+    assert model.n_features_in_ == 6
+    assert not hasattr(model, "feature_names_in_")
+
+
+def test_parameters_can_be_read_set_and_cloned(X):
+    model = ll.LocalCLGrouping(r=4.0)
+    assert model.get_params() == {
+        "r": 4.0,
+        "Lambda": None,
+        "tau": None,
+        "method": "quartet",
+        "order": "degree",
+        "seed": 0,
+        "metric": "auto",
+    }
+    assert clone(model.set_params(tau=0.3)).tau == 0.3
+    found = {
+        clone(model).set_params(**choice).fit(X).graph_.digest
+        for choice in ParameterGrid({"tau": [0.0, 5.0]})
+    }
+    assert len(found) == 2
+
+
+def test_names_of_a_frame_are_kept(X):
+    model = ll.LocalCLGrouping().fit(pd.DataFrame(X, columns=list("abcdef")))
+    assert model.feature_names_in_.tolist() == list("abcdef")
+    assert model.graph_.names == tuple("abcdef")
+
+
+def test_bad_settings_are_refused_when_fitting(X):
+    with pytest.raises(ll.ThresholdError):
+        ll.LocalCLGrouping(Lambda=2).fit(X)
