@@ -24,9 +24,12 @@ from loopylatent.estimator import LocalCLGrouping
 from loopylatent.graph import LatentGraph
 from loopylatent.initial_graph import EdgeDensity, edge_density, initial_graph
 from loopylatent.learn import LearnResult, iter_steps
-from loopylatent.matching import match_hidden, structure_error
+from loopylatent.matching import match_hidden
+from loopylatent.project import Project, open_project, write_project
+from loopylatent.recipe import Recipe, read_distances
 from loopylatent.samples import Sample, load_sample, sample_names
 from loopylatent.settings import LearnSettings, Thresholds
+from loopylatent.structure_error import structure_error
 from loopylatent.thresholds import default_thresholds, loop_radius
 from loopylatent.trace import replay
 
@@ -43,6 +46,8 @@ __all__ = [
     "LocalCLGrouping",
     "LoopyLatentError",
     "Observations",
+    "Project",
+    "Recipe",
     "Sample",
     "ThresholdError",
     "Thresholds",
@@ -59,10 +64,13 @@ __all__ = [
     "load_sample",
     "loop_radius",
     "match_hidden",
+    "open_project",
+    "read_distances",
     "read_table",
     "replay",
     "sample_names",
     "settings_for",
     "structure_error",
     "synthetic",
+    "write_project",
 ]

@@ -18,22 +18,16 @@ import pandas as pd
 
 from loopylatent._version import __version__
 from loopylatent.api import export, learn, provenance
-from loopylatent.data import Kind, Observations, read_frame, read_table
-from loopylatent.distances import DistanceMatrix, Metric, information_distances
-from loopylatent.errors import DataError, LoopyLatentError
-from loopylatent.export import (
-    WRITERS,
-    name_from_csv,
-    name_to_csv,
-    to_edge_csv,
-    write_atomically,
-)
+from loopylatent.data import Kind, Observations, read_table
+from loopylatent.distances import METRICS, DistanceMatrix, information_distances
+from loopylatent.errors import DataError, LoopyLatentError, quoted
+from loopylatent.export import WRITERS, name_to_csv, to_edge_csv, write_atomically
 from loopylatent.learn import LearnResult
-from loopylatent.samples import load_sample, sample_names
+from loopylatent.recipe import read_distances, unescaped
+from loopylatent.samples import load_sample, sample_titles
 from loopylatent.settings import Method, Order
 
 FORMATS = tuple(WRITERS)
-METRICS = tuple(metric for metric in get_args(Metric) if metric != "given")
 TABLE_HELP = (
     "a CSV, TSV (also gzipped), Parquet or Excel file with one row an observation, "
     "or sample:NAME for a bundled one"
@@ -45,6 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     run: Callable[[argparse.Namespace], None] = options.run
     try:
+        if getattr(options, "escaped", False):
+            _unescape(options)
         run(options)
         sys.stdout.flush()
     except LoopyLatentError as error:
@@ -99,6 +95,7 @@ def _add_learn(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 FROM_DISTANCES_HELP = "TABLE is a square matrix of distances whose header names the columns"
 N_SAMPLES_HELP = "rows behind given distances; sets the default margin"
+ESCAPED_HELP = "names of columns and of TABLE hold backslash escapes, as in two\\nlines"
 ORDER_HELP = "order of the visits (default: degree)"
 OUTPUT_HELP = (
     f"the graph; its ending says the format ({', '.join('.' + name for name in FORMATS)}). "
@@ -143,10 +140,14 @@ def _add_table(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="leave out constant and repeated columns instead of stopping at them",
     )
+    command.add_argument("--escaped", action="store_true", help=ESCAPED_HELP)
 
 
 def _learn(options: argparse.Namespace) -> None:
-    D = _given_distances(options) if options.from_distances else _estimated_distances(options)
+    if options.from_distances:
+        D = read_distances(options.table, options.n_samples)
+    else:
+        D = _estimated_distances(options)
     result = learn(
         D,
         options.r,
@@ -176,13 +177,13 @@ def _distances(options: argparse.Namespace) -> None:
 
 
 def _list_samples(_: argparse.Namespace) -> None:
-    for name in sample_names():
-        sys.stdout.write(f"sample:{name}\t{load_sample(name).title}\n")
+    for name, title in sample_titles().items():
+        sys.stdout.write(f"sample:{name}\t{title}\n")
 
 
 def _estimated_distances(options: argparse.Namespace) -> DistanceMatrix:
     obs = _observations(options)
-    _say(f"read {options.table}: {obs!r}")
+    _say(f"read {quoted(options.table)}: {obs!r}")
     for dropped in obs.dropped:
         _say(f"left out {dropped.name!r}: {dropped.reason}")
     D = information_distances(
@@ -218,12 +219,11 @@ def _kind(text: str) -> tuple[str, Kind]:
     raise DataError(f"--kind {text!r} is not COLUMN=KIND with one of {', '.join(get_args(Kind))}.")
 
 
-def _given_distances(options: argparse.Namespace) -> DistanceMatrix:
-    frame = read_frame(options.table)
-    if len(frame.columns) == len(frame) + 1:  # a first column of names
-        frame = frame.iloc[:, 1:]
-    names = [name_from_csv(str(name)) for name in frame.columns]
-    return DistanceMatrix.from_array(frame.to_numpy(), names, n_samples=options.n_samples)
+def _unescape(options: argparse.Namespace) -> None:
+    options.table = unescaped(options.table)
+    options.weights = None if options.weights is None else unescaped(options.weights)
+    for name in ("drop", "label", "kind"):
+        setattr(options, name, [unescaped(text) for text in getattr(options, name)])
 
 
 def _summary(result: LearnResult) -> str:

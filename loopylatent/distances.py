@@ -36,6 +36,7 @@ Metric = Literal[
     "auto", "correlation", "rank", "determinant", "determinant-printed", "canonical", "given"
 ]
 
+METRICS: tuple[Metric, ...] = tuple(metric for metric in get_args(Metric) if metric != "given")
 SMALLEST_STRENGTH = 1e-12
 """Strengths below this are rounding; they count as independence (an infinite distance)."""
 EQUAL_COLUMNS = 1e-12
@@ -206,9 +207,8 @@ def _observations(table: Any, on_degenerate: Literal["error", "drop"]) -> Observ
 
 
 def _choose_metric(obs: Observations, metric: Metric) -> Metric:
-    if metric not in get_args(Metric) or metric == "given":
-        known = ", ".join(m for m in get_args(Metric) if m != "given")
-        raise DistanceError(f"metric = {metric!r} is unknown; choose one of {known}.")
+    if metric not in METRICS:
+        raise DistanceError(f"metric = {metric!r} is unknown; choose one of {', '.join(METRICS)}.")
     categorical = [column for column in obs.columns if column.kind == "categorical"]
     alphabets = {column.states for column in obs.columns}
     one_alphabet = len(alphabets) == 1 and all(

@@ -157,6 +157,14 @@ class LatentGraph:
         rotated = (_rotate_to_smallest([int(node) for node in cycle]) for cycle in basis)
         return tuple(sorted(rotated, key=lambda cycle: (len(cycle), cycle)))
 
+    @cached_property
+    def on_cycle(self) -> NDArray[np.bool_]:
+        """(edges,) whether each edge lies on a cycle: every edge that is no bridge does."""
+        pairs: Any = nx.bridges(self.to_networkx())
+        bridges = {frozenset(pair) for pair in pairs}
+        found = [frozenset(edge) not in bridges for edge in self.edges.tolist()]
+        return frozen_array(found, np.bool_)
+
     def neighbours(self, node: int) -> tuple[int, ...]:
         """Return the nodes next to ``node``, ascending."""
         self._check_node(node)

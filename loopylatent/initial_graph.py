@@ -11,7 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from loopylatent._kernels.spanning import (
     local_tree_intervals,
     merge_intervals,
+    spanning_lengths,
     union_of_local_trees,
 )
 from loopylatent.distances import DistanceMatrix
@@ -85,10 +86,44 @@ class EdgeDensity:
         present = np.searchsorted(start, self.r, "right") - np.searchsorted(end, self.r, "right")
         return frozen_array(present, np.int64)
 
+    @cached_property
+    def n_components(self) -> IntArray:
+        """Number of components from each breakpoint up to the next; below the first, all columns.
+
+        Columns at distance r or less share a ball and so a tree, and every edge joins columns
+        of one ball. The components are therefore those of the pairs at distance r or less, and
+        each edge of the global spanning tree joins two of them at its length.
+        """
+        joined = np.searchsorted(spanning_lengths(self.D.values), self.r, "right")
+        return frozen_array(self.D.n_columns - joined, np.int64)
+
+    @cached_property
+    def n_cycles(self) -> IntArray:
+        """Number of independent cycles: edges - columns + components."""
+        return frozen_array(self.n_edges - self.D.n_columns + self.n_components, np.int64)
+
     def at(self, r: float) -> int:
         """Return the number of edges at radius ``r``."""
         k = int(np.searchsorted(self.r, r, "right")) - 1
         return int(self.n_edges[k]) if k >= 0 else 0
+
+    def next_change(self, r: float, direction: Literal[1, -1]) -> float | None:
+        """Return the nearest breakpoint above (1) or below (-1) ``r``, None beyond the last.
+
+        Examples
+        --------
+        >>> D = DistanceMatrix.from_array([[0, 1, 3], [1, 0, 2.5], [3, 2.5, 0]])
+        >>> curve = edge_density(D)
+        >>> curve.next_change(1.0, 1), curve.next_change(2.7, -1), curve.next_change(2.5, 1)
+        (2.5, 2.5, None)
+        """
+        if direction not in (1, -1):
+            raise ThresholdError(f"direction = {direction!r} is neither 1 (above) nor -1 (below).")
+        if direction == 1:
+            k = int(np.searchsorted(self.r, r, "right"))
+        else:
+            k = int(np.searchsorted(self.r, r, "left")) - 1
+        return float(self.r[k]) if 0 <= k < len(self.r) else None
 
     def graph_at(self, r: float) -> LatentGraph:
         """Return the initial graph at radius ``r``, equal to building it there."""
@@ -109,6 +144,8 @@ def edge_density(D: DistanceMatrix) -> EdgeDensity:
     ([1.0, 2.5], [1, 2])
     >>> curve.at(0.5), curve.at(1.0), curve.at(99)
     (0, 1, 2)
+    >>> curve.n_components.tolist(), curve.n_cycles.tolist()
+    ([2, 1], [0, 0])
     """
     parts = _over_centres(lambda centres: local_tree_intervals(D.values, centres), D.n_columns)
     rows = np.concatenate(parts)

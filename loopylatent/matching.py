@@ -1,56 +1,27 @@
-"""How far two graphs differ, and which of their hidden nodes are the same (section 5.1).
+"""Which hidden nodes of two graphs are the same, and which names they keep.
 
-Columns are matched by name. Hidden nodes have no names: the structure error looks for the matching
-under which the two adjacency matrices differ least, ``match_hidden`` compares how near each hidden
-node is to every column.
+Columns are matched by name. A hidden node is known by its profile, e^-(path length) to every
+column: this is the one definition for names, support and comparisons.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import permutations
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment, quadratic_assignment
-from scipy.sparse import block_diag, csr_array
+from scipy.optimize import linear_sum_assignment
 
 from loopylatent.errors import DataError, ThresholdError, quoted
-from loopylatent.graph import FloatArray, IntArray, LatentGraph
+from loopylatent.graph import FloatArray, IntArray, LatentGraph, frozen_array
 
-ENUMERATED_HIDDEN = 7
-"""Up to this many hidden nodes every matching is tried (7! = 5040)."""
-EQUALITY_TRIES = 500
-"""Colour refinements that may be spent on the question whether two graphs are equal."""
-RANDOM_STARTS = 8
-"""Random starts of the search for a good matching, where the first two leave a gap."""
 ROUNDING = 1e-12
 """Relative difference below which two lengths or two cosines are equal."""
+FEWEST_COMMON = 3
+"""With fewer columns in common, profiles of unlike nodes look alike."""
 
 Split = frozenset[frozenset[str]]
 """The two sides of an edge, in no order."""
-
-
-@dataclass(frozen=True, slots=True)
-class StructureError:
-    """The least number of differing adjacency entries, or bounds on it.
-
-    Parameters
-    ----------
-    lower, upper : int
-        The value lies between them, both included.
-    is_exact : bool
-        Whether they are equal, so that the value is known.
-    """
-
-    lower: int
-    upper: int
-    is_exact: bool
-
-    @property
-    def value(self) -> int:
-        """The value where it is known, else the least one found (``upper``)."""
-        return self.upper
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,49 +42,66 @@ class HiddenMatching:
     unmatched_right: tuple[int, ...]
 
 
-def structure_error(learned: LatentGraph, truth: LatentGraph) -> StructureError:
-    """Count the adjacency entries in which two graphs differ, two for every edge.
-
-    The hidden nodes are matched so that the count is least, after isolated ones were added to the
-    graph that has fewer. The result is exact for graphs that are equal, for at most seven hidden
-    nodes, and wherever the two bounds meet.
+@dataclass(frozen=True, eq=False)
+class NamedNode:
+    """A name that somebody gave to a hidden node, and what the node is known by.
 
     Parameters
     ----------
-    learned, truth : LatentGraph
-        Graphs on the same column names, in any order.
-
-    Returns
-    -------
-    StructureError
-
-    Raises
-    ------
-    DataError
-        Where the two graphs have different columns.
+    name : str
+    columns : tuple of str
+        The columns of the graph in which the node was named.
+    profile : (columns,) float64 array
+        e^-(path length) from the node to each of them; 0 where there is no path.
 
     Examples
     --------
-    >>> star = LatentGraph.build("abc", 1, [(0, 3), (1, 3), (2, 3)])
-    >>> chain = LatentGraph.build("cba", 0, [(0, 1), (1, 2)])
-    >>> structure_error(star, star)
-    StructureError(lower=0, upper=0, is_exact=True)
-    >>> structure_error(star, chain).value
-    10
+    >>> NamedNode("mood", ("happy", "sad"), [0.5, 0.25]).profile
+    array([0.5 , 0.25])
     """
-    problem = _Problem.of(learned, truth)
-    if problem.n_hidden <= ENUMERATED_HIDDEN:
-        least = _least_of_all(problem)
-        return StructureError(least, least, is_exact=True)
-    start, lower = _cheapest_assignment(problem)
-    if lower == 0:
-        equal = _are_equal(problem)
-        if equal:
-            return StructureError(0, 0, is_exact=True)
-        if equal is False:
-            lower = 4  # the edge counts have the same parity: it cannot be 2
-    upper = _least_found(problem, start, lower)
-    return StructureError(lower, upper, is_exact=lower == upper)
+
+    name: str
+    columns: tuple[str, ...]
+    profile: FloatArray
+
+    def __post_init__(self) -> None:
+        name, columns = self.name, tuple(self.columns)
+        if not isinstance(name, str) or not name.strip():
+            raise DataError(f"{quoted(name)} is no name for a hidden node; give it some text.")
+        if not all(isinstance(column, str) for column in columns):
+            raise DataError(f"the columns behind the name {quoted(name)} must be text.")
+        if len(set(columns)) < len(columns):
+            raise DataError(f"the columns behind the name {quoted(name)} must differ.")
+        object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "profile", self._checked_profile(len(columns)))
+
+    def _checked_profile(self, n_columns: int) -> FloatArray:
+        try:
+            profile: FloatArray = frozen_array(self.profile, np.float64)
+        except (TypeError, ValueError, OverflowError):
+            profile = np.full(n_columns, np.nan)
+        if profile.shape != (n_columns,) or not ((profile >= 0) & (profile <= 1)).all():
+            raise DataError(
+                f"the profile behind the name {quoted(self.name)} must be {n_columns} numbers "
+                "from 0 to 1, one for each column."
+            )
+        return profile
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedNames:
+    """Where given names have gone in another graph.
+
+    Parameters
+    ----------
+    by_node : dict from int to str
+        The names of hidden nodes, by ascending node.
+    unmatched : tuple of str
+        Names that no hidden node is like enough to carry, in the given order.
+    """
+
+    by_node: dict[int, str]
+    unmatched: tuple[str, ...]
 
 
 def match_hidden(left: LatentGraph, right: LatentGraph, threshold: float = 0.95) -> HiddenMatching:
@@ -150,11 +138,10 @@ def match_hidden(left: LatentGraph, right: LatentGraph, threshold: float = 0.95)
     HiddenMatching(pairs=(HiddenPair(left=3, right=3, cosine=1.0),), \
 unmatched_left=(), unmatched_right=())
     """
-    if not 0 <= threshold <= 1:
-        raise ThresholdError(f"threshold = {threshold} is no cosine; give a number from 0 to 1.")
-    order = _column_order(left, right)
-    cosines = _profiles(left) @ _profiles(right)[:, order].T
-    cosines[cosines > 1 - ROUNDING] = 1.0
+    _check_cosine(threshold)
+    order = column_order(left, right)
+    profiles = _unit_profiles(_column_lengths(left)), _unit_profiles(_column_lengths(right))
+    cosines = _rounded(profiles[0] @ profiles[1][:, order].T)
     rows, columns = linear_sum_assignment(cosines, maximize=True)
     pairs = tuple(
         HiddenPair(left.hidden_nodes[i], right.hidden_nodes[j], float(cosines[i, j]))
@@ -165,6 +152,68 @@ unmatched_left=(), unmatched_right=())
         pairs,
         tuple(sorted(set(left.hidden_nodes) - {pair.left for pair in pairs})),
         tuple(sorted(set(right.hidden_nodes) - {pair.right for pair in pairs})),
+    )
+
+
+def name_node(graph: LatentGraph, node: int, name: str) -> NamedNode:
+    """Give a hidden node a name that can follow it into other graphs.
+
+    Examples
+    --------
+    >>> star = LatentGraph.build("abc", 1, [(0, 3), (1, 3), (2, 3)], [0.0, 1.0, 2.0])
+    >>> name_node(star, 3, "mood").profile.round(3)
+    array([1.   , 0.368, 0.135])
+    """
+    if node not in graph.hidden_nodes:
+        raise DataError(f"node {node} is not hidden; only hidden nodes can be given a name.")
+    lengths = graph.path_lengths([node])[0, : graph.n_observed]
+    return NamedNode(name, graph.names, np.exp(-lengths))
+
+
+def follow_names(
+    named: Sequence[NamedNode], graph: LatentGraph, threshold: float = 0.8
+) -> FollowedNames:
+    """Say which hidden nodes of a graph carry the given names.
+
+    Names go to hidden nodes one to one, so that the sum of the cosines of their profiles is
+    largest; a pair below ``threshold`` does not take part. Profiles are compared on the columns
+    that both have.
+
+    Parameters
+    ----------
+    named : sequence of NamedNode
+    graph : LatentGraph
+        Any graph; columns may have come and gone since the names were given.
+    threshold : float
+        The least cosine with which a name stays, from 0 to 1.
+
+    Returns
+    -------
+    FollowedNames
+
+    Examples
+    --------
+    >>> before = LatentGraph.build("abcd", 2, [(0, 4), (1, 4), (2, 5), (3, 5), (4, 5)])
+    >>> names = [name_node(before, 4, "left"), name_node(before, 5, "right")]
+    >>> after = LatentGraph.build("dcba", 1, [(0, 4), (1, 4), (2, 0), (3, 0)])
+    >>> follow_names(names, after)
+    FollowedNames(by_node={4: 'right'}, unmatched=('left',))
+    """
+    _check_cosine(threshold)
+    lengths = _column_lengths(graph)
+    cosines = np.array([_cosines(one, graph.names, lengths) for one in named])
+    cosines = cosines.reshape(len(named), graph.n_hidden)
+    # a pair that cannot be used must not push aside one that can
+    counting = np.where(cosines >= threshold, cosines, 0.0)
+    rows, columns = linear_sum_assignment(counting, maximize=True)
+    node_of = {
+        row: graph.hidden_nodes[column]
+        for row, column in zip(rows.tolist(), columns.tolist(), strict=True)
+        if counting[row, column] > 0
+    }
+    return FollowedNames(
+        {node: named[row].name for row, node in sorted(node_of.items(), key=lambda pair: pair[1])},
+        tuple(one.name for row, one in enumerate(named) if row not in node_of),
     )
 
 
@@ -198,7 +247,7 @@ def inner_splits(graph: LatentGraph) -> dict[tuple[int, int], Split]:
     [[['a', 'b'], ['c', 'd']]]
     """
     p = graph.n_observed
-    lengths = graph.path_lengths(graph.hidden_nodes)[:, :p]
+    lengths = _column_lengths(graph)
     inner = [(u, w) for u, w in graph.edges.tolist() if u >= p]
     return {
         (u, w): frozenset(
@@ -216,17 +265,7 @@ def _nearer(graph: LatentGraph, from_u: FloatArray, from_w: FloatArray) -> froze
     return frozenset(name for name, near in zip(graph.names, nearer, strict=True) if near)
 
 
-def _profiles(graph: LatentGraph) -> FloatArray:
-    """(hidden, columns) e^-(path length), each row of norm 1, or 0 where no column is reached."""
-    lengths = graph.path_lengths(graph.hidden_nodes)[:, : graph.n_observed]
-    nearest = lengths.min(axis=1, keepdims=True, initial=np.inf)
-    # a cosine does not change with the scale: counting from the nearest column avoids underflow
-    profiles: FloatArray = np.exp(np.where(np.isfinite(nearest), nearest, 0.0) - lengths)
-    norms = np.linalg.norm(profiles, axis=1, keepdims=True)
-    return profiles / np.where(norms > 0, norms, 1.0)
-
-
-def _column_order(left: LatentGraph, right: LatentGraph) -> IntArray:
+def column_order(left: LatentGraph, right: LatentGraph) -> IntArray:
     """(columns,) the node of ``right`` that has the name of each column of ``left``."""
     number = {name: node for node, name in enumerate(right.names)}
     known = set(left.names)
@@ -248,184 +287,35 @@ def _column_order(left: LatentGraph, right: LatentGraph) -> IntArray:
     return np.array([number[name] for name in left.names], dtype=np.int64)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Problem:
-    """Two graphs with equally many hidden nodes, cut into what a matching of those can change."""
-
-    fixed: int
-    """Differing entries between columns, which no matching changes."""
-    columns: tuple[FloatArray, FloatArray]
-    """(hidden, columns) adjacency of the two graphs, 0 or 1."""
-    hidden: tuple[FloatArray, FloatArray]
-    """(hidden, hidden) adjacency of the two graphs, 0 or 1."""
-
-    @classmethod
-    def of(cls, left: LatentGraph, right: LatentGraph) -> _Problem:
-        order = _column_order(left, right)
-        p, size = left.n_observed, max(left.n_hidden, right.n_hidden)
-        first, second = _adjacency(left, p + size), _adjacency(right, p + size)
-        nodes = np.concatenate([order, np.arange(p, p + size)])
-        second = second[nodes][:, nodes]
-        return cls(
-            int(abs(first[:p, :p] - second[:p, :p]).sum()),
-            (first[p:, :p].toarray(), second[p:, :p].toarray()),
-            (first[p:, p:].toarray(), second[p:, p:].toarray()),
-        )
-
-    @property
-    def n_hidden(self) -> int:
-        return len(self.columns[0])
-
-    @property
-    def column_costs(self) -> FloatArray:
-        """(hidden, hidden) entries in which the columns next to two hidden nodes differ."""
-        left, right = self.columns
-        sums = left.sum(axis=1)[:, None] + right.sum(axis=1)
-        costs: FloatArray = 2 * sums - 4 * left @ right.T
-        return costs
-
-    def error(self, matching: IntArray) -> int:
-        """Count the differing entries where hidden node i is matched to ``matching[i]``."""
-        left, right = self.hidden
-        to_columns = 2 * (self.columns[0] != self.columns[1][matching]).sum()
-        return self.fixed + int(to_columns + (left != right[np.ix_(matching, matching)]).sum())
+def _check_cosine(threshold: float) -> None:
+    if not 0 <= threshold <= 1:
+        raise ThresholdError(f"threshold = {threshold} is no cosine; give a number from 0 to 1.")
 
 
-def _adjacency(graph: LatentGraph, n_nodes: int) -> csr_array[np.float64, tuple[int, int]]:
-    """Return the 0-1 adjacency matrix, with isolated hidden nodes up to ``n_nodes``."""
-    u, v = graph.edges.T
-    at = (np.concatenate([u, v]), np.concatenate([v, u]))
-    return csr_array((np.ones(2 * graph.n_edges), at), shape=(n_nodes, n_nodes))
+def _cosines(named: NamedNode, names: tuple[str, ...], lengths: FloatArray) -> FloatArray:
+    """(hidden,) cosine of a named profile with that of each hidden node, on common columns."""
+    at = {column: k for k, column in enumerate(named.columns)}
+    common = [node for node, column in enumerate(names) if column in at]
+    if len(common) < FEWEST_COMMON:
+        return np.zeros(len(lengths))
+    with np.errstate(divide="ignore"):
+        wanted = -np.log(named.profile[[at[names[node]] for node in common]])
+    return _rounded(_unit_profiles(lengths[:, common]) @ _unit_profiles(wanted[None])[0])
 
 
-def _least_of_all(problem: _Problem) -> int:
-    """Try every matching."""
-    size = problem.n_hidden
-    matchings = np.array(list(permutations(range(size))), dtype=np.int64)
-    to_columns = problem.column_costs[np.arange(size), matchings].sum(axis=1)
-    left, right = problem.hidden
-    matched = right[matchings[:, :, None], matchings[:, None, :]]
-    return problem.fixed + int((to_columns + (left != matched).sum(axis=(1, 2))).min())
+def _column_lengths(graph: LatentGraph) -> FloatArray:
+    """(hidden, columns) path lengths."""
+    return graph.path_lengths(graph.hidden_nodes)[:, : graph.n_observed]
 
 
-def _cheapest_assignment(problem: _Problem) -> tuple[IntArray, int]:
-    """Return a matching that is best node by node, and the bound that follows from it.
-
-    A hidden node matched to another costs at least the columns in which they differ and the
-    difference of their hidden degrees. The sum is a bound; half of the true value has the parity
-    of the two edge counts together.
-    """
-    left, right = problem.hidden
-    degrees = np.abs(left.sum(axis=1)[:, None] - right.sum(axis=1))
-    costs = problem.column_costs + degrees
-    rows, matching = linear_sum_assignment(costs)
-    bound = problem.fixed + int(costs[rows, matching].sum())
-    return matching.astype(np.int64), bound + (problem.error(matching) - bound) % 4
+def _unit_profiles(lengths: FloatArray) -> FloatArray:
+    """(hidden, columns) e^-length, each row of norm 1, or 0 where no column is reached."""
+    nearest = lengths.min(axis=1, keepdims=True, initial=np.inf)
+    # a cosine does not change with the scale: counting from the nearest column avoids underflow
+    profiles: FloatArray = np.exp(np.where(np.isfinite(nearest), nearest, 0.0) - lengths)
+    norms = np.linalg.norm(profiles, axis=1, keepdims=True)
+    return profiles / np.where(norms > 0, norms, 1.0)
 
 
-def _are_equal(problem: _Problem) -> bool | None:
-    """Say whether some matching makes the graphs equal; None where the tries are used up.
-
-    Nodes of both graphs are coloured alike, first by the columns next to them, then by the colours
-    around them (colour refinement). While a colour has several nodes, one of the left graph is
-    paired with each of the right graph in turn.
-    """
-    size = problem.n_hidden
-    adjacency = csr_array(block_diag(problem.hidden).astype(np.uint64))
-    columns = np.packbits(np.concatenate(problem.columns).astype(bool), axis=1)
-    untried = [np.unique(columns, axis=0, return_inverse=True)[1].ravel()]
-    for _ in range(EQUALITY_TRIES):
-        if not untried:
-            return False
-        left, right = np.split(_refined(untried.pop(), adjacency), 2)
-        counts = np.bincount(left, minlength=2 * size)
-        if (counts != np.bincount(right, minlength=2 * size)).any():
-            continue
-        if counts.max() > 1:
-            untried.extend(_paired(left, right, counts))
-            continue
-        matching = np.empty(size, dtype=np.int64)
-        matching[np.argsort(left)] = np.argsort(right)
-        if problem.error(matching) == 0:
-            return True
-    return None
-
-
-def _refined(colours: IntArray, adjacency: csr_array[np.uint64, tuple[int, int]]) -> IntArray:
-    """Tell nodes apart by the colours around them, until that tells no more of them apart.
-
-    Each colour gets random numbers; a node is known by its own and by the sum around it. Unlike
-    nodes with an equal sum would stay one colour: more to try, but no wrong answer.
-    """
-    rng = np.random.default_rng(0)
-    own, around = rng.integers(2**63, size=(2, len(colours) + 1), dtype=np.uint64)
-    finer = np.unique(own[colours] + adjacency @ around[colours], return_inverse=True)[1]
-    while finer.max() > colours.max():
-        colours = finer
-        finer = np.unique(own[colours] + adjacency @ around[colours], return_inverse=True)[1]
-    return finer
-
-
-def _paired(left: IntArray, right: IntArray, counts: IntArray) -> Iterator[IntArray]:
-    """Give one left node of the smallest shared colour a colour with each right node in turn."""
-    colour = int(np.argmin(np.where(counts > 1, counts, len(left) + 1)))
-    node = int(np.argmax(left == colour))
-    new = 1 + max(int(left.max()), int(right.max()))
-    for other in np.flatnonzero(right == colour)[::-1]:
-        colours = np.concatenate([left, right])
-        colours[[node, len(left) + other]] = new
-        yield colours
-
-
-def _least_found(problem: _Problem, start: IntArray, lower: int) -> int:
-    """Improve good matchings by swaps; return the least error, at once if it is ``lower``."""
-    least = problem.error(start)
-    for matching in _good_matchings(problem, start):
-        least = min(least, problem.error(_improved(problem, matching)))
-        if least == lower:
-            break
-    return least
-
-
-def _good_matchings(problem: _Problem, start: IntArray) -> Iterator[IntArray]:
-    """Yield the given matching, then solutions of the relaxed problem from several points."""
-    yield start
-    used = (problem.columns[0] + problem.columns[1]).any(axis=0)
-    left, right = (
-        np.block([[np.zeros((used.sum(), used.sum())), near[:, used].T], [near[:, used], inner]])
-        for near, inner in zip(problem.columns, problem.hidden, strict=True)
-    )
-    known = np.repeat(np.arange(used.sum())[:, None], 2, axis=1)
-    rng = np.random.default_rng(0)
-    for attempt in range(1 + RANDOM_STARTS):
-        result = quadratic_assignment(
-            left,
-            right,
-            options={
-                "maximize": True,
-                "partial_match": known,
-                "P0": "randomized" if attempt else "barycenter",
-                "rng": rng,
-            },
-        )
-        yield (result.col_ind[len(known) :] - len(known)).astype(np.int64)
-
-
-def _improved(problem: _Problem, matching: IntArray) -> IntArray:
-    """Swap the partners of the two hidden nodes that gain most, until no swap gains."""
-    left, right = problem.hidden
-    costs = problem.column_costs
-    matching = matching.copy()
-    while True:
-        matched = right[np.ix_(matching, matching)]
-        gains = 4 * _exchange(left @ matched) + 8 * left * matched - _exchange(costs[:, matching])
-        u, v = np.unravel_index(int(gains.argmax()), gains.shape)
-        if gains[u, v] <= 0:
-            return matching
-        matching[[u, v]] = matching[[v, u]]
-
-
-def _exchange(scores: FloatArray) -> FloatArray:
-    """How much the sum of the diagonal grows where rows u and v trade places, for all u, v."""
-    kept = np.diag(scores)
-    return scores + scores.T - kept[:, None] - kept
+def _rounded(cosines: FloatArray) -> FloatArray:
+    return np.where(cosines > 1 - ROUNDING, 1.0, cosines)

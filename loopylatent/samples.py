@@ -32,6 +32,8 @@ class Sample:
         The graph from which the rows were drawn, for made-up tables.
     labels : tuple of str
         Columns of ``observations.labels``: they describe rows and are not variables.
+    opening : dict
+        Thresholds at which there is something to see; those left out come from the default rule.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Sample:
     groups: dict[str, str] | None
     truth: LatentGraph | None
     labels: tuple[str, ...]
+    opening: dict[str, float]
 
 
 def sample_folder() -> Path:
@@ -63,6 +66,17 @@ def sample_names() -> tuple[str, ...]:
     True
     """
     return tuple(_catalogue(sample_folder()))
+
+
+def sample_titles() -> dict[str, str]:
+    """Return the title of every sample by its name, without reading the tables.
+
+    Examples
+    --------
+    >>> sample_titles()["latent_cycle"]
+    'Made-up ring: ten hidden nodes'
+    """
+    return {name: entry["title"] for name, entry in _catalogue(sample_folder()).items()}
 
 
 def load_sample(name: str) -> Sample:
@@ -92,6 +106,7 @@ def load_sample(name: str) -> Sample:
         groups=dict(entry["groups"]) if entry["groups"] else None,
         truth=_truth(folder / f"{name}_truth.json"),
         labels=labels,
+        opening=dict(entry.get("opening", {})),
     )
 
 

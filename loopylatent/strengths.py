@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 from loopylatent.data import Observations
 
@@ -99,10 +101,37 @@ def _pearson(sums: _Sums, counts: FloatArray | None) -> Strengths:
 
 
 def _pearson_dense(obs: Observations, values: FloatArray) -> Strengths:
-    p = obs.n_columns
     shift = _shift(values)
+    with _controller().limit(limits=1, user_api="blas"):
+        if obs.has_missing:
+            sums = _sums_with_missing(values, obs.weights, shift)
+            return _pearson(sums, sums.count)
+        return _pearson(_complete_sums(values, obs.weights, shift), None)
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    """Matrix products run on one thread: several get into each other's way on busy cores."""
+    return ThreadpoolController()
+
+
+def _complete_sums(values: FloatArray, weights: FloatArray | None, shift: FloatArray) -> _Sums:
+    p = values.shape[1]
+    product, first = np.zeros((p, p)), np.zeros((p, 1))
+    for x, w in _row_blocks(values, weights):
+        x = x - shift
+        wx = x if w is None else x * w[:, None]
+        product += wx.T @ x
+        first += wx.sum(axis=0)[:, None]
+    total = float(len(values) if weights is None else weights.sum())
+    ones = np.ones((p, p))
+    return _Sums(total * ones, first * ones, np.diag(product)[:, None] * ones, product)
+
+
+def _sums_with_missing(values: FloatArray, weights: FloatArray | None, shift: FloatArray) -> _Sums:
+    p = values.shape[1]
     count, first, square, product = (np.zeros((p, p)) for _ in range(4))
-    for x, w in _row_blocks(values, obs.weights):
+    for x, w in _row_blocks(values, weights):
         present = np.isfinite(x)
         x = np.where(present, x - shift, 0.0)
         wx = x if w is None else x * w[:, None]
@@ -111,8 +140,7 @@ def _pearson_dense(obs: Observations, values: FloatArray) -> Strengths:
         first += wx.T @ mask
         square += (wx * x).T @ mask
         product += wx.T @ x
-    counts = count if obs.has_missing else None
-    return _pearson(_Sums(count, first, square, product), counts)
+    return _Sums(count, first, square, product)
 
 
 def _shift(values: FloatArray) -> FloatArray:

@@ -10,9 +10,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from loopylatent._kernels.spanning import spanning_tree
+from loopylatent._kernels.spanning import spanning_lengths
 from loopylatent.distances import DistanceMatrix
 from loopylatent.settings import Thresholds
 
@@ -29,7 +28,7 @@ def default_thresholds(D: DistanceMatrix) -> Thresholds:
     Thresholds(r=5.0, Lambda=0.05, tau=0.5)
     """
     Lambda = 0.0 if D.n_samples is None else 0.5 / math.sqrt(D.n_samples)
-    return Thresholds(D.r_max, Lambda, 0.2 * float(np.median(_spanning_edges(D))))
+    return Thresholds(D.r_max, Lambda, 0.2 * float(np.median(spanning_lengths(D.values))))
 
 
 def loop_radius(D: DistanceMatrix) -> float:
@@ -43,12 +42,4 @@ def loop_radius(D: DistanceMatrix) -> float:
     >>> loop_radius(D)
     3.0
     """
-    return float(np.clip(1.5 * _spanning_edges(D).max(), D.r_min, D.r_max))
-
-
-def _spanning_edges(D: DistanceMatrix) -> NDArray[np.float64]:
-    """Lengths of the edges of the minimum spanning tree (forest) of all columns."""
-    parent = spanning_tree(D.values, np.arange(D.n_columns))
-    child = np.flatnonzero(parent >= 0)
-    edges: NDArray[np.float64] = D.values[child, parent[child]]
-    return edges
+    return float(np.clip(1.5 * spanning_lengths(D.values).max(), D.r_min, D.r_max))

@@ -8,8 +8,8 @@ from graphs import cubic_graph
 
 from loopylatent import synthetic
 from loopylatent.learn import learn
-from loopylatent.matching import structure_error
 from loopylatent.settings import LearnSettings, Thresholds
+from loopylatent.structure_error import structure_error
 
 
 def learned_graph(model, r, tau):

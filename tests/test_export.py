@@ -10,7 +10,6 @@ import re
 import stat
 import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
-from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -80,7 +79,7 @@ def check_equal(read: nx.Graph, graph: LatentGraph, labels=None) -> None:
         assert read.nodes[node]["label"] == label
     for u, v, distance in expected.edges(data="distance"):
         assert read.edges[u, v]["distance"] == distance
-        assert read.edges[u, v]["weight"] == np.exp(-distance)
+        assert read.edges[u, v]["weight"] == pytest.approx(np.exp(-distance))
 
 
 def read_graphml(text: str) -> nx.Graph:
@@ -268,7 +267,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypat
     target = tmp_path / "graph.json"
     target.write_bytes(b"old")
 
-    def full_disk(descriptor: int) -> None:
+    def full_disk(_descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full_disk)
@@ -417,10 +416,9 @@ def test_the_page_follows_a_change_of_scheme_and_keeps_the_view(open_page):
     watched = drawn(open_page, to_html(LOOPY, ORIGIN, EXTRAS))
     page = watched.page
     page.locator("#closer").click()
-    watched.wait_until("(window.before = loopylatent.network).getScale() > 1.5")
-    scale = watched.wait_until(
-        "(window.last === (window.last = loopylatent.network.getScale())) && window.last"
-    )
+    watched.wait_until("loopylatent.network.getScale() > 1.5")
+    same_twice = "(window.last === (window.last = loopylatent.network.getScale())) && window.last"
+    scale = watched.wait_until(same_twice)
     page.emulate_media(color_scheme="dark")
     watched.wait_until("document.getElementById('stage').dataset.drawn == 'dark'")
     assert page.evaluate("loopylatent.network.getScale()") == pytest.approx(scale)
@@ -489,6 +487,9 @@ def test_drawn_labels_hardly_overlap(open_page):
     assert overlap.any(axis=1).mean() <= 0.05
 
 
-def test_no_test_here_leaves_files_behind(tmp_path):
-    export(LOOPY, Path(tmp_path) / "graph.html", provenance=ORIGIN)
-    assert not (Path.cwd() / "lib").exists()  # pyvis would copy its library here
+def test_exporting_a_page_leaves_nothing_in_the_working_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    export(LOOPY, "graph.html", provenance=ORIGIN)
+    assert [path.name for path in tmp_path.iterdir()] == [
+        "graph.html"
+    ]  # pyvis by itself copies a folder lib

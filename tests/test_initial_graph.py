@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import distance_matrices
 
-from loopylatent._kernels.spanning import spanning_tree
+from loopylatent._kernels.spanning import spanning_lengths, spanning_tree
 from loopylatent.distances import DistanceMatrix
 from loopylatent.errors import ThresholdError
 from loopylatent.initial_graph import edge_density, initial_graph
@@ -67,6 +67,63 @@ def test_the_edge_set_changes_at_every_breakpoint_and_nowhere_else(D):
         assert now != before
         before = now
     assert (curve.n_edges == [curve.at(float(r)) for r in curve.r]).all()
+
+
+@given(distance_matrices())
+def test_components_and_cycles_are_those_of_the_graph_at_every_breakpoint(D):
+    curve = edge_density(D)
+    graphs = [curve.graph_at(float(r)) for r in curve.r]
+    assert curve.n_components.tolist() == [graph.n_components for graph in graphs]
+    assert curve.n_cycles.tolist() == [graph.n_cycles for graph in graphs]
+    for counts in (curve.n_components, curve.n_cycles):
+        assert counts.dtype == np.int64
+        assert not counts.flags.writeable
+
+
+@given(distance_matrices())
+def test_components_only_ever_join_and_the_last_ones_are_those_of_finite_distances(D):
+    components = edge_density(D).n_components
+    assert components[0] < D.n_columns
+    assert (np.diff(components) <= 0).all()
+    finite = nx.from_numpy_array(np.isfinite(D.values))
+    assert components[-1] == nx.number_connected_components(finite)
+
+
+@given(distance_matrices())
+def test_the_spanning_lengths_are_those_of_networkx(D):
+    whole = nx.Graph()
+    whole.add_nodes_from(range(D.n_columns))
+    for a, b in np.argwhere(np.isfinite(np.triu(D.values, 1))).tolist():
+        if a < b:
+            whole.add_edge(a, b, weight=float(D.values[a, b]))
+    forest = nx.minimum_spanning_edges(whole, data=True)
+    expected = sorted(data["weight"] for _, _, data in forest)
+    assert spanning_lengths(D.values).tolist() == expected
+
+
+@given(distance_matrices(), st.floats(0, 20))
+def test_the_next_change_is_the_nearest_breakpoint_on_that_side(D, r):
+    curve = edge_density(D)
+    for start in (r, float(curve.r[0]), float(curve.r[-1])):
+        above, below = curve.r[curve.r > start], curve.r[curve.r < start]
+        assert curve.next_change(start, 1) == (above.min() if len(above) else None)
+        assert curve.next_change(start, -1) == (below.max() if len(below) else None)
+
+
+def test_from_change_to_change_one_comes_past_every_breakpoint():
+    D = DistanceMatrix.from_array([[0, 1, 3, 2], [1, 0, 2.5, 4], [3, 2.5, 0, 1.5], [2, 4, 1.5, 0]])
+    curve = edge_density(D)
+    r, seen = 0.0, []
+    while (r := curve.next_change(r, 1)) is not None:
+        seen.append(r)
+    assert seen == curve.r.tolist()
+
+
+@pytest.mark.parametrize("direction", [0, 2, "up"])
+def test_a_direction_that_is_none_is_refused(direction):
+    D = DistanceMatrix.from_array([[0, 1, 3], [1, 0, 2], [3, 2, 0]])
+    with pytest.raises(ThresholdError, match="neither 1"):
+        edge_density(D).next_change(1.0, direction)
 
 
 @given(distance_matrices(ties=False, infinities=False))

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from loopylatent._kernels.layout import majorise, principal_axes
 from loopylatent.api import learn
 from loopylatent.distances import information_distances
 from loopylatent.errors import DataError
@@ -17,9 +18,7 @@ from loopylatent.graph import LatentGraph
 from loopylatent.layout import (
     LONGEST_LABEL,
     label_sizes,
-    majorise,
     positions,
-    principal_axes,
     shown_label,
 )
 from loopylatent.samples import load_sample

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from itertools import combinations, permutations
 from unittest import mock
 
@@ -15,7 +16,16 @@ from hypothesis import strategies as st
 from loopylatent import matching
 from loopylatent.errors import DataError, LoopyLatentError, ThresholdError
 from loopylatent.graph import LatentGraph
-from loopylatent.matching import inner_splits, match_hidden, split_of, structure_error
+from loopylatent.matching import (
+    FollowedNames,
+    NamedNode,
+    follow_names,
+    inner_splits,
+    match_hidden,
+    name_node,
+    split_of,
+)
+from loopylatent.structure_error import StructureError, structure_error
 
 STAR = LatentGraph.build("abc", 1, [(0, 3), (1, 3), (2, 3)])
 TWO_PAIRS = LatentGraph.build("abcd", 2, [(0, 4), (1, 4), (2, 5), (3, 5), (4, 5)])
@@ -44,8 +54,9 @@ def small_graphs(draw: st.DrawFn, n_observed: int = 3, max_hidden: int = 4) -> L
     return LatentGraph.build(names, n_hidden, edges, lengths)
 
 
-def without_enumeration(left: LatentGraph, right: LatentGraph) -> matching.StructureError:
-    with mock.patch.object(matching, "ENUMERATED_HIDDEN", 0):
+def without_enumeration(left: LatentGraph, right: LatentGraph) -> StructureError:
+    module = importlib.import_module("loopylatent.structure_error")
+    with mock.patch.object(module, "ENUMERATED_HIDDEN", 0):
         return structure_error(left, right)
 
 
@@ -123,7 +134,7 @@ def test_a_moved_edge_of_the_largest_cage_costs_exactly_four(leaves: int) -> Non
     skeleton.remove_edge(*next(iter(skeleton.edges)))
     skeleton.add_edge(5, 60)
     moved = shuffled(hidden_skeleton(skeleton, leaves))
-    assert structure_error(graph, moved) == matching.StructureError(4, 4, is_exact=True)
+    assert structure_error(graph, moved) == StructureError(4, 4, is_exact=True)
 
 
 def test_graphs_told_apart_by_no_degree_are_not_equal() -> None:
@@ -240,3 +251,105 @@ def test_splits_are_the_same_after_shuffling(graph: LatentGraph, seed: int) -> N
 
 def sorted_sides(split: matching.Split) -> list[list[str]]:
     return sorted(sorted(side) for side in split)
+
+
+def named_everywhere(graph: LatentGraph) -> list[NamedNode]:
+    return [name_node(graph, node, f"name of {node}") for node in graph.hidden_nodes]
+
+
+def test_a_name_keeps_how_near_its_node_was_to_every_column() -> None:
+    graph = LatentGraph.build("abc", 2, [(0, 3), (1, 3), (3, 4)], [1.0, 2.0, 0.5])
+    named = name_node(graph, 4, "mood")
+    assert (named.name, named.columns) == ("mood", ("a", "b", "c"))
+    np.testing.assert_allclose(named.profile, [np.exp(-1.5), np.exp(-2.5), 0.0])
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.integers(0, 99), st.integers(0, 2))
+def test_names_follow_their_nodes_through_any_order(seed: int, noise: int) -> None:
+    graph = hidden_skeleton(cubic_graph(7), 2)
+    lengths = 1 + 0.05 * noise * np.random.default_rng(seed).normal(size=graph.n_edges)
+    other = shuffled(LatentGraph.build(graph.names, graph.n_hidden, graph.edges, lengths), seed)
+    expected = {
+        pair.right: f"name of {pair.left}" for pair in match_hidden(graph, other, 0.8).pairs
+    }
+    followed = follow_names(named_everywhere(graph), other)
+    assert followed.by_node == expected
+    assert list(followed.by_node) == sorted(expected)
+    assert len(followed.unmatched) == graph.n_hidden - len(expected)
+
+
+def test_a_name_without_a_like_node_is_said_to_be_unmatched() -> None:
+    left, right = named_everywhere(TWO_PAIRS)
+    one_left = LatentGraph.build("dcba", 1, [(3, 4), (2, 4), (0, 1)])
+    assert follow_names([right, left], one_left) == FollowedNames({4: left.name}, (right.name,))
+    none_left = LatentGraph.build("abcd", 0, [])
+    assert follow_names([left, right], none_left) == FollowedNames({}, (left.name, right.name))
+    assert follow_names([], TWO_PAIRS) == FollowedNames({}, ())
+
+
+def test_columns_that_have_gone_or_come_do_not_count() -> None:
+    graph = hidden_skeleton(nx.path_graph(3), 3)
+    others = LatentGraph.build(
+        ["new", *graph.names[1:]], 3, graph.edges, graph.lengths
+    )  # x1 has gone
+    followed = follow_names(named_everywhere(graph), others)
+    assert followed.by_node == {node: f"name of {node}" for node in graph.hidden_nodes}
+    strangers = LatentGraph.build([f"y{k}" for k in range(9)], 3, graph.edges, graph.lengths)
+    assert follow_names(named_everywhere(graph), strangers).by_node == {}
+
+
+def test_two_columns_in_common_are_too_few_to_know_a_node_by() -> None:
+    star = LatentGraph.build("abc", 1, [(0, 3), (1, 3), (2, 3)])
+    other = LatentGraph.build("abx", 1, [(0, 3), (1, 3), (2, 3)])
+    assert follow_names(named_everywhere(star), other).unmatched == ("name of 3",)
+
+
+def test_a_name_that_cannot_stay_does_not_push_aside_one_that_can() -> None:
+    graph = LatentGraph.build("abc", 2, [(0, 3), (1, 3), (2, 3), (0, 4)], [1.0, 1.0, 1.0, 0.1])
+    here, there = graph.path_lengths([3, 4])[:, :3]
+    near = NamedNode("near", ("a", "b", "c"), np.exp(-here))
+    far = NamedNode("far", ("a", "b", "c"), [0.0, 0.0, 1.0])  # like neither, more like node 3
+    assert follow_names([near, far], graph, 0.8) == FollowedNames({3: "near"}, ("far",))
+    both = follow_names([near, NamedNode("other", ("a", "b", "c"), np.exp(-there))], graph)
+    assert both.by_node == {3: "near", 4: "other"}
+
+
+def test_a_name_stays_from_the_threshold_on() -> None:
+    left = LatentGraph.build("abc", 1, [(0, 3), (1, 3), (2, 3)], [1.0, 1.0, 1.0])
+    right = LatentGraph.build("abc", 1, [(0, 3), (1, 3), (2, 3)], [1.0, 1.0, 2.5])
+    cosine = match_hidden(left, right, threshold=0).pairs[0].cosine
+    assert follow_names(named_everywhere(left), right, cosine).by_node
+    assert not follow_names(named_everywhere(left), right, cosine + 1e-6).by_node
+    with pytest.raises(ThresholdError, match="from 0 to 1"):
+        follow_names([], left, float("nan"))
+
+
+def test_a_node_that_reaches_no_column_carries_no_name() -> None:
+    apart = LatentGraph.build("abc", 3, [(0, 3), (1, 3), (2, 3), (4, 5)])
+    followed = follow_names(named_everywhere(apart), apart, threshold=0)
+    assert followed == FollowedNames({3: "name of 3"}, ("name of 4", "name of 5"))
+
+
+@pytest.mark.parametrize("node", [0, 2, 4, -1])
+def test_only_hidden_nodes_can_be_named(node: int) -> None:
+    with pytest.raises(DataError, match=f"node {node} is not hidden"):
+        name_node(STAR, node, "mood")
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "profile", "message"),
+    [
+        ("", ("a",), [1.0], "no name"),
+        (None, ("a",), [1.0], "no name"),
+        ("m", ("a", "a"), [1.0, 1.0], "must differ"),
+        ("m", (1,), [1.0], "must be text"),
+        ("m", ("a",), [1.0, 1.0], "from 0 to 1"),
+        ("m", ("a",), [-0.5], "from 0 to 1"),
+        ("m", ("a",), [np.nan], "from 0 to 1"),
+        ("m", ("a",), ["much"], "from 0 to 1"),
+    ],
+)
+def test_what_is_no_named_node_is_refused(name, columns, profile, message) -> None:
+    with pytest.raises(DataError, match=message):
+        NamedNode(name, columns, profile)

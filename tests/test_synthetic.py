@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from loopylatent.distances import information_distances
 from loopylatent.errors import DataError, InferenceError, LoopyLatentError, ThresholdError
 from loopylatent.graph import LatentGraph
-from loopylatent.matching import structure_error
+from loopylatent.structure_error import structure_error
 from loopylatent.synthetic import (
     SyntheticModel,
     _Parts,

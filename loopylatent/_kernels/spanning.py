@@ -61,6 +61,13 @@ def spanning_tree(distances: FloatArray, nodes: IntArray) -> IntArray:
     return parent
 
 
+def spanning_lengths(distances: FloatArray) -> FloatArray:
+    """Lengths of the edges of the minimum spanning forest of all nodes, ascending."""
+    parent = spanning_tree(distances, np.arange(len(distances)))
+    child = np.flatnonzero(parent >= 0)
+    return np.sort(distances[child, parent[child]])
+
+
 @kernel
 def union_of_local_trees(distances: FloatArray, r: float, centres: IntArray) -> BoolArray:
     """(p, p) upper triangle: the edges of the spanning trees of the balls around ``centres``."""

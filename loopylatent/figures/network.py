@@ -31,7 +31,10 @@ Groups = Mapping[int, int] | Sequence[int] | NDArray[np.integer]
 Shape = Literal["dot", "diamond", "line", "dashes"]
 
 NEGATIVE = "#D55E00"
-_FACE = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', Arial, sans-serif"
+DASHES = (7, 5)
+LABEL_OUTLINE = 3
+BORDER = 1.5
+FACE = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', Arial, sans-serif"
 _MOST_NEIGHBOURS = 12  # listed in a tooltip
 _LONGEST_TITLE = 120
 
@@ -81,6 +84,23 @@ THEMES: Mapping[ThemeName, Theme] = {
         rim=1.0,
     ),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """How a node is drawn."""
+
+    shape: Literal["dot", "diamond"]
+    fill: str
+    border: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stroke:
+    """How an edge is drawn, as far as its length says it."""
+
+    width: float
+    opacity: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +161,11 @@ def network(
 
     labels = node_labels(graph, hidden_names)
     group_of = groups_by_node(graph, groups)
-    place = _checked_positions(graph, positions)
+    place = checked_positions(graph, positions)
     net = Network(directed=True, cdn_resources="in_line", height="100%", width="100%")
     net.options = _options(graph, group_of if groups is not None else None, theme)
     names = names_of_groups(group_of, group_names)
-    for node, title in enumerate(_node_titles(graph, labels, group_of, names)):
+    for node, title in enumerate(node_titles(graph, labels, group_of, names)):
         x, y = place[node]
         is_hidden = node >= graph.n_observed
         net.add_node(
@@ -157,7 +177,7 @@ def network(
             x=x,
             y=y,
         )
-    for edge in _edges(graph, labels, _checked_signs(graph, signs)):
+    for edge in _edges(graph, labels, checked_signs(graph, signs)):
         net.add_edge(edge.pop("from"), edge.pop("to"), **edge)
     return net
 
@@ -215,21 +235,22 @@ def legend(
     >>> [item.text for item in legend(star)]
     ['observed', 'hidden', 'edge: the wider, the stronger']
     """
-    colours = _theme(theme)
+    colours = colours_of(theme)
     group_of = groups_by_node(graph, groups)
     grouped = groups is not None
-    observed = colours.plain if grouped else colours.observed
-    hidden = colours.plain if grouped else colours.hidden
-    items = [LegendItem("dot", observed, _rim(observed, colours), "observed")]
+    items = [_legend_item(symbol(False, None, grouped, colours), "observed")]
     if graph.n_hidden:
-        items.append(LegendItem("diamond", hidden, _rim(hidden, colours), "hidden"))
+        items.append(_legend_item(symbol(True, None, grouped, colours), "hidden"))
     for group, name in sorted(names_of_groups(group_of, group_names).items()):
-        fill, border = _group_colours(group, colours)
-        items.append(LegendItem("dot", fill, border, shown_label(name)))
+        items.append(_legend_item(symbol(False, group, True, colours), shown_label(name)))
     items.append(LegendItem("line", colours.edge, colours.edge, "edge: the wider, the stronger"))
-    if (_checked_signs(graph, signs) < 0).any():
+    if (checked_signs(graph, signs) < 0).any():
         items.append(LegendItem("dashes", NEGATIVE, NEGATIVE, "negative correlation"))
     return tuple(items)
+
+
+def _legend_item(drawn: Symbol, text: str) -> LegendItem:
+    return LegendItem(drawn.shape, drawn.fill, drawn.border, text)
 
 
 def node_labels(
@@ -299,14 +320,16 @@ def names_of_groups(group_of: Mapping[int, int], names: Sequence[str] | None) ->
 # Checks ------------------------------------------------------------------------------------
 
 
-def _theme(name: ThemeName) -> Theme:
+def colours_of(name: ThemeName) -> Theme:
+    """Return the colours of a theme, or one line about a name that is none."""
     if name not in THEMES:
         known = ", ".join(get_args(ThemeName))
         raise ThresholdError(f"theme = {name!r} is unknown; choose one of {known}.")
     return THEMES[name]
 
 
-def _checked_positions(graph: LatentGraph, positions: NDArray[np.floating]) -> list[list[int]]:
+def checked_positions(graph: LatentGraph, positions: NDArray[np.floating]) -> list[list[int]]:
+    """Whole pixels for every node, after checking that there are some for every node."""
     place = np.asarray(positions, dtype=np.float64)
     if place.shape != (graph.n_nodes, 2):
         raise DataError(
@@ -318,9 +341,10 @@ def _checked_positions(graph: LatentGraph, positions: NDArray[np.floating]) -> l
     return whole
 
 
-def _checked_signs(
+def checked_signs(
     graph: LatentGraph, signs: Sequence[int] | NDArray[np.integer] | None
 ) -> NDArray[np.int64]:
+    """-1, 0 or 1 for every edge; 0 where the sign is not known."""
     if signs is None:
         return np.zeros(graph.n_edges, dtype=np.int64)
     if len(signs) != graph.n_edges:
@@ -343,11 +367,28 @@ def _colour_number(group: int) -> int:
     return group % 14
 
 
-def _group_colours(group: int, colours: Theme) -> tuple[str, str]:
-    """Fill and border: seven full colours, then the same seven as rings."""
-    ring, number = divmod(_colour_number(group), 7)
-    colour = colours.groups[number]
-    return (colours.background if ring else colour, _rim(colour, colours))
+def symbol(is_hidden: bool, group: int | None, grouped: bool, colours: Theme) -> Symbol:
+    """Shape and colours of a node, in a picture that is coloured by groups or is not.
+
+    Groups have seven full colours, then the same seven as rings.
+    """
+    shape: Literal["dot", "diamond"] = "diamond" if is_hidden else "dot"
+    if grouped and group is not None:
+        ring, number = divmod(_colour_number(group), 7)
+        colour = colours.groups[number]
+        return Symbol(shape, colours.background if ring else colour, _rim(colour, colours))
+    fill = colours.plain if grouped else colours.hidden if is_hidden else colours.observed
+    return Symbol(shape, fill, _rim(fill, colours))
+
+
+def stroke(length: float, n_nodes: int) -> Stroke:
+    """Width and opacity of an edge: the stronger, the wider and the darker."""
+    strength = math.exp(-length)
+    enlarged = max(1.0, n_nodes / 400) ** 0.5  # a large graph is seen from farther away
+    return Stroke(
+        round((0.75 + 6.2 * strength) * enlarged, 2),
+        round(0.4 + 0.55 * min(1.0, 1.6 * strength), 2),
+    )
 
 
 def _rim(colour: str, colours: Theme) -> str:
@@ -358,7 +399,7 @@ def _rim(colour: str, colours: Theme) -> str:
 def _options(
     graph: LatentGraph, group_of: Mapping[int, int] | None, theme: ThemeName
 ) -> dict[str, Any]:
-    colours = _theme(theme)
+    colours = colours_of(theme)
     return {
         "physics": {"enabled": False},
         "layout": {"improvedLayout": False},
@@ -371,15 +412,15 @@ def _options(
         "nodes": {
             "font": {
                 "size": FONT_SIZE,
-                "face": _FACE,
+                "face": FACE,
                 "color": colours.text,
-                "strokeWidth": 3,
+                "strokeWidth": LABEL_OUTLINE,
                 "strokeColor": colours.background,
                 "multi": False,
                 "vadjust": -3,
             },
             "size": NODE_SIZE,
-            "borderWidth": 1.5,
+            "borderWidth": BORDER,
             "borderWidthSelected": 3,
             "scaling": {"label": {"drawThreshold": 4}},
         },
@@ -399,24 +440,21 @@ def _options(
 
 
 def _vis_groups(group_of: Mapping[int, int] | None, colours: Theme) -> dict[str, Any]:
-    observed = {"size": NODE_SIZE}
-    hidden = {"size": NODE_SIZE, "font": {"color": colours.muted, "size": FONT_SIZE - 2}}
-    if group_of is None:
-        return {
-            "observed": observed | _filled(colours.observed, colours),
-            "hidden": hidden | _filled(colours.hidden, colours),
-        }
-    plain = _filled(colours.plain, colours)
-    looks = {"observed-plain": observed | plain, "hidden-plain": hidden | plain}
-    for number in sorted({_colour_number(group) for group in group_of.values()}):
-        colour = _vis_colour(*_group_colours(number, colours), colours)
-        looks[f"observed-{number}"] = observed | colour
-        looks[f"hidden-{number}"] = hidden | colour
+    sized: dict[str, dict[str, Any]] = {
+        "observed": {"size": NODE_SIZE},
+        "hidden": {"size": NODE_SIZE, "font": {"color": colours.muted, "size": FONT_SIZE - 2}},
+    }
+    numbers: list[int | None] = [None]
+    if group_of is not None:
+        numbers += sorted({_colour_number(group) for group in group_of.values()})
+    looks = {}
+    for number in numbers:
+        for kind, size in sized.items():
+            is_hidden = kind == "hidden"
+            drawn = symbol(is_hidden, number, group_of is not None, colours)
+            name = _look(is_hidden, number, group_of is not None)
+            looks[name] = size | _vis_colour(drawn.fill, drawn.border, colours)
     return looks
-
-
-def _filled(fill: str, colours: Theme) -> dict[str, Any]:
-    return _vis_colour(fill, _rim(fill, colours), colours)
 
 
 def _vis_colour(fill: str, border: str, colours: Theme) -> dict[str, Any]:
@@ -434,7 +472,7 @@ def _vis_colour(fill: str, border: str, colours: Theme) -> dict[str, Any]:
 # Nodes and edges ---------------------------------------------------------------------------
 
 
-def _node_titles(
+def node_titles(
     graph: LatentGraph,
     labels: Sequence[str],
     group_of: Mapping[int, int],
@@ -467,22 +505,21 @@ def _edges(
     graph: LatentGraph, labels: Sequence[str], signs: NDArray[np.int64]
 ) -> list[dict[str, Any]]:
     edges = []
-    enlarged = max(1.0, graph.n_nodes / 400) ** 0.5  # a large graph is seen from farther away
     rows = zip(graph.edges.tolist(), graph.lengths.tolist(), signs.tolist(), strict=True)
     for (u, v), length, sign in rows:
-        strength = math.exp(-length)
+        drawn = stroke(length, graph.n_nodes)
         edge: dict[str, Any] = {
             "from": u,
             "to": v,
             "id": f"{u}-{v}",
             "arrows": "",
-            "width": round((0.75 + 6.2 * strength) * enlarged, 2),
-            "color": {"opacity": round(0.4 + 0.55 * min(1.0, 1.6 * strength), 2)},
+            "width": drawn.width,
+            "color": {"opacity": drawn.opacity},
             "title": f"{_line(labels[u])} – {_line(labels[v])}\n"
-            f"distance {length:.3g}, strength {strength:.2f}",
+            f"distance {length:.3g}, strength {math.exp(-length):.2f}",
         }
         if sign < 0:
-            edge["dashes"] = [7, 5]
+            edge["dashes"] = list(DASHES)
             edge["color"] = {"color": NEGATIVE, "highlight": NEGATIVE, "hover": NEGATIVE}
             edge["title"] += "\nnegative correlation"
         edges.append(edge)

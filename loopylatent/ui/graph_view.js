@@ -63,8 +63,12 @@ function toggleFullScreen(view) {
   else view.frame.requestFullscreen();
 }
 
+/* The whole graph, with room for the tools at the right. */
 function fit(view) {
-  view.network.fit({ animation: { duration: GLIDE_MS } });
+  view.network.fit({ animation: false });
+  const scale = view.network.getScale() * 0.95;
+  const { x, y } = view.network.getViewPosition();
+  view.network.moveTo({ position: { x: x + 20 / scale, y }, scale });
 }
 
 function buildFrame(root) {
@@ -183,7 +187,7 @@ function walk(view, key) {
 function choose(view, id) {
   select(view, id);
   view.note.textContent = id === null ? "" : view.nodes.get(id)?.title || "";
-  view.reply("selected", id);
+  view.reply("clicked", { node: id });
 }
 
 function listen(view) {
@@ -203,7 +207,7 @@ function listen(view) {
     const { width, height } = view.stage.getBoundingClientRect();
     if (!width || !height) return;
     view.network.setSize(`${width}px`, `${height}px`);
-    if (!view.fitted) view.network.fit({ animation: false });
+    if (!view.fitted) fit(view);
     else view.network.redraw();
     view.fitted = true;
   });
@@ -244,7 +248,7 @@ function draw(view) {
   select(view, data.selected);
   if (view.subject !== data.subject) {
     view.subject = data.subject;
-    view.network.fit({ animation: false });
+    fit(view);
   }
   if (data.centre && data.centre.request !== view.centred) {
     view.centred = data.centre.request;
@@ -253,11 +257,11 @@ function draw(view) {
   view.frame.dataset.revision = data.revision;
 }
 
-export default function ({ parentElement, data, setStateValue }) {
+export default function ({ parentElement, data, setTriggerValue }) {
   const root = parentElement.querySelector(".root");
   const view = (root.view ??= buildFrame(root));
   view.data = data;
-  view.reply = setStateValue;
+  view.reply = setTriggerValue;
   const whenReady = () => {
     if (globalThis.vis?.Network) draw(view);
     else view.waiting = setTimeout(whenReady, 20);

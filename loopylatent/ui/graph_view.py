@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
@@ -28,8 +28,6 @@ from loopylatent.figures.network import (
     vis_bundle,
 )
 from loopylatent.graph import LatentGraph
-
-EdgeStyle = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,40 +85,36 @@ def graph_view(
     *,
     key: str,
     subject: str,
+    on_click: Callable[[int | None], None],
     height: int = 640,
     selected: int | None = None,
-    centre: Mapping[str, Any] | None = None,
+    n_centred: int = 0,
     file_name: str = "graph",
-) -> int | None:
-    """Draw a picture and return the node that was last clicked, or None.
+) -> None:
+    """Draw a picture; a click calls ``on_click`` with the node, or None beside all nodes.
 
     ``subject`` says what the picture is of: when it changes, the whole graph is brought into
-    view; otherwise zoom and place stay. ``centre`` is {"node": id, "request": token}: each new
-    token brings that node to the middle.
+    view; otherwise zoom and place stay. When ``n_centred`` changes, the selected node is brought
+    to the middle.
     """
     data = {
         **asdict(shown),
         "height": height,
         "selected": selected,
         "subject": subject,
-        "centre": None if centre is None else dict(centre),
+        "centre": {"node": selected, "request": n_centred} if n_centred else None,
         "file_name": file_name,
     }
     text = json.dumps(data, allow_nan=False, sort_keys=True)
     data["revision"] = hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    def clicked() -> None:
+        reply = st.session_state[key].clicked
+        if reply is not None:
+            on_click(reply["node"])
+
     _loader()(key="vis-network")
-    reply = _component()(
-        key=key,
-        data=data,
-        default={"selected": selected},
-        on_selected_change=_nothing,
-    )
-    chosen = reply.selected
-    return None if chosen is None else int(chosen)
-
-
-def _nothing() -> None:
-    """Streamlit keeps a state value only where it has a callback."""
+    _component()(key=key, data=data, on_clicked_change=clicked)
 
 
 @cache

@@ -1,0 +1,197 @@
+"""A graph as one HTML page with everything inside.
+
+``page.html`` is the template, ``page.css`` and ``page.js`` are what it holds.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import networkx as nx
+from jinja2 import Environment, Template
+
+from loopylatent.export.base import (
+    NO_EXTRAS,
+    Extras,
+    Provenance,
+    attributed,
+    has_attribute,
+    xml_text,
+)
+from loopylatent.figures.network import (
+    THEMES,
+    LegendItem,
+    ThemeName,
+    legend,
+    network,
+    network_data,
+    node_labels,
+    vis_bundle,
+)
+from loopylatent.graph import LatentGraph
+from loopylatent.layout import positions as place_nodes
+
+_SYMBOLS: Mapping[str, str] = {
+    "dot": "M2 7a5 5 0 1 0 10 0a5 5 0 1 0 -10 0Z",
+    "diamond": "M7 1 13 7 7 13 1 7Z",
+    "line": "M0 6.6 34 3 34 11 0 7.4Z",
+    "dashes": "M0 5.5h7v3h-7z M12 5.5h7v3h-7z M24 5.5h7v3h-7z",
+}
+
+
+def to_html(
+    graph: LatentGraph,
+    provenance: Provenance,
+    extras: Extras = NO_EXTRAS,
+    *,
+    title: str = "Learned graph",
+) -> str:
+    """Return one page that shows the graph anywhere, also without a network.
+
+    Everything is inside; a content security policy forbids any request and any script but the
+    two that belong here.
+
+    Examples
+    --------
+    >>> pair = LatentGraph.build(["a", "<img>"], 0, [(0, 1)], [0.5])
+    >>> origin = Provenance.of(pair, settings={"r": 5.0}, data_digest="1f3a")
+    >>> page = to_html(pair, origin)
+    >>> "http-equiv" in page, "<img>" in page
+    (True, False)
+    """
+    scripts = (vis_bundle(), "\n" + _beside("page.js"))  # the policy hashes all between the tags
+    return _template().render(
+        title=xml_text(title),
+        summary=_summary(graph),
+        style=_beside("page.css"),
+        scripts=scripts,
+        policy=_policy(scripts),
+        drawing=_drawing(graph, extras),
+        themes=THEMES,
+        legend=_legend_pairs(graph, extras),
+        symbols=_SYMBOLS,
+        tables=_tables(graph, extras),
+        origin=_origin_lines(provenance),
+        provenance=provenance,
+        settings_json=json.dumps(dict(provenance.settings)),
+    )
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    return environment.from_string(_beside("page.html"))
+
+
+@cache
+def _beside(name: str) -> str:
+    """Text of a file of this folder, its lines ended by a line feed as the browser hashes it."""
+    return (files("loopylatent.export") / name).read_text(encoding="utf-8")
+
+
+def _policy(scripts: Sequence[str]) -> str:
+    digests = (hashlib.sha256(script.encode()).digest() for script in scripts)
+    allowed = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _drawing(graph: LatentGraph, extras: Extras) -> dict[str, Any]:
+    """Nodes and edges once, options for each theme."""
+    labels = node_labels(graph, extras.hidden_names)
+    place = extras.positions if extras.positions is not None else place_nodes(graph, labels=labels)
+
+    def drawn(theme: ThemeName) -> dict[str, Any]:
+        net = network(
+            graph,
+            place,
+            groups=extras.groups,
+            group_names=extras.group_names,
+            signs=extras.signs,
+            hidden_names=extras.hidden_names,
+            theme=theme,
+        )
+        return network_data(net)
+
+    light, dark = drawn("light"), drawn("dark")
+    return light | {"options": {"light": light["options"], "dark": dark["options"]}}
+
+
+def _legend_pairs(graph: LatentGraph, extras: Extras) -> list[dict[str, LegendItem]]:
+    """Legend entries with their light and dark colours."""
+
+    def items(theme: ThemeName) -> tuple[LegendItem, ...]:
+        return legend(
+            graph,
+            groups=extras.groups,
+            group_names=extras.group_names,
+            signs=extras.signs,
+            theme=theme,
+        )
+
+    return [{"light": a, "dark": b} for a, b in zip(items("light"), items("dark"), strict=True)]
+
+
+def _summary(graph: LatentGraph) -> str:
+    parts = [
+        f"{graph.n_observed} observed",
+        f"{graph.n_hidden} hidden",
+        _count(graph.n_edges, "edge"),
+        _count(graph.n_cycles, "cycle"),
+    ]
+    if graph.n_components > 1:
+        parts.append(_count(graph.n_components, "component"))
+    return ", ".join(parts)
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def _origin_lines(provenance: Provenance) -> list[str]:
+    parts = [
+        f"loopylatent {provenance.version}",
+        ", ".join(f"{key} = {value}" for key, value in provenance.settings.items()),
+        f"data {provenance.data_digest}",
+        f"graph {provenance.graph_digest}",
+        provenance.created or "",
+    ]
+    return [xml_text(part) for part in parts if part]
+
+
+def _tables(graph: LatentGraph, extras: Extras) -> dict[str, Any]:
+    """Rows of the text alternative."""
+    content = attributed(graph, extras, xml_text)
+    names = nx.get_node_attributes(content, "label")
+    nodes = [
+        {
+            "name": names[node],
+            "kind": "hidden" if values["hidden"] else "observed",
+            "group": values.get("group_name", ""),
+            "neighbours": ", ".join(names[other] for other in graph.neighbours(node)),
+        }
+        for node, values in content.nodes(data=True)
+    ]
+    edges = [
+        {
+            "ends": (names[u], names[v]),
+            "distance": f"{values['distance']:.3f}",
+            "strength": f"{values['weight']:.3f}",
+            "sign": {-1: "negative", 1: "positive"}.get(values.get("sign", 0), ""),
+        }
+        for u, v, values in content.edges(data=True)
+    ]
+    return {
+        "nodes": nodes,
+        "edges": edges,
+        "groups": has_attribute(content, "group"),
+        "signs": extras.signs is not None,
+    }

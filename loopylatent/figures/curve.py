@@ -1,0 +1,362 @@
+"""The initial graph against r: edges, cycles and components, exact at every drawn point."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loopylatent.distances import DistanceMatrix
+from loopylatent.errors import ThresholdError
+from loopylatent.figures.network import FACE, Theme, ThemeName, colours_of
+from loopylatent.initial_graph import EdgeDensity
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+MOST_POINTS = 600
+"""Breakpoints that are drawn at most; a screen has few more columns of pixels."""
+LOWEST = 200
+"""Pixels; a lower figure has no room for its lines."""
+
+_LEFT, _RIGHT, _BOTTOM, _LEGEND = 46, 26, 50, 30  # margins in pixels
+_NARROW = 400 - _LEFT - _RIGHT  # width of the lines at which labels must stay apart
+_LETTER = 6.4  # pixels of a letter in a label
+_LABEL_ROW = 16
+_FONT = 12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Steps:
+    """The counts that hold from each radius on; arrays of one length."""
+
+    r: FloatArray
+    edges: IntArray
+    cycles: IntArray
+    components: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """A radius with a name, shown as a vertical line with a label beside its upper end."""
+
+    r: float
+    text: str
+    row: int
+    """Counted from the lines up, from 1."""
+    to_the_right: bool
+
+
+def density_figure(
+    curve: EdgeDensity,
+    *,
+    r: float,
+    D: DistanceMatrix | None = None,
+    theme: ThemeName = "light",
+    height: int = 300,
+) -> Figure:
+    """Draw the numbers of edges, cycles and components of the initial graph against r.
+
+    Every point that can be pointed at is a breakpoint with its exact numbers. Where there are
+    more than 600, those stay that hold the most and the fewest of their surroundings.
+
+    Parameters
+    ----------
+    curve : EdgeDensity
+    r : float
+        The current radius: a line, a dot on each step, and the numbers in the legend.
+    D : DistanceMatrix, optional
+        Where r_min, r_max and the noise floor come from; the curve's own by default.
+    theme : {"light", "dark"}
+    height : int
+        In pixels.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        Pointing and clicking anywhere finds the nearest point of the trace ``breakpoints``;
+        its ``customdata`` begins with the radius.
+
+    Examples
+    --------
+    >>> from loopylatent.initial_graph import edge_density
+    >>> D = DistanceMatrix.from_array([[0, 1, 3], [1, 0, 2.5], [3, 2.5, 0]])
+    >>> figure = density_figure(edge_density(D), r=2.7)
+    >>> [trace.name for trace in figure.data[:4]]
+    ['2 edges', '0 cycles', '1 component', 'breakpoints']
+    >>> figure.data[3].customdata.tolist()   # r, edges, cycles, components
+    [[1.0, 1.0, 0.0, 2.0], [2.5, 2.0, 0.0, 1.0]]
+    """
+    # plotly takes long to import: only where it is needed
+    import plotly.graph_objects as go
+
+    colours = colours_of(theme)
+    if not 0 <= r < np.inf:
+        raise ThresholdError(f"r = {r} is no radius; give a finite number of at least 0.")
+    if height < LOWEST:
+        raise ThresholdError(f"height = {height} is too low; give at least {LOWEST} pixels.")
+    known = curve.D if D is None else D
+    low, high = _shown_range(curve, known, r)
+    marks = _marks(known, low, high)
+    top = _LEGEND + _LABEL_ROW * max(mark.row for mark in marks)
+    steps = _steps(curve, _kept(curve, r))
+    figure = go.Figure(layout=_layout(colours, (low, high), height, top))
+    figure.update_layout(uirevision=known.digest)
+    figure.add_traces(_lines(steps, curve, r, (low, high), colours))
+    if known.noise_floor is not None and known.noise_floor < high:
+        beyond = {"x0": max(low, known.noise_floor), "x1": high, "fillcolor": colours.text}
+        figure.add_vrect(**beyond, opacity=0.06, line_width=0, layer="below")
+    for mark in marks:
+        _draw_mark(figure, mark, height - top - _BOTTOM, colours)
+    _draw_current(figure, r, colours)
+    _draw_legend(figure, top)
+    return figure
+
+
+# What is drawn -----------------------------------------------------------------------------
+
+
+def _shown_range(curve: EdgeDensity, D: DistanceMatrix, r: float) -> tuple[float, float]:
+    first, last = float(curve.r[0]), max(D.r_max, float(curve.r[-1]))
+    beside = 0.04 * (last - first or last or 1.0)
+    return min(r, max(0.0, first - beside)), max(r, last) + beside
+
+
+def _kept(curve: EdgeDensity, r: float) -> IntArray:
+    """Which breakpoints are drawn: all, or of each slot the first, the last and the extremes."""
+    n = len(curve.r)
+    if n <= MOST_POINTS:
+        return np.arange(n)
+    kept = np.zeros(0, dtype=np.int64)
+    current = max(0, int(np.searchsorted(curve.r, r, "right")) - 1)
+    for n_slots in (400, 200, 99):  # six of each slot at most
+        slot = np.linspace(curve.r[0], curve.r[-1], n_slots + 1)[1:-1]
+        found = [current]
+        for part in np.split(np.arange(n), np.searchsorted(curve.r, slot)):
+            if len(part):
+                found += [part[0], part[-1]]
+                for counts in (curve.n_edges[part], curve.n_cycles[part]):
+                    found += [part[counts.argmin()], part[counts.argmax()]]
+        kept = np.unique(found)
+        if len(kept) <= MOST_POINTS:
+            break
+    return kept
+
+
+def _steps(curve: EdgeDensity, kept: IntArray) -> _Steps:
+    return _Steps(
+        curve.r[kept], curve.n_edges[kept], curve.n_cycles[kept], curve.n_components[kept]
+    )
+
+
+def _counts_at(curve: EdgeDensity, r: float) -> tuple[int, int, int]:
+    """Edges, cycles and components at ``r``."""
+    k = int(np.searchsorted(curve.r, r, "right")) - 1
+    if k < 0:
+        return 0, 0, curve.D.n_columns
+    return int(curve.n_edges[k]), int(curve.n_cycles[k]), int(curve.n_components[k])
+
+
+def _marks(D: DistanceMatrix, low: float, high: float) -> list[_Mark]:
+    """The named radii inside the shown range, from left to right."""
+    named = [(D.r_min, "r<sub>min</sub>", 4), (D.r_max, "r<sub>max</sub>", 4)]
+    if D.noise_floor is not None:
+        named.append((D.noise_floor, "noise floor", 11))
+    return _placed([mark for mark in sorted(named) if low <= mark[0] <= high], low, high)
+
+
+def _placed(named: Sequence[tuple[float, str, int]], low: float, high: float) -> list[_Mark]:
+    """Give each label a row such that, on a narrow screen, it meets no line and no label.
+
+    Labels lie to the left of their lines; one that reaches beyond a line to its left is set
+    above the end of that line. One that would leave the figure is set to the right, on top.
+    """
+    pixel = (high - low) / _NARROW
+    marks: list[_Mark] = []
+    for r, text, n_letters in named:
+        reaches = r - (_LETTER * n_letters + 8) * pixel
+        below = [mark.row for mark in marks if mark.r > reaches and not mark.to_the_right]
+        outside = reaches < low - _LEFT * pixel
+        row = len(named) if outside else 1 + max(below, default=0)
+        marks.append(_Mark(r, text, row, outside))
+    return marks
+
+
+# How it is drawn ---------------------------------------------------------------------------
+
+
+def _lines(
+    steps: _Steps, curve: EdgeDensity, r: float, limits: tuple[float, float], colours: Theme
+) -> list[dict[str, Any]]:
+    low, high = limits
+    at_r = _counts_at(curve, r)
+    before = (0, 0, curve.D.n_columns)
+    counts = (steps.edges, steps.cycles, steps.components)
+    words = ("edge", "cycle", "component")
+    paints = (colours.observed, colours.groups[5], colours.groups[2])
+    x = [low, *steps.r.tolist(), high]
+    lines: list[dict[str, Any]] = [
+        {
+            "type": "scatter",
+            "name": f"{now:,} {word}{'' if now == 1 else 's'}",
+            "mode": "lines",
+            "x": x,
+            "y": [first, *count.tolist(), int(count[-1])],
+            "line": {"shape": "hv", "color": paint, "width": 2.6 if word == "edge" else 1.5},
+            "hoverinfo": "skip",
+        }
+        for word, paint, count, now, first in zip(words, paints, counts, at_r, before, strict=True)
+    ]
+    lines += [_targets(steps), _dots(r, at_r, paints, colours)]
+    return lines
+
+
+def _targets(steps: _Steps) -> dict[str, Any]:
+    """Points that are not seen but can be pointed at and clicked."""
+    unseen = {"marker": {"opacity": 0}}
+    return {
+        "type": "scatter",
+        "name": "breakpoints",
+        "mode": "markers",
+        "x": steps.r,
+        "y": steps.edges,
+        "customdata": np.column_stack([steps.r, steps.edges, steps.cycles, steps.components]),
+        "marker": {"opacity": 0, "size": 9},
+        "selected": unseen,
+        "unselected": unseen,
+        "hovertemplate": (
+            "<b>r = %{customdata[0]:.4f}</b><br>edges %{customdata[1]:,}<br>"
+            "cycles %{customdata[2]:,}<br>components %{customdata[3]:,}<extra></extra>"
+        ),
+    }
+
+
+def _dots(r: float, counts: Sequence[int], paints: Sequence[str], colours: Theme) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "name": "current r",
+        "mode": "markers",
+        "x": [r] * len(counts),
+        "y": list(counts),
+        "marker": {
+            "size": 8,
+            "color": list(paints),
+            "line": {"color": colours.background, "width": 1.5},
+        },
+        "unselected": {"marker": {"opacity": 1}},
+        "cliponaxis": False,
+        "hoverinfo": "skip",
+    }
+
+
+def _draw_mark(figure: Figure, mark: _Mark, plot_height: int, colours: Theme) -> None:
+    end = 1 + (_LABEL_ROW * mark.row - 4) / plot_height
+    line = {"color": colours.edge, "width": 1, "dash": "dot"}
+    figure.add_shape(
+        type="line", x0=mark.r, x1=mark.r, y0=0, y1=end, yref="paper", line=line, layer="below"
+    )
+    figure.add_annotation(
+        text=mark.text,
+        x=mark.r,
+        y=1,
+        yref="paper",
+        xanchor="left" if mark.to_the_right else "right",
+        yanchor="middle",
+        xshift=2 if mark.to_the_right else -2,
+        yshift=_LABEL_ROW * (mark.row - 1) + 6,
+        showarrow=False,
+        font={"color": colours.edge, "size": _FONT - 1},
+    )
+
+
+def _draw_current(figure: Figure, r: float, colours: Theme) -> None:
+    """A line, and on the axis a plate with the number."""
+    line = {"color": colours.emphasis, "width": 1.5}
+    figure.add_shape(type="line", x0=r, x1=r, y0=0, y1=1, yref="paper", line=line, layer="below")
+    figure.add_annotation(
+        text=f"<b>{r:.3g}</b>",
+        x=r,
+        y=0,
+        yref="paper",
+        yanchor="top",
+        yshift=-3,
+        showarrow=False,
+        bgcolor=colours.emphasis,
+        borderpad=3,
+        font={"color": colours.background, "size": _FONT},
+    )
+
+
+def _draw_legend(figure: Figure, top: int) -> None:
+    """One line of text, which unlike plotly's own legend does not break on a narrow screen."""
+    keys = [
+        f'<span style="color:{line.line.color}"><b>━━</b></span> {line.name}'
+        for line in figure.data[:3]
+    ]
+    figure.add_annotation(
+        text="\u2003".join(keys),
+        x=0,
+        xref="paper",
+        xanchor="left",
+        xshift=-_LEFT + 12,
+        y=1,
+        yref="paper",
+        yanchor="middle",
+        yshift=top - 14,
+        showarrow=False,
+    )
+
+
+def _layout(colours: Theme, limits: tuple[float, float], height: int, top: int) -> dict[str, Any]:
+    quiet = {"color": colours.edge, "size": _FONT - 1}
+    return {
+        "height": height,
+        "margin": {"l": _LEFT, "r": _RIGHT, "t": top, "b": _BOTTOM},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"family": FACE, "size": _FONT, "color": colours.text},
+        "xaxis": {
+            "title": {"text": "radius r", "standoff": 14, "font": {"size": _FONT}},
+            "range": list(limits),
+            "tickfont": quiet,
+            "nticks": 8,
+            "showgrid": False,
+            "zeroline": False,
+            "showline": True,
+            "linecolor": colours.edge,
+            "ticks": "outside",
+            "ticklen": 4,
+            "tickcolor": colours.edge,
+        },
+        "yaxis": {
+            "rangemode": "tozero",
+            "fixedrange": True,
+            "tickfont": quiet,
+            "tickformat": ",d",
+            "nticks": 6,
+            "gridcolor": _faint(colours.edge),
+            "zeroline": False,
+        },
+        "showlegend": False,
+        "hovermode": "x",
+        "hoverdistance": -1,
+        "hoverlabel": {
+            "bgcolor": colours.background,
+            "bordercolor": colours.edge,
+            "font": {"family": FACE, "size": _FONT, "color": colours.text},
+            "align": "left",
+        },
+        "clickmode": "event+select",
+        "dragmode": "zoom",
+    }
+
+
+def _faint(colour: str) -> str:
+    red, green, blue = (int(colour[k : k + 2], 16) for k in (1, 3, 5))
+    return f"rgba({red},{green},{blue},0.18)"

@@ -1,0 +1,472 @@
+"""Everything that determines a shown graph: as data, as a Python script, as a command line.
+
+Recipes come from files and links that somebody else may have made, and column names are data: each
+value is checked, and no name can break out of the script or of the line.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, Literal, get_args
+
+from loopylatent._version import __version__
+from loopylatent.data import Kind, read_frame
+from loopylatent.distances import METRICS, DistanceMatrix, Metric
+from loopylatent.errors import DataError, did_you_mean, listed, quoted
+from loopylatent.export import name_from_csv
+from loopylatent.kinds import KINDS
+from loopylatent.samples import sample_names
+from loopylatent.settings import LearnSettings, Method, Order, Thresholds
+from loopylatent.tables import Source
+
+SourceKind = Literal["sample", "table", "distances"]
+
+SAMPLE = "sample:"
+LONGEST_FILE_NAME = 255
+LONGEST_COMMAND = 100_000
+"""Characters; systems refuse longer command lines."""
+LARGEST_WHOLE = 2**63 - 1
+WIDTH = 100
+
+_UNUSED: Mapping[SourceKind, tuple[str, ...]] = {
+    "sample": ("data_digest", "drop", "labels", "kinds", "weights", "n_samples"),
+    "table": ("n_samples",),
+    "distances": ("drop", "labels", "kinds", "weights", "metric", "drop_degenerate"),
+}
+"""What plays no part for each kind of source, and so keeps its default."""
+_DIGEST = re.compile("[0-9a-f]{16}")
+_ESCAPE = re.compile(r"\\(?:[\\ntr]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """Everything that determines a graph; the same recipe gives the same graph, bit for bit.
+
+    Parameters
+    ----------
+    source : str
+        ``sample:NAME``, or the name of a file without its folder.
+    source_kind : {"sample", "table", "distances"}
+    r, Lambda, tau : float
+    data_digest : str, optional
+        `digest_of` the content of the file.
+    drop, labels : tuple of str
+        Columns that are left out, and columns that only describe rows; kept sorted.
+    kinds : tuple of (column, kind), or a mapping
+        Corrected kinds; kept sorted.
+    weights : str, optional
+        The column that says how often each row counts.
+    metric : str
+    drop_degenerate : bool
+        Whether constant and repeated columns are left out.
+    n_samples : int, optional
+        Rows behind given distances.
+    method, order, seed
+        See `LearnSettings`.
+
+    Examples
+    --------
+    >>> recipe = Recipe(source="sample:bfi25", source_kind="sample", r=2.5, Lambda=0, tau=0.1)
+    >>> recipe.settings.thresholds
+    Thresholds(r=2.5, Lambda=0.0, tau=0.1)
+    >>> Recipe.from_dict(recipe.to_dict()) == recipe
+    True
+    """
+
+    source: str
+    source_kind: SourceKind
+    r: float
+    Lambda: float
+    tau: float
+    data_digest: str | None = None
+    drop: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    kinds: tuple[tuple[str, Kind], ...] = ()
+    weights: str | None = None
+    metric: Metric = "auto"
+    drop_degenerate: bool = False
+    n_samples: int | None = None
+    method: Method = "quartet"
+    order: Order = "degree"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        checked = {
+            "source": _text("source", self.source),
+            "source_kind": _choice("source_kind", self.source_kind, get_args(SourceKind)),
+            "r": _number("r", self.r),
+            "Lambda": _number("Lambda", self.Lambda),
+            "tau": _number("tau", self.tau),
+            "data_digest": None if self.data_digest is None else _digest(self.data_digest),
+            "drop": _names("drop", self.drop),
+            "labels": _names("labels", self.labels),
+            "kinds": _kinds(self.kinds),
+            "weights": None if self.weights is None else _text("weights", self.weights),
+            "metric": _choice("metric", self.metric, METRICS),
+            "drop_degenerate": _yes_or_no("drop_degenerate", self.drop_degenerate),
+            "n_samples": None if self.n_samples is None else _whole("n_samples", self.n_samples, 3),
+            "method": _choice("method", self.method, get_args(Method)),
+            "order": _choice("order", self.order, get_args(Order)),
+            "seed": _whole("seed", self.seed, 0),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+        self._check_source()
+        _ = self.settings  # refuses thresholds outside their limits
+
+    @property
+    def settings(self) -> LearnSettings:
+        """What the learner reads beside the distances."""
+        thresholds = Thresholds(self.r, self.Lambda, self.tau)
+        return LearnSettings(thresholds, self.method, self.order, self.seed)
+
+    @property
+    def sample_name(self) -> str:
+        """The name of the bundled sample."""
+        if self.source_kind != "sample":
+            raise DataError(f"{quoted(self.source)} is a file and no bundled sample.")
+        return self.source.removeprefix(SAMPLE)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON; its floats are exact."""
+        plain: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
+        return plain | {
+            "drop": list(self.drop),
+            "labels": list(self.labels),
+            "kinds": dict(self.kinds),
+        }
+
+    @classmethod
+    def from_dict(cls, values: Any) -> Recipe:
+        """Check plain values from a file or a link, and make a recipe of them.
+
+        Raises
+        ------
+        LoopyLatentError
+            One line that names the entry which is missing, unknown or wrong.
+
+        Examples
+        --------
+        >>> Recipe.from_dict({"source": "sample:bfi25", "speed": 9})
+        Traceback (most recent call last):
+        loopylatent.errors.DataError: a recipe has no entry 'speed'; is it from a newer version?
+        """
+        if not isinstance(values, Mapping):
+            raise DataError(f"a recipe is a set of named values, not a {type(values).__name__}.")
+        known = {field.name: field for field in fields(cls)}
+        unknown = [str(name) for name in values if name not in known]
+        if unknown:
+            raise DataError(
+                f"a recipe has no entry {listed(unknown, 3)}; is it from a newer version?"
+            )
+        missing = [n for n, f in known.items() if n not in values and f.default is MISSING]
+        if missing:
+            raise DataError(f"the recipe lacks {', '.join(missing)}; write it again.")
+        return cls(**values)
+
+    def _check_source(self) -> None:
+        if self.source_kind == "sample":
+            name, known = self.sample_name, sample_names()
+            if not self.source.startswith(SAMPLE) or name not in known:
+                raise DataError(
+                    f"there is no sample {quoted(name)}; {did_you_mean(name[:99], known)}"
+                )
+        elif _is_no_file_name(self.source):
+            raise DataError(
+                f"{quoted(self.source)} is not the name of a file; give it without its folder, "
+                f"at most {LONGEST_FILE_NAME} characters."
+            )
+        default = {field.name: field.default for field in fields(self)}
+        for name in _UNUSED[self.source_kind]:
+            if getattr(self, name) != default[name]:
+                shown = {"sample": "a bundled sample", "table": "a table"}
+                raise DataError(
+                    f"{name} plays no part for {shown.get(self.source_kind, 'given distances')}; "
+                    "leave it out."
+                )
+
+
+def digest_of(content: bytes) -> str:
+    """Return the fingerprint of a file's content that a recipe keeps.
+
+    Examples
+    --------
+    >>> digest_of(b"a,b,c")
+    '205830ca5b23bbe3'
+    """
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+def read_distances(
+    source: Source, n_samples: int | None = None, *, name: str | None = None
+) -> DistanceMatrix:
+    """Read a square matrix of distances whose header names the columns.
+
+    Parameters
+    ----------
+    source : path, bytes or open file
+        Any format of `read_frame`; a first column of names is left out.
+    n_samples : int, optional
+        Rows behind the distances.
+    name : str, optional
+        What to call the source in messages.
+
+    Examples
+    --------
+    >>> read_distances(b"column,a,b,c\\na,0,1,3\\nb,1,0,2\\nc,3,2,0\\n").names
+    ('a', 'b', 'c')
+    """
+    frame = read_frame(source, name=name)
+    if len(frame.columns) == len(frame) + 1:
+        frame = frame.iloc[:, 1:]
+    names = [name_from_csv(str(column)) for column in frame.columns]
+    return DistanceMatrix.from_array(frame.to_numpy(), names, n_samples)
+
+
+# The same, elsewhere -----------------------------------------------------------------------
+
+
+def to_python(recipe: Recipe) -> str:
+    """Return a script that learns the same graph and writes it to a file.
+
+    It reads the table from the folder in which it runs.
+
+    Examples
+    --------
+    >>> recipe = Recipe(source="votes.csv", source_kind="table", r=2, Lambda=0, tau=0.1,
+    ...                 drop=("it's",))
+    >>> print(to_python(recipe).split("import ")[1], end="")
+    loopylatent as ll
+    <BLANKLINE>
+    obs = ll.read_table('votes.csv', drop=["it's"])
+    D = ll.information_distances(obs, metric='auto')
+    result = ll.learn(D, r=2.0, Lambda=0.0, tau=0.1, method='quartet', order='degree', seed=0)
+    print(result.graph)
+    ll.export(result, 'graph.graphml')
+    """
+    settings = ("r", "Lambda", "tau", "method", "order", "seed")
+    named = [f"{name}={getattr(recipe, name)!r}" for name in settings]
+    lines = [
+        f'"""Learn a graph again, with loopylatent {__version__}."""',
+        "",
+        "import loopylatent as ll",
+        "",
+        *_reading(recipe),
+        _call("result = ll.learn", ["D", *named]),
+        "print(result.graph)",
+        f"ll.export(result, {_output(recipe)!r})",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _reading(recipe: Recipe) -> list[str]:
+    """Lines of Python that read the data and compute the distances."""
+    degenerate = ["on_degenerate='drop'"] if recipe.drop_degenerate else []
+    distances = _call(
+        "D = ll.information_distances", ["obs", f"metric={recipe.metric!r}", *degenerate]
+    )
+    if recipe.source_kind == "sample":
+        return [f"obs = ll.load_sample({recipe.sample_name!r}).observations", distances]
+    digest = recipe.data_digest
+    note = [f"# the SHA-256 of the file began with {digest}"] if digest else []
+    if recipe.source_kind == "distances":
+        rows = [] if recipe.n_samples is None else [f"n_samples={recipe.n_samples}"]
+        return [*note, _call("D = ll.read_distances", [repr(recipe.source), *rows])]
+    values = recipe.to_dict()
+    roles = [f"{n}={values[n]!r}" for n in ("drop", "labels", "kinds", "weights") if values[n]]
+    table = _call("obs = ll.read_table", [repr(recipe.source), *roles, *degenerate])
+    return [*note, table, distances]
+
+
+def _call(start: str, arguments: Sequence[str]) -> str:
+    line = f"{start}({', '.join(arguments)})"
+    if len(line) <= WIDTH:
+        return line
+    return f"{start}(\n" + "".join(f"    {argument},\n" for argument in arguments) + ")"
+
+
+def to_command(recipe: Recipe, program: str = "python -m loopylatent") -> str:
+    """Return a line for a POSIX shell that learns the same graph and writes it to a file.
+
+    It is one line without control characters: names that hold any are written with backslash
+    escapes, which the option ``--escaped`` announces.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    program : str
+        How the command line of this package is called; goes into the line as it is.
+
+    Examples
+    --------
+    >>> recipe = Recipe(source="votes.csv", source_kind="table", r=2, Lambda=0, tau=0.1,
+    ...                 drop=("$(date)",))
+    >>> print(to_command(recipe, "loopylatent"))
+    loopylatent learn votes.csv '--drop=$(date)' --metric=auto --r=2.0 --Lambda=0.0 --tau=0.1 \
+--method=quartet --order=degree --seed=0 -o graph.graphml
+    """
+    words = [program, "learn", *map(shlex.quote, _arguments(recipe)), "-o", _output(recipe)]
+    line = " ".join(words)
+    if len(line) > LONGEST_COMMAND:
+        raise DataError(
+            f"the command line would have {len(line):,} characters, more than a shell takes; "
+            "use the Python script."
+        )
+    return line
+
+
+def _arguments(recipe: Recipe) -> list[str]:
+    texts = _named_arguments(recipe)
+    if not all(text.isprintable() for text in texts):
+        texts = ["--escaped", *map(escaped, texts)]
+    if recipe.source_kind == "distances":
+        texts.append("--from-distances")
+        if recipe.n_samples is not None:
+            texts.append(f"--n-samples={recipe.n_samples}")
+    else:
+        texts.append(f"--metric={recipe.metric}")
+        if recipe.drop_degenerate:
+            texts.append("--drop-degenerate")
+    for name in ("r", "Lambda", "tau", "method", "order", "seed"):
+        texts.append(f"--{name}={getattr(recipe, name)}")
+    return texts
+
+
+def _named_arguments(recipe: Recipe) -> list[str]:
+    """Arguments that hold names of files and columns, which may be anything."""
+    is_file = recipe.source_kind != "sample"
+    looks_special = recipe.source.startswith(("-", SAMPLE))
+    return [
+        f"./{recipe.source}" if is_file and looks_special else recipe.source,
+        *(f"--drop={name}" for name in recipe.drop),
+        *(f"--label={name}" for name in recipe.labels),
+        *(f"--kind={name}={kind}" for name, kind in recipe.kinds),
+        *([] if recipe.weights is None else [f"--weights={recipe.weights}"]),
+    ]
+
+
+def _output(recipe: Recipe) -> str:
+    """Return the name of the file to be written, which is not the one that is read."""
+    return "graph.graphml" if recipe.source != "graph.graphml" else "learned.graphml"
+
+
+def escaped(text: str) -> str:
+    r"""Write backslashes, and what is not seen, as backslash escapes.
+
+    Examples
+    --------
+    >>> print(escaped("two\nlines"))
+    two\nlines
+    """
+    return "".join(
+        char if char.isprintable() and char != "\\" else char.encode("unicode_escape").decode()
+        for char in text
+    )
+
+
+def unescaped(text: str) -> str:
+    r"""Return the text that `escaped` has written.
+
+    Examples
+    --------
+    >>> unescaped("two\\nlines")
+    'two\nlines'
+    """
+    try:
+        if "\\" in _ESCAPE.sub("", text):
+            raise ValueError
+        return _ESCAPE.sub(lambda match: match[0].encode().decode("unicode_escape"), text)
+    except ValueError:
+        raise DataError(
+            f"{quoted(text)} holds a backslash that begins no escape; write it twice."
+        ) from None
+
+
+# Checks ------------------------------------------------------------------------------------
+
+
+def _text(what: str, value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise DataError(f"{what} is {_shown(value)}; it must be some text.")
+    check_encodable(what, value)
+    return value
+
+
+def check_encodable(what: str, text: str) -> None:
+    """Refuse text that no file can hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise DataError(f"{what} {quoted(text)} holds half a character; correct it.") from None
+
+
+def _names(what: str, values: Any) -> tuple[str, ...]:
+    if not isinstance(values, (list, tuple)):
+        raise DataError(f"{what} is {_shown(values)}; it must be a list of column names.")
+    return tuple(sorted({_text(f"a name in {what}", value) for value in values}))
+
+
+def _kinds(values: Any) -> tuple[tuple[str, Any], ...]:
+    pairs: Iterable[Any] = values.items() if isinstance(values, Mapping) else values
+    if not isinstance(values, (list, tuple, Mapping)) or not all(
+        isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in pairs
+    ):
+        raise DataError(f"kinds is {_shown(values)}; it must give columns their kinds.")
+    found: dict[str, str] = {}
+    for column, kind in pairs:
+        name = _text("a name in kinds", column)
+        chosen = _choice(f"the kind of column {quoted(name)}", kind, KINDS)
+        if found.setdefault(name, chosen) != chosen:
+            raise DataError(f"column {quoted(name)} is given two kinds; give it one.")
+    return tuple(sorted(found.items()))
+
+
+def _choice(what: str, value: Any, allowed: Sequence[str]) -> str:
+    if not isinstance(value, str) or value not in allowed:
+        raise DataError(f"{what} is {_shown(value)}; it must be one of {', '.join(allowed)}.")
+    return value
+
+
+def _yes_or_no(what: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise DataError(f"{what} is {_shown(value)}; it must be true or false.")
+    return value
+
+
+def _number(what: str, value: Any) -> float:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or abs(value) > LARGEST_WHOLE:
+        raise DataError(f"{what} is {_shown(value)}; it must be a finite number.")
+    return float(value) + 0.0  # one way to write zero
+
+
+def _whole(what: str, value: Any, least: int) -> int:
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    if not is_whole or not least <= value <= LARGEST_WHOLE:
+        raise DataError(f"{what} is {_shown(value)}; it must be a whole number from {least} on.")
+    return int(value)
+
+
+def _digest(value: Any) -> str:
+    if not isinstance(value, str) or not _DIGEST.fullmatch(value):
+        raise DataError(f"data_digest is {_shown(value)}; it must be 16 hexadecimal digits.")
+    return value
+
+
+def _shown(value: Any) -> str:
+    """Show a value, which may be anything, on one line and not too long."""
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, int) and abs(value) > LARGEST_WHOLE:
+        return "a huge number"
+    is_short = value is None or isinstance(value, (bool, int, float))
+    return repr(value) if is_short else f"a {type(value).__name__}"
+
+
+def _is_no_file_name(name: str) -> bool:
+    too_long = len(name) > LONGEST_FILE_NAME
+    return too_long or name in (".", "..") or "/" in name or "\0" in name

@@ -1,0 +1,69 @@
+"""Work that goes on while the page can be used: one thread a job, asked after now and then."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any
+
+from loopylatent.errors import LoopyLatentError
+
+
+class Cancelled(Exception):  # noqa: N818  (nothing went wrong)
+    """Raised inside a job when nobody waits for it any more."""
+
+
+@dataclass(slots=True)
+class Job:
+    """One piece of work, how far it is, and what came of it."""
+
+    key: Hashable
+    done: int = 0
+    total: int = 0
+    result: Any = None
+    error: str | None = None
+    finished: threading.Event = field(default_factory=threading.Event)
+    cancelled: threading.Event = field(default_factory=threading.Event)
+
+    def report(self, done: int, total: int) -> None:
+        """Take a progress report; stops the work once the job is cancelled."""
+        if self.cancelled.is_set():
+            raise Cancelled
+        self.done, self.total = done, total
+
+
+def start(key: Hashable, work: Callable[[Callable[[int, int], None]], Any]) -> Job:
+    """Begin ``work(report)`` in a thread of its own."""
+    job = Job(key)
+
+    def run() -> None:
+        try:
+            job.result = work(job.report)
+        except Cancelled:
+            job.error = "stopped"
+        except LoopyLatentError as error:
+            job.error = str(error)
+        finally:
+            job.finished.set()
+
+    threading.Thread(target=run, name=f"loopylatent {key}", daemon=True).start()
+    return job
+
+
+class Jobs:
+    """The jobs of one session: at most one of each kind; a newer one cancels the older."""
+
+    def __init__(self) -> None:
+        self._current: dict[str, Job] = {}
+
+    def get(
+        self, kind: str, key: Hashable, work: Callable[[Callable[[int, int], None]], Any]
+    ) -> Job:
+        """Return the job for ``key``, started now if it is not the current one of its kind."""
+        job = self._current.get(kind)
+        if job is None or job.key != key:
+            if job is not None:
+                job.cancelled.set()
+            job = self._current[kind] = start(key, work)
+        return job

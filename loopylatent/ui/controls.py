@@ -1,0 +1,187 @@
+"""The sidebar, the same on every page: data, thresholds, the way back."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import streamlit as st
+
+from loopylatent.distances import METRICS, DistanceMatrix
+from loopylatent.initial_graph import EdgeDensity
+from loopylatent.samples import sample_titles
+from loopylatent.settings import Method, Order
+from loopylatent.ui import words
+from loopylatent.ui.open_data import open_columns, open_file
+from loopylatent.ui.ranges import (
+    Mark,
+    Range,
+    contraction_range,
+    decimals,
+    margin_range,
+    preset_radius,
+    radius_marks,
+    radius_range,
+)
+from loopylatent.ui.stages import sample_recipe
+from loopylatent.ui.state import Session, bound
+
+OWN = "own"
+
+
+def choose_data(s: Session) -> None:
+    """Choose a bundled sample or open a file."""
+    titles = sample_titles()
+    options = list(titles)
+    here = s.recipe.sample_name if s.recipe.source_kind == "sample" else OWN
+    if here == OWN:
+        options = [OWN, *options]
+
+    def report(name: str) -> None:
+        if name != OWN:
+            s.open(sample_recipe(s.memo, name))
+
+    st.selectbox(
+        "Data",
+        options,
+        format_func=lambda name: titles.get(name, s.recipe.source),
+        help="Bundled tables to try things on, each with something to see.",
+        **bound("data", here, report),
+    )
+    left, right = st.columns(2)
+    if left.button("Open a file", width="stretch"):
+        open_file(s)
+    if right.button("Columns", width="stretch"):
+        open_columns(s)
+
+
+def choose_thresholds(s: Session, D: DistanceMatrix, curve: EdgeDensity) -> None:
+    """Draw the three sliders with their presets."""
+    _presets(s, D, curve)
+    _radius(s, D, curve)
+    margin = margin_range(D).holding(s.recipe.Lambda)
+    _slider(s, "Lambda", "Λ, the margin", margin, words.LAMBDA)
+    _slider(s, "tau", "τ, the shortest edge", contraction_range(D).holding(s.recipe.tau), words.TAU)
+
+
+def choose_method(s: Session, D: DistanceMatrix) -> None:
+    """Draw what is seldom changed: distance, method, order."""
+    with st.expander("Method and order"):
+        if D.metric != "given":
+            st.selectbox(
+                "Distance",
+                METRICS,
+                format_func=lambda metric: words.METRICS[metric],
+                help=words.DISTANCE,
+                **bound("metric", s.recipe.metric, lambda metric: s.change(metric=metric)),
+            )
+            if not D.is_additive:
+                st.caption(words.NOT_ADDITIVE)
+        st.selectbox(
+            "Grouping",
+            get_args(Method),
+            help="How the hidden nodes of a neighbourhood are found: by votes of four columns.",
+            **bound("method", s.recipe.method, lambda method: s.change(method=method)),
+        )
+        st.selectbox(
+            "Order of visits",
+            get_args(Order),
+            format_func=lambda order: words.ORDER[order],
+            help="On noisy data the result depends on it: try another one to see how much.",
+            **bound("order", s.recipe.order, lambda order: s.change(order=order)),
+        )
+        if s.recipe.order == "random":
+            st.number_input(
+                "Seed",
+                min_value=0,
+                max_value=10**9,
+                step=1,
+                **bound("seed", s.recipe.seed, lambda seed: s.change(seed=int(seed or 0))),
+            )
+
+
+def step_through_history(s: Session) -> None:
+    """Undo, redo, reset."""
+    back, forward, reset = st.columns(3)
+    back.button(
+        "Undo",
+        on_click=s.step_back,
+        disabled=not s.before,
+        width="stretch",
+    )
+    forward.button(
+        "Redo",
+        on_click=s.step_forward,
+        disabled=not s.after,
+        width="stretch",
+    )
+    reset.button(
+        "Reset",
+        on_click=s.reset,
+        width="stretch",
+        help="Back to the settings with which these data opened.",
+    )
+
+
+def _presets(s: Session, D: DistanceMatrix, curve: EdgeDensity) -> None:
+    radii = {name: preset_radius(name, D, curve) for name in words.PRESETS}
+    here = next((name for name, r in radii.items() if r == s.recipe.r), None)
+
+    def report(name: str | None) -> None:
+        if name is not None:
+            s.change(r=radii[name])
+
+    st.segmented_control(
+        "Start from",
+        list(radii),
+        help="  \n".join(f"**{name}**: {text}" for name, text in words.PRESETS.items()),
+        width="stretch",
+        **bound("preset", here, report),
+    )
+
+
+def _radius(s: Session, D: DistanceMatrix, curve: EdgeDensity) -> None:
+    within = radius_range(D).holding(s.recipe.r)
+    if s.snap:
+        values = s.memo.get("radii", D.digest, lambda: [float(r) for r in curve.r])
+        here = max((r for r in values if r <= s.recipe.r), default=values[0])
+        st.select_slider(
+            "r, the radius",
+            values,
+            format_func=lambda r: f"{r:.4g}",
+            help=words.R,
+            **bound("r_snapped", here, lambda r: s.change(r=r)),
+        )
+        within = Range(values[0], values[-1], within.step)
+    else:
+        _slider(s, "r", "r, the radius", within, words.R)
+        _marks(radius_marks(D, within))
+
+    def report(on: bool) -> None:
+        s.snap = on
+
+    st.toggle("only where it changes", help=words.SNAP, **bound("snap", s.snap, report))
+
+
+def _slider(s: Session, name: str, label: str, within: Range, explanation: str) -> None:
+    def report(value: float) -> None:
+        s.change(**{name: value})
+
+    st.slider(
+        label,
+        min_value=within.low,
+        max_value=within.high,
+        step=within.step,
+        format=f"%.{decimals(within.step)}f",
+        help=explanation,
+        **bound(f"slider_{name}", getattr(s.recipe, name), report),
+    )
+
+
+def _marks(marks: tuple[Mark, ...]) -> None:
+    """Small ticks under the slider of r, each with its name and a tooltip."""
+    ticks = "".join(
+        f'<span class="row{mark.row}" style="left:{100 * mark.share:.2f}%" '
+        f'title="{mark.name} = {mark.value:.3f}: {words.MARKS[mark.name]}">{mark.name}</span>'
+        for mark in marks
+    )
+    st.html(f'<div class="loopylatent-marks">{ticks}</div>')

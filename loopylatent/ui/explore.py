@@ -1,0 +1,265 @@
+"""The parts of the Explore page."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from loopylatent.figures.curve import density_figure
+from loopylatent.graph import LatentGraph
+from loopylatent.learn import LearnResult
+from loopylatent.matching import follow_names
+from loopylatent.ui import words
+from loopylatent.ui.background import Job
+from loopylatent.ui.colours import choose_colours
+from loopylatent.ui.graph_view import graph_view
+from loopylatent.ui.page import Present, theme
+from loopylatent.ui.panel import describe_node, find_node
+from loopylatent.ui.plain import plain
+from loopylatent.ui.scene import CHANGED, LEARNED, LOCAL, Scene, draw
+from loopylatent.ui.state import Session, bound
+from loopylatent.ui.take_away import file_stem, offer_code, offer_files
+
+GRAPH_HEIGHT = 680
+
+
+def say_notices(s: Session) -> None:
+    """What has to be said once; it goes when it has been read."""
+    if s.notice is not None:
+        left, right = st.columns([20, 1], vertical_alignment="center")
+        left.info(s.notice, icon=":material/info:")
+
+        def read() -> None:
+            s.notice = None
+
+        right.button(
+            ":material/close:", on_click=read, key="close_notice", help="Close", type="tertiary"
+        )
+
+
+def offer_tour(s: Session) -> None:
+    """A tour of four steps for the first visit; it can be skipped and called back."""
+    if s.tour is None:
+        return
+    title, text = words.TOUR[s.tour]
+    with st.container(border=True):
+        st.markdown(f"**{title}** ({s.tour + 1} of {len(words.TOUR)}). {text}")
+        last = s.tour == len(words.TOUR) - 1
+        with st.container(horizontal=True, gap="small"):
+            st.button(
+                "Done" if last else "Next",
+                on_click=_tour_to(s, None if last else s.tour + 1),
+                type="primary",
+            )
+            if s.tour:
+                st.button("Back", on_click=_tour_to(s, s.tour - 1))
+            if not last:
+                st.button("Skip", on_click=_tour_to(s, None), type="tertiary")
+
+
+def _tour_to(s: Session, step: int | None) -> Any:
+    def go() -> None:
+        s.tour = step
+
+    return go
+
+
+def headline(s: Session, now: Present) -> None:
+    """The title, what the data are, and the counts of the graph."""
+    title = plain(now.source.title)
+    st.markdown(f"**{title}** &nbsp; {summary_line(now.result)}", help=plain(now.source.about))
+    if s.tour is None:
+        with st.sidebar:
+            st.button("Show me around", on_click=_tour_to(s, 0), type="tertiary")
+
+
+def summary_line(result: LearnResult) -> str:
+    """Counts of the learned graph in one line."""
+    g = result.graph
+    girth = "" if math.isinf(g.girth) else f" (shortest: {g.girth:.0f} edges)"
+    parts = [
+        f"**{g.n_observed}** observed",
+        f"**{g.n_hidden}** hidden",
+        f"**{g.n_edges}** edges",
+        f"**{g.n_cycles}** {'cycle' if g.n_cycles == 1 else 'cycles'}{girth}",
+        f"**{g.n_components}** {'piece' if g.n_components == 1 else 'pieces'}",
+    ]
+    if result.n_stuck:
+        parts.append(f"**{result.n_stuck}** of {result.n_visits} visits stuck")
+    return " · ".join(parts)
+
+
+def warnings(now: Present) -> None:
+    """What the reader of the graph should know about it."""
+    D, result = now.source.distances, now.result
+    lines = []
+    if D.noise_floor is not None and now.session.recipe.r > D.noise_floor:
+        lines.append(words.BEYOND_NOISE.format(floor=D.noise_floor, n=D.n_samples))
+    if result.n_stuck:
+        lines.append(words.STUCK.format(stuck=result.n_stuck, visits=result.n_visits))
+    if lines:
+        st.caption("  \n".join(lines))
+
+
+def show_graph(s: Session, now: Present) -> Scene:
+    """A row of choices, under it the graph and, on the right, what is known of a node."""
+    graph = now.result.graph
+    names = follow_names(s.now.names, graph)
+    labels = _labels(graph, names.by_node)
+    positions = s.place(graph, labels)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        view = _choose_view(s)
+        find_node(s, labels)
+        colouring = choose_colours(s, now.source, graph)
+        with st.popover("Show"):
+            marked = _choose_cycles(s)
+            around = _choose_part(s, graph)
+    scene = Scene(
+        now.source, now.result, positions, colouring, names.by_node, cycles=marked, around=around
+    )
+    with st.container(key="stage_row"):
+        left, right = st.columns([3.7, 1], gap="small")
+    with left:
+        graph_view(
+            draw(view, scene),
+            key="graph",
+            subject=now.source.distances.digest,
+            on_click=s.select,
+            height=GRAPH_HEIGHT,
+            selected=s.selected,
+            n_centred=s.n_centred,
+            file_name=file_stem(s),
+        )
+    with right, st.container(height=GRAPH_HEIGHT, border=False, key="node_panel"):
+        describe_node(s, now.source, now.result, labels, theme())
+    if colouring.line:
+        st.caption(colouring.line)
+    if colouring.job is not None:
+        wait_for(colouring.job)
+    if names.unmatched:
+        gone = ", ".join(names.unmatched)
+        st.caption(f"Not in this graph: {plain(gone)}. The names come back with their nodes.")
+    return scene
+
+
+@st.fragment(run_every=0.7)
+def wait_for(job: Job) -> None:
+    """Show how far a background job is; when it is done the page runs once more."""
+    if job.finished.is_set():
+        st.rerun()
+    done = f" ({job.done} of {job.total})" if job.total else ""
+    st.caption(f"Groups of this graph; the consensus over resamples is on its way{done} …")
+
+
+def _choose_view(s: Session) -> str:
+    def report(view: str | None) -> None:
+        s.view["view"] = view or LEARNED
+
+    return (
+        st.segmented_control(
+            "View",
+            [LEARNED, LOCAL, CHANGED],
+            label_visibility="collapsed",
+            help="  \n".join(f"**{name}**: {text}" for name, text in words.VIEWS.items()),
+            **bound("view", s.view.get("view", LEARNED), report),
+        )
+        or LEARNED
+    )
+
+
+def _choose_cycles(s: Session) -> bool:
+    def report(on: bool) -> None:
+        s.view["cycles"] = on
+
+    return st.toggle(
+        "Cycles",
+        help="Let the edges that lie on a cycle stand out.",
+        **bound("cycles", s.view.get("cycles", False), report),
+    )
+
+
+def _choose_part(s: Session, graph: LatentGraph) -> tuple[int, ...] | None:
+    """All nodes, or those near the selected one."""
+
+    def report(part: str) -> None:
+        s.view["part"] = part
+
+    part = st.selectbox(
+        "Part of the graph",
+        list(words.PARTS),
+        help="All nodes, or those at most so many edges away from the selected node.",
+        **bound("part", s.view.get("part", "all nodes"), report),
+    )
+    steps = words.PARTS[part]
+    if steps is None or s.selected is None or s.selected >= graph.n_nodes:
+        return None
+    return graph.neighbourhood(s.selected, steps)
+
+
+def show_density(s: Session, now: Present) -> None:
+    """Edges, cycles and pieces against r; a click on the curve sets r."""
+    st.caption("How the local trees change with r. Click a point to go there.")
+    figure = density_figure(now.curve, r=s.recipe.r, D=now.source.distances, theme=theme())
+
+    def clicked() -> None:
+        points = st.session_state["density"].selection.points
+        if points:
+            s.change(r=max(float(points[0]["x"]), now.source.distances.smallest))
+
+    st.plotly_chart(
+        figure,
+        key="density",
+        theme=None,
+        on_select=clicked,
+        selection_mode="points",
+        config={"displayModeBar": False},
+    )
+
+
+def show_tables(now: Present, scene: Scene) -> None:
+    """The graph as text: a table of nodes and one of edges."""
+    graph = now.result.graph
+    labels = _labels(graph, scene.names)
+    nodes = pd.DataFrame(
+        {
+            "node": labels,
+            "kind": ["hidden" if k >= graph.n_observed else "observed" for k in range(len(labels))],
+            "neighbours": graph.degrees,
+            "next to": [
+                ", ".join(labels[end] for end in graph.neighbours(k)) for k in range(len(labels))
+            ],
+        }
+    )
+    edges = pd.DataFrame(
+        {
+            "one end": [labels[u] for u, _ in graph.edges.tolist()],
+            "other end": [labels[v] for _, v in graph.edges.tolist()],
+            "distance": graph.lengths,
+            "on a cycle": graph.on_cycle,
+        }
+    )
+    left, right = st.columns(2)
+    left.dataframe(nodes, hide_index=True, width="stretch", height=360)
+    right.dataframe(edges, hide_index=True, width="stretch", height=360)
+
+
+def show_more(s: Session, now: Present, scene: Scene) -> None:
+    """Below the graph: the curve, the graph as text, files, code."""
+    curve, text, files, code = st.tabs(
+        ["Density against r", "As tables", "Take it away", "The same in code"]
+    )
+    with curve:
+        show_density(s, now)
+    with text:
+        show_tables(now, scene)
+    with files:
+        offer_files(s, scene)
+    with code:
+        offer_code(s)
+
+
+def _labels(graph: LatentGraph, names: dict[int, str] | Any) -> tuple[str, ...]:
+    return tuple(names.get(node, label) for node, label in enumerate(graph.labels))

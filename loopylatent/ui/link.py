@@ -1,0 +1,78 @@
+"""A link that restores a bundled sample with its settings; what it says is checked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from loopylatent.distances import METRICS
+from loopylatent.errors import DataError, LoopyLatentError
+from loopylatent.recipe import Recipe
+from loopylatent.samples import sample_names
+from loopylatent.ui.memo import Memo
+from loopylatent.ui.stages import sample_recipe, source_of
+
+NUMBERS = ("r", "Lambda", "tau")
+WORDS = ("method", "order", "metric")
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """The recipe with which a session starts, and what has to be said about it."""
+
+    recipe: Recipe
+    fresh: Recipe
+    """The same data with the settings with which they open of themselves."""
+    notice: str | None = None
+
+
+def opening_of(params: Mapping[str, str], first_sample: str, memo: Memo) -> Opening:
+    """Read a link; what cannot be used is left out and said in one line."""
+    name = params.get("sample", first_sample)
+    if name not in sample_names():
+        recipe = sample_recipe(memo, first_sample)
+        return Opening(
+            recipe, recipe, "The link names a table that is not bundled; here is another one."
+        )
+    recipe = sample_recipe(memo, name)
+    try:
+        asked = replace(recipe, **_values(params))
+        source_of(memo, {}, asked)
+    except (LoopyLatentError, TypeError) as error:
+        return Opening(recipe, recipe, f"The link's settings cannot be used: {error}")
+    return Opening(asked, recipe)
+
+
+def params_of(recipe: Recipe) -> dict[str, str]:
+    """Return what a link says; empty for uploaded data, which a link cannot carry."""
+    if recipe.source_kind != "sample":
+        return {}
+    params = {"sample": recipe.sample_name}
+    params |= {name: repr(getattr(recipe, name)) for name in NUMBERS}
+    params |= {name: getattr(recipe, name) for name in WORDS}
+    return params | {"seed": str(recipe.seed)}
+
+
+def _values(params: Mapping[str, str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name in NUMBERS:
+        if name in params:
+            values[name] = _number(name, params[name])
+    values |= {name: params[name] for name in WORDS if name in params}
+    if values.get("metric", "auto") not in METRICS:
+        raise DataError(f"metric {params['metric'][:20]!r} is unknown.")
+    if "seed" in params:
+        values["seed"] = int(_number("seed", params["seed"]))
+    return values
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise DataError(f"{name} is {text[:20]!r}, which is no finite number.")
+    return number

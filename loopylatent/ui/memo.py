@@ -1,0 +1,35 @@
+"""A small memory of results, one for each browser session."""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class Memo:
+    """Keeps the last results of each kind, and counts how often each kind was computed.
+
+    Results are frozen, so handing the same one out again is safe.
+    """
+
+    def __init__(self, most: int = 24) -> None:
+        self._most = most
+        self._kept: dict[str, OrderedDict[Hashable, Any]] = {}
+        self.computed: Counter[str] = Counter()
+
+    def get(self, kind: str, key: Hashable, compute: Callable[[], T]) -> T:
+        """Return the result known under ``key``, or compute and keep it."""
+        kept = self._kept.setdefault(kind, OrderedDict())
+        if key in kept:
+            kept.move_to_end(key)
+        else:
+            result = compute()
+            self.computed[kind] += 1
+            kept[key] = result
+            while len(kept) > self._most:
+                kept.popitem(last=False)
+        found: T = kept[key]
+        return found

@@ -1,0 +1,230 @@
+"""Opening a file: a look at it first, then the choice to use it. Until then nothing changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, get_args
+
+import pandas as pd
+import streamlit as st
+
+from loopylatent.data import Kind, read_frame
+from loopylatent.errors import LoopyLatentError
+from loopylatent.loops import opening_radius
+from loopylatent.project import open_project
+from loopylatent.recipe import Recipe, digest_of, read_distances
+from loopylatent.thresholds import default_thresholds
+from loopylatent.ui import words
+from loopylatent.ui.plain import plain
+from loopylatent.ui.stages import Source, observations_of, source_of
+from loopylatent.ui.state import Session
+from loopylatent.ui.understanding import Proposal, Reading, Role, reading_of, understand
+
+PREVIEW_ROWS = 4
+LARGEST_UPLOAD = 200 * 2**20
+TABLE, DISTANCES, PROJECT = "A table", "Distances", "A saved project"
+ABOUT = {
+    TABLE: "One row for each observation, one column for each variable; CSV, TSV, Excel or "
+    "Parquet, also gzipped.",
+    DISTANCES: "A square matrix whose header names the columns.",
+    PROJECT: "A file that this app has saved: data, settings and names.",
+}
+TYPES = {
+    TABLE: ["csv", "tsv", "txt", "gz", "parquet", "xlsx"],
+    DISTANCES: ["csv", "tsv", "txt", "gz", "parquet", "xlsx"],
+    PROJECT: ["loopylatent"],
+}
+
+
+@st.dialog("Open a file", width="large")
+def open_file(s: Session) -> None:
+    """Choose a file, look at what was understood, and use it."""
+    kind = st.segmented_control(
+        "What is in it?", list(ABOUT), default=TABLE, required=True, key="open_kind"
+    )
+    st.caption(f"{ABOUT[kind]} Nothing leaves this computer.")
+    file = st.file_uploader(
+        "File", type=TYPES[kind], label_visibility="collapsed", key=f"open_{kind}"
+    )
+    if file is None:
+        return
+    with _refusals():
+        content = file.getvalue()
+        if kind == TABLE:
+            _open_table(s, file.name, content)
+        elif kind == DISTANCES:
+            _open_distances(s, file.name, content)
+        else:
+            _open_project(s, content)
+
+
+@st.dialog("Columns", width="large")
+def open_columns(s: Session) -> None:
+    """Look at the columns of the present data, and correct what they are taken for."""
+    source = source_of(s.memo, s.uploads, s.recipe)
+    if s.recipe.source_kind == "table" and s.recipe.data_digest is not None:
+        with _refusals():
+            _open_table(s, s.recipe.source, s.uploads[s.recipe.data_digest])
+        return
+    st.caption("A bundled table comes as it is. Open a file of your own to choose its columns.")
+    st.dataframe(_column_table(source), hide_index=True, width="stretch")
+
+
+class _refusals:  # noqa: N801  (reads as a clause: with _refusals():)
+    """Show what is wrong in one line, and leave everything as it was."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> bool:
+        if isinstance(error, LoopyLatentError):
+            st.error(str(error), icon=":material/error:")
+            return True
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    frame: pd.DataFrame
+    proposals: tuple[Proposal, ...]
+
+
+def _open_table(s: Session, name: str, content: bytes) -> None:
+    digest = digest_of(content)
+    table = s.memo.get("preview", digest, lambda: _look_at(content, name))
+    said, use = st.columns([3, 1], vertical_alignment="center")
+    st.dataframe(table.frame.head(PREVIEW_ROWS), width="stretch", height=178)
+    reading = _edited_columns(table.proposals, digest)
+    drop_degenerate = st.checkbox(
+        "Leave out columns that hold one value, or repeat another column",
+        value=True,
+        key=f"degenerate_{digest}",
+    )
+    recipe = replace(
+        _blank(name, "table", digest),
+        drop=reading.drop,
+        labels=reading.labels,
+        kinds=reading.kinds,
+        weights=reading.weights,
+        drop_degenerate=drop_degenerate,
+    )
+    obs = observations_of(content, recipe)
+    for dropped in obs.dropped:
+        if dropped.reason not in ("left out on request", "label", "weights"):
+            st.caption(f"{dropped.name!r} is left out: {dropped.reason}.")
+    said.markdown(
+        f"**{len(table.frame):,} rows, {len(table.frame.columns)} columns**, of which "
+        f"**{obs.n_columns}** are to be learned. The first rows:"
+    )
+    with use:
+        _use_button(s, recipe, content, "Use this table")
+
+
+def _look_at(content: bytes, name: str) -> _Table:
+    frame = read_frame(content, name=name, max_bytes=4 * LARGEST_UPLOAD)
+    return _Table(frame, understand(frame))
+
+
+def _edited_columns(proposals: tuple[Proposal, ...], digest: str) -> Reading:
+    st.write("**What each column is taken for** (change what is wrong):")
+    frame = pd.DataFrame(
+        {
+            "column": [p.name for p in proposals],
+            "use": [p.role for p in proposals],
+            "kind": [p.kind for p in proposals],
+            "what was seen": [p.note for p in proposals],
+        }
+    )
+    edited = st.data_editor(
+        frame,
+        hide_index=True,
+        width="stretch",
+        height=min(38 + 35 * len(frame), 300),
+        disabled=["column", "what was seen"],
+        column_config={
+            "use": st.column_config.SelectboxColumn(options=list(get_args(Role)), required=True),
+            "kind": st.column_config.SelectboxColumn(
+                options=list(get_args(Kind)),
+                help="  \n".join(f"{kind}: {text}" for kind, text in words.KINDS.items()),
+            ),
+        },
+        key=f"columns_{digest}",
+    )
+    kinds = [kind if isinstance(kind, str) and kind else None for kind in edited["kind"]]
+    return reading_of(proposals, list(edited["use"]), kinds)  # type: ignore[arg-type]
+
+
+def _open_distances(s: Session, name: str, content: bytes) -> None:
+    known = st.number_input(
+        "Rows behind the distances (0 if unknown)",
+        min_value=0,
+        value=0,
+        step=1,
+        help="Sets the default margin Λ and the noise floor.",
+    )
+    n_samples = int(known) or None
+    D = read_distances(content, n_samples=n_samples)
+    st.write(f"**{D.n_columns} columns**, distances from {D.smallest:.3g} to {D.r_max:.3g}.")
+    recipe = replace(_blank(name, "distances", digest_of(content)), n_samples=n_samples)
+    _use_button(s, recipe, content, "Use these distances")
+
+
+def _open_project(s: Session, content: bytes) -> None:
+    project = open_project(content)
+    title, version = plain(project.title), plain(project.written_by)
+    st.markdown(f"**{title}**, saved by loopylatent {version}.")
+    if st.button("Open this project", type="primary"):
+        if project.data is not None and project.recipe.data_digest is not None:
+            s.keep_upload(project.recipe.data_digest, project.data)
+        source_of(s.memo, s.uploads, project.recipe)
+        s.open(project.recipe, project.names)
+        s.view |= project.view
+        st.rerun()
+
+
+def _blank(name: str, kind: Any, digest: str) -> Recipe:
+    return Recipe(source=name, source_kind=kind, data_digest=digest, r=0.0, Lambda=0.0, tau=0.0)
+
+
+def _use_button(s: Session, recipe: Recipe, content: bytes, label: str) -> None:
+    if not st.button(label, type="primary", width="stretch"):
+        return
+    bar = st.progress(0.0, "Distances between all columns …")
+    uploads = {str(recipe.data_digest): content}
+    source = source_of(s.memo, uploads, recipe)
+    opened, reason = _opening(source, recipe, _reporter(bar))
+    s.keep_upload(str(recipe.data_digest), content)
+    s.open(opened)
+    s.notice = reason
+    st.rerun()
+
+
+def _opening(
+    source: Source, recipe: Recipe, progress: Callable[[int, int], None]
+) -> tuple[Recipe, str]:
+    """Thresholds to start from: with loops where they are real, else the tree."""
+    default = default_thresholds(source.distances)
+    opening = opening_radius(source.distances, progress=progress)
+    opened = replace(recipe, r=opening.r, Lambda=default.Lambda, tau=default.tau)
+    return opened, opening.reason
+
+
+def _reporter(bar: Any) -> Callable[[int, int], None]:
+    def report(done: int, total: int) -> None:
+        bar.progress(done / max(total, 1), f"Are loops real? Simulated table {done} of {total}")
+
+    return report
+
+
+def _column_table(source: Source) -> pd.DataFrame:
+    obs = source.observations
+    if obs is None:
+        return pd.DataFrame({"column": source.distances.names})
+    return pd.DataFrame(
+        {
+            "column": obs.names,
+            "kind": obs.kinds,
+            "missing": [f"{obs.missing_share(name):.1%}" for name in obs.names],
+        }
+    )

@@ -1,0 +1,160 @@
+"""Beside the graph: what is known of the selected node."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from loopylatent.errors import LoopyLatentError
+from loopylatent.figures.distribution import distribution_figure, value_counts
+from loopylatent.figures.network import ThemeName
+from loopylatent.learn import LearnResult
+from loopylatent.matching import name_node
+from loopylatent.nodes import Near, birth_of, cycles_through, nearest_columns, neighbours_of
+from loopylatent.ui.plain import plain
+from loopylatent.ui.stages import Source
+from loopylatent.ui.state import Session, bound
+
+
+def find_node(s: Session, labels: tuple[str, ...]) -> None:
+    """Search a node by its name; the choice is brought to the middle."""
+
+    def report(node: int | None) -> None:
+        s.select(node, centre=node is not None)
+
+    here = s.selected if s.selected is not None and s.selected < len(labels) else None
+    st.selectbox(
+        "Find a node",
+        range(len(labels)),
+        format_func=lambda node: labels[node],
+        placeholder="find a node",
+        label_visibility="collapsed",
+        width=140,
+        **bound("find", here, report),
+        index=None,
+    )
+
+
+def describe_node(
+    s: Session, source: Source, result: LearnResult, labels: tuple[str, ...], theme: ThemeName
+) -> None:
+    """Say what the selected node is and what is near it."""
+    graph, node = result.graph, s.selected
+    if node is None or node >= graph.n_nodes:
+        _hidden_nodes(s, result, labels)
+        return
+    hidden = node >= graph.n_observed
+    st.markdown(f"**{plain(labels[node])}**" + (" · hidden" if hidden else " · observed"))
+    if hidden:
+        _name_field(s, result, node, labels[node])
+    elif source.observations is not None:
+        _values(source, labels[node], theme)
+    _near_table("Neighbours in the graph", neighbours_of(graph, node), labels)
+    near = nearest_columns(graph, node) if hidden else nearest_columns(source.distances, node)
+    title = "Nearest columns, along the graph" if hidden else "Nearest columns, by distance"
+    _near_table(title, near, labels)
+    _cycles(result, node, labels)
+    if hidden:
+        _birth(result, node, labels)
+
+
+def _hidden_nodes(s: Session, result: LearnResult, labels: tuple[str, ...]) -> None:
+    """Nothing is selected: what the hidden nodes stand for, at a glance."""
+    graph = result.graph
+    st.caption("Click a node to see what it is; with the keyboard, Tab to the graph, then arrows.")
+    if not graph.n_hidden:
+        st.caption("There is no hidden node at these thresholds. A smaller τ or Λ may leave some.")
+        return
+    rows = s.memo.get(
+        "hidden", (graph.digest, labels), lambda: [
+            ", ".join(labels[near.node] for near in nearest_columns(graph, node, most=5))
+            for node in graph.hidden_nodes
+        ],
+    )  # fmt: skip
+    frame = pd.DataFrame({"hidden": labels[graph.n_observed :], "nearest columns": rows})
+
+    def chosen() -> None:
+        picked = st.session_state["hidden_nodes"].selection.rows
+        if picked:
+            s.select(graph.n_observed + int(picked[0]), centre=True)
+
+    st.dataframe(
+        frame,
+        hide_index=True,
+        width="stretch",
+        height=min(37 + 35 * len(frame), 500),
+        column_config={"hidden": st.column_config.TextColumn(width=50)},
+        on_select=chosen,
+        selection_mode="single-row",
+        key="hidden_nodes",
+    )
+
+
+def _name_field(s: Session, result: LearnResult, node: int, label: str) -> None:
+    given = {named.name for named in s.now.names}
+    own = label if label in given else None
+
+    def report(text: str) -> None:
+        try:
+            s.name(name_node(result.graph, node, text.strip()) if text.strip() else None, own)
+        except LoopyLatentError as error:
+            s.notice = str(error)
+
+    st.text_input(
+        "Name it",
+        placeholder="what do its neighbours share?",
+        max_chars=60,
+        help="The name stays with this node while thresholds move, as long as it is recognisable.",
+        **bound(f"name_{node}", own or "", report),
+    )
+
+
+def _values(source: Source, name: str, theme: ThemeName) -> None:
+    obs = source.observations
+    if obs is None or name not in obs.names:
+        return
+    figure = distribution_figure(value_counts(obs, name), theme)
+    st.plotly_chart(figure, config={"displayModeBar": False}, key="distribution", theme=None)
+    missing = obs.missing_share(name)
+    kind = obs.kinds[obs.names.index(name)]
+    st.caption(f"{kind}; {missing:.1%} missing" if missing else f"{kind}; nothing missing")
+
+
+def _near_table(title: str, near: tuple[Near, ...], labels: tuple[str, ...]) -> None:
+    st.caption(title)
+    frame = pd.DataFrame(
+        {
+            "name": [labels[one.node] for one in near],
+            "distance": [one.distance for one in near],
+            "strength": [one.strength for one in near],
+        }
+    )
+    st.dataframe(
+        frame,
+        hide_index=True,
+        width="stretch",
+        height=min(37 + 35 * len(frame), 212),
+        column_config={
+            "distance": st.column_config.NumberColumn(format="%.2f", width="small"),
+            "strength": st.column_config.ProgressColumn(
+                format="%.2f", min_value=0, max_value=1, width="small", help="e to the −distance"
+            ),
+        },
+    )
+
+
+def _cycles(result: LearnResult, node: int, labels: tuple[str, ...]) -> None:
+    cycles = cycles_through(result.graph, node)
+    if not cycles:
+        st.caption("It lies on no cycle.")
+        return
+    st.caption(f"It lies on {len(cycles)} of the {result.graph.n_cycles} basic cycles:")
+    for cycle in cycles[:5]:
+        st.text(" – ".join(labels[member] for member in cycle))
+
+
+def _birth(result: LearnResult, node: int, labels: tuple[str, ...]) -> None:
+    birth = birth_of(result, node)
+    if birth is not None:
+        st.caption("Created in")
+        st.text(f"visit {birth.number} of {result.n_visits}, at {labels[birth.visited]}")

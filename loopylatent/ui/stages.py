@@ -1,0 +1,179 @@
+"""The stages of learning as the app calls them: each result is computed once and remembered.
+
+A key holds the digest of what a stage starts from and the settings it reads, so a moved threshold
+computes only what lies downstream of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loopylatent.api import settings_for
+from loopylatent.data import Observations, read_table
+from loopylatent.distances import DistanceMatrix, information_distances
+from loopylatent.errors import DataError
+from loopylatent.graph import LatentGraph
+from loopylatent.initial_graph import EdgeDensity, edge_density
+from loopylatent.learn import LearnResult, Progress, learn
+from loopylatent.matching import match_hidden
+from loopylatent.recipe import Recipe, read_distances
+from loopylatent.samples import Sample, load_sample
+from loopylatent.ui.memo import Memo
+
+Uploads = Mapping[str, bytes]
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """The data behind the graph, whatever it came from."""
+
+    title: str
+    about: str
+    distances: DistanceMatrix
+    observations: Observations | None
+    groups: Mapping[str, str] | None
+    truth: LatentGraph | None
+
+
+def data_key(recipe: Recipe) -> tuple[Any, ...]:
+    """Return the part of a recipe on which the distances depend."""
+    return (
+        recipe.source_kind,
+        recipe.source,
+        recipe.data_digest,
+        recipe.drop,
+        recipe.labels,
+        recipe.kinds,
+        recipe.weights,
+        recipe.metric,
+        recipe.drop_degenerate,
+        recipe.n_samples,
+    )
+
+
+def source_of(memo: Memo, uploads: Uploads, recipe: Recipe) -> Source:
+    """Return the data of a recipe with their distances."""
+    if recipe.source_kind == "sample":
+        sample = memo.get("sample", recipe.source, lambda: load_sample(recipe.sample_name))
+        return memo.get("source", data_key(recipe), lambda: _sample_source(memo, sample, recipe))
+    return memo.get(
+        "source",
+        data_key(recipe),
+        lambda: _uploaded_source(memo, _content(uploads, recipe), recipe),
+    )
+
+
+def _sample_source(memo: Memo, sample: Sample, recipe: Recipe) -> Source:
+    return Source(
+        sample.title,
+        sample.about,
+        _distances(memo, sample.observations, recipe),
+        sample.observations,
+        sample.groups,
+        sample.truth,
+    )
+
+
+def _content(uploads: Uploads, recipe: Recipe) -> bytes:
+    if recipe.data_digest is None or recipe.data_digest not in uploads:
+        raise DataError(
+            f"the file {recipe.source!r} is not in this session any more; open it again, "
+            "or open the saved project."
+        )
+    return uploads[recipe.data_digest]
+
+
+def _uploaded_source(memo: Memo, content: bytes, recipe: Recipe) -> Source:
+    if recipe.source_kind == "distances":
+        distances = read_distances(content, n_samples=recipe.n_samples)
+        about = f"Distances between {distances.n_columns} columns, as given."
+        return Source(recipe.source, about, distances, None, None, None)
+    obs = memo.get("table", data_key(recipe), lambda: observations_of(content, recipe))
+    about = f"{obs.n_rows:,} rows, {obs.n_columns} columns."
+    return Source(recipe.source, about, _distances(memo, obs, recipe), obs, None, None)
+
+
+def observations_of(content: bytes, recipe: Recipe) -> Observations:
+    """Read an uploaded table as the recipe says."""
+    return read_table(
+        content,
+        drop=recipe.drop,
+        labels=recipe.labels,
+        kinds=dict(recipe.kinds),
+        weights=recipe.weights,
+        on_degenerate="drop" if recipe.drop_degenerate else "error",
+    )
+
+
+def _distances(memo: Memo, obs: Observations, recipe: Recipe) -> DistanceMatrix:
+    def compute() -> DistanceMatrix:
+        return information_distances(
+            obs, recipe.metric, on_degenerate="drop" if recipe.drop_degenerate else "error"
+        )
+
+    return memo.get("distances", (obs.digest, recipe.metric, recipe.drop_degenerate), compute)
+
+
+def curve_of(memo: Memo, D: DistanceMatrix) -> EdgeDensity:
+    """Return the initial graph as a function of r."""
+    return memo.get("curve", D.digest, lambda: edge_density(D))
+
+
+def learned(
+    memo: Memo, D: DistanceMatrix, recipe: Recipe, progress: Progress | None = None
+) -> LearnResult:
+    """Return the graph of a recipe."""
+    settings = recipe.settings
+
+    def compute() -> LearnResult:
+        start = curve_of(memo, D).graph_at(settings.thresholds.r)
+        return learn(D, settings, start=start, progress=progress)
+
+    return memo.get("learned", (D.digest, settings), compute)
+
+
+def sample_recipe(memo: Memo, name: str) -> Recipe:
+    """Return the recipe with which a bundled sample opens."""
+    sample = memo.get("sample", f"sample:{name}", lambda: load_sample(name))
+    D = memo.get(
+        "distances",
+        (sample.observations.digest, "auto", False),
+        lambda: information_distances(sample.observations),
+    )
+    opening = sample.opening
+    thresholds = settings_for(
+        D, opening.get("r"), opening.get("Lambda"), opening.get("tau")
+    ).thresholds
+    return Recipe(
+        source=f"sample:{name}",
+        source_kind="sample",
+        r=thresholds.r,
+        Lambda=thresholds.Lambda,
+        tau=thresholds.tau,
+    )
+
+
+def carried_nodes(before: LatentGraph, graph: LatentGraph) -> dict[int, int]:
+    """Which node of the graph before is which of the new one; hidden nodes by their profiles."""
+    if set(before.names) != set(graph.names):
+        return {}
+    number = {name: node for node, name in enumerate(graph.names)}
+    carried = {node: number[name] for node, name in enumerate(before.names)}
+    pairs = match_hidden(before, graph, threshold=0.5).pairs
+    return carried | {pair.left: pair.right for pair in pairs}
+
+
+def edge_signs(graph: LatentGraph, D: DistanceMatrix) -> NDArray[np.int64] | None:
+    """Signs of the correlations along edges between columns; 0 at hidden nodes."""
+    if D.signs is None:
+        return None
+    signs = np.zeros(graph.n_edges, dtype=np.int64)
+    between = (graph.edges < graph.n_observed).all(axis=1)
+    u, v = graph.edges[between].T
+    signs[between] = D.signs[u, v]
+    return signs

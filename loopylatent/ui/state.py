@@ -1,0 +1,171 @@
+"""What one browser session has chosen: one recipe, its history, and what is kept beside it.
+
+Widgets lose their values when the page changes. So the session owns the choice; before a widget
+is drawn it is given the session's value, and when it changes it reports to the session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from loopylatent.errors import LoopyLatentError
+from loopylatent.graph import LatentGraph
+from loopylatent.layout import filling, positions
+from loopylatent.matching import NamedNode
+from loopylatent.recipe import Recipe
+from loopylatent.ui import link
+from loopylatent.ui.background import Jobs
+from loopylatent.ui.memo import Memo
+from loopylatent.ui.stages import carried_nodes
+
+FIRST_SAMPLE = "newsgroups100_roweislike"
+MOST_STEPS_BACK = 200
+MOST_UPLOADS = 4
+ASPECT = 1.45
+"""Width to height of the graph on the page."""
+KEY = "loopylatent"
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """The graph that was drawn last, and where its nodes were."""
+
+    graph: LatentGraph
+    positions: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What undo brings back."""
+
+    recipe: Recipe
+    opened: Recipe
+    """The same data with the settings with which they were opened."""
+    names: tuple[NamedNode, ...] = ()
+
+
+@dataclass(slots=True)
+class Session:
+    """Everything that a browser session remembers."""
+
+    now: Moment
+    before: list[Moment] = field(default_factory=list)
+    after: list[Moment] = field(default_factory=list)
+    uploads: dict[str, bytes] = field(default_factory=dict)
+    """Uploaded files by the digest of their content."""
+    selected: int | None = None
+    """A node of the graph that was drawn last."""
+    snap: bool = False
+    """Whether r moves only to values at which the initial graph changes."""
+    placed: Placed | None = None
+    n_centred: int = 0
+    """Each time a node is to be brought to the middle this goes up by one."""
+    notice: str | None = None
+    """Something to be said once, at the top of the page."""
+    tour: int | None = None
+    memo: Memo = field(default_factory=Memo)
+    jobs: Jobs = field(default_factory=Jobs)
+    view: dict[str, Any] = field(default_factory=dict)
+    """What is shown and how: small plain values that change no result."""
+
+    @property
+    def recipe(self) -> Recipe:
+        return self.now.recipe
+
+    def change(self, **values: Any) -> None:
+        """Change some settings; a refusal is said and changes nothing."""
+        try:
+            self._go_to(replace(self.now, recipe=replace(self.recipe, **values)))
+        except LoopyLatentError as error:
+            self.notice = str(error)
+
+    def open(self, recipe: Recipe, names: tuple[NamedNode, ...] = ()) -> None:
+        """Take other data; what belonged to the data before goes, the way back stays."""
+        self._go_to(Moment(recipe, recipe, names))
+        self.selected = None
+
+    def reset(self) -> None:
+        """Go back to the settings with which the present data were opened."""
+        self._go_to(replace(self.now, recipe=self.now.opened))
+
+    def name(self, node: NamedNode | None, instead_of: str | None) -> None:
+        """Name a hidden node; ``instead_of`` is the name that it had."""
+        kept = tuple(named for named in self.now.names if named.name != instead_of)
+        self._go_to(replace(self.now, names=kept if node is None else (*kept, node)))
+
+    def step_back(self) -> None:
+        if self.before:
+            self.after.append(self.now)
+            self.now = self.before.pop()
+
+    def step_forward(self) -> None:
+        if self.after:
+            self.before.append(self.now)
+            self.now = self.after.pop()
+
+    def keep_upload(self, digest: str, content: bytes) -> None:
+        """Keep an uploaded file for this session, the last few of them."""
+        self.uploads = dict([*self.uploads.items(), (digest, content)][-MOST_UPLOADS:])
+
+    def select(self, node: int | None, *, centre: bool = False) -> None:
+        """Select a node of the graph that is drawn; ``centre`` brings it to the middle."""
+        self.selected = node
+        self.n_centred += centre
+
+    def place(self, graph: LatentGraph, labels: tuple[str, ...]) -> NDArray[np.float64]:
+        """Return where the nodes stand; those that were there before stay as near as may be."""
+        return filling(self._placed(graph, labels), ASPECT)
+
+    def _placed(self, graph: LatentGraph, labels: tuple[str, ...]) -> NDArray[np.float64]:
+        carried: dict[int, int] = {}
+        start = None
+        if self.placed is not None and self.placed.graph != graph:
+            carried = carried_nodes(self.placed.graph, graph)
+            start = np.full((graph.n_nodes, 2), np.nan)
+            start[list(carried.values())] = self.placed.positions[list(carried)]
+            self.selected = carried.get(self.selected) if self.selected is not None else None
+        found = self.memo.get(
+            "positions",
+            graph.digest,
+            lambda: positions(graph, start=start if carried else None, labels=labels),
+        )
+        self.placed = Placed(graph, found)
+        return found
+
+    def _go_to(self, moment: Moment) -> None:
+        if moment != self.now:
+            self.before = [*self.before, self.now][-MOST_STEPS_BACK:]
+            self.after = []
+            self.now = moment
+
+
+def session() -> Session:
+    """Return the session of this browser tab, made from the link at the first call."""
+    if KEY not in st.session_state:
+        memo = Memo()
+        params = st.query_params.to_dict()
+        opening = link.opening_of(params, FIRST_SAMPLE, memo)
+        now = Moment(opening.recipe, opening.fresh)
+        tour = None if params else 0  # whoever comes by a link knows the place
+        st.session_state[KEY] = Session(now, notice=opening.notice, tour=tour, memo=memo)
+    found: Session = st.session_state[KEY]
+    return found
+
+
+def bound(widget: str, value: Any, report: Callable[[Any], None]) -> Mapping[str, Any]:
+    """Return the arguments that tie a widget to the session.
+
+    ``value`` is shown; a change made by the user goes to ``report`` before the page runs.
+    """
+    st.session_state[widget] = value
+
+    def changed() -> None:
+        report(st.session_state[widget])
+
+    return {"key": widget, "on_change": changed}

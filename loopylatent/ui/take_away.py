@@ -1,0 +1,120 @@
+"""Take it away: the graph as a file or picture, a link, the same in code, a project file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import streamlit as st
+
+from loopylatent.api import provenance
+from loopylatent.errors import LoopyLatentError
+from loopylatent.export import WRITERS, Extras
+from loopylatent.figures.svg import to_svg
+from loopylatent.project import Project, save_project
+from loopylatent.recipe import to_command, to_python
+from loopylatent.ui.scene import Scene
+from loopylatent.ui.stages import edge_signs
+from loopylatent.ui.state import Session
+
+FILES = {
+    "graphml": ("GraphML", "for yEd, Gephi, Cytoscape, igraph, networkx"),
+    "gexf": ("GEXF", "for Gephi"),
+    "json": ("JSON", "nodes and links, for programs"),
+    "csv": ("CSV of edges", "for a spreadsheet"),
+    "nodes.csv": ("CSV of nodes", "for a spreadsheet"),
+    "html": ("Web page", "one file that plays by itself, offline"),
+}
+MIMES = {
+    "json": "application/json",
+    "html": "text/html",
+    "csv": "text/csv",
+    "nodes.csv": "text/csv",
+}
+
+
+def offer_files(s: Session, scene: Scene) -> None:
+    """Offer the graph in every format; a file is made when it is asked for."""
+    extras = Extras(
+        positions=scene.positions,
+        groups=scene.colouring.labels,
+        group_names=scene.colouring.names,
+        signs=edge_signs(scene.result.graph, scene.source.distances),
+        hidden_names=scene.names,
+    )
+    origin = provenance(scene.result)
+    graph, stem = scene.result.graph, file_stem(s)
+    columns = st.columns(2)
+    for k, (ending, (label, purpose)) in enumerate(FILES.items()):
+        make: Callable[[], str] = partial(WRITERS[ending], graph, origin, extras)
+        columns[k % 2].download_button(
+            label,
+            data=make,
+            file_name=f"{stem}.{ending}",
+            mime=MIMES.get(ending, "application/xml"),
+            help=purpose,
+            width="stretch",
+            on_click="ignore",
+            key=f"file_{ending}",
+        )
+    columns[0].download_button(
+        "Picture (SVG)",
+        data=partial(_svg, scene),
+        file_name=f"{stem}.svg",
+        mime="image/svg+xml",
+        help="sharp at any size; the PNG button is in the corner of the graph",
+        width="stretch",
+        on_click="ignore",
+        key="file_svg",
+    )
+    columns[1].download_button(
+        "Project",
+        data=partial(_project, s, scene.source.title),
+        file_name=f"{stem}.loopylatent",
+        mime="application/zip",
+        help="data, settings and names in one file; Open a file brings it back",
+        width="stretch",
+        on_click="ignore",
+        key="file_project",
+    )
+
+
+def offer_code(s: Session) -> None:
+    """Show the link, the script and the command that give this graph."""
+    if s.recipe.source_kind == "sample":
+        st.caption("The address of this page restores the data and all settings: copy it.")
+    else:
+        st.caption("A link cannot carry your data; save the project instead.")
+    st.caption("The same in Python")
+    st.code(to_python(s.recipe), language="python")
+    st.caption("The same on the command line")
+    try:
+        st.code(to_command(s.recipe), language="bash", wrap_lines=True)
+    except LoopyLatentError as error:
+        st.caption(str(error))
+
+
+def file_stem(s: Session) -> str:
+    """A harmless file name that says what the graph is of."""
+    source = s.recipe.source.removeprefix("sample:").rsplit(".", 1)[0]
+    kept = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "-" for c in source)
+    return f"{kept[:40].strip('-') or 'graph'}-r{s.recipe.r:.3g}"
+
+
+def _svg(scene: Scene) -> str:
+    return to_svg(
+        scene.result.graph,
+        scene.positions,
+        groups=scene.colouring.labels,
+        group_names=scene.colouring.names,
+        signs=edge_signs(scene.result.graph, scene.source.distances),
+        hidden_names=scene.names,
+    )
+
+
+def _project(s: Session, title: str) -> bytes:
+    data = s.uploads.get(s.recipe.data_digest) if s.recipe.data_digest else None
+    view = {name: value for name, value in s.view.items() if isinstance(value, str | bool)}
+    return save_project(
+        Project(recipe=s.recipe, data=data, names=s.now.names, view=view, title=title)
+    )
