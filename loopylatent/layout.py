@@ -226,8 +226,8 @@ def _folding(n_cycles: int, size: int) -> float:
 
 def _pixels_per_step(targets: FloatArray, boxes: FloatArray, size: int) -> float:
     """Scale at which the labels find room: a disc whose radius is the mean target distance."""
-    a_label_each = 3.1 * float((boxes + _GAP).prod(axis=1).mean())
-    room = size * max(a_label_each, 65_000 / np.sqrt(len(boxes)))
+    a_label_each = 2.2 * float((boxes + _GAP).prod(axis=1).mean())
+    room = size * max(a_label_each, 46_000 / np.sqrt(len(boxes)))
     return float(np.sqrt(room / (np.pi * np.mean(targets**2))))
 
 

@@ -49,7 +49,7 @@ def choose_colours(s: Session, source: Source, graph: LatentGraph) -> Colouring:
         "Colours show",
         options,
         label_visibility="collapsed",
-        width=170,
+        width=190,
         **bound("colours", here if here in options else KIND, report),
     )
     if choice == KNOWN and source.groups:

@@ -5,6 +5,7 @@
  * to their new places, zoom and selection are kept.
  */
 const GLIDE_MS = 350;
+const LABEL = { smallest: 9.6, plain: 13, largest: 14 }; // pixels: on screen, as laid out, at most
 const ICONS = {
   fit: "M12 8v8M8 12h8M12 3v2M12 19v2M3 12h2M19 12h2M12 12m-7 0a7 7 0 1 0 14 0a7 7 0 1 0-14 0",
   closer: "M12 5v14M5 12h14",
@@ -66,9 +67,25 @@ function toggleFullScreen(view) {
 /* The whole graph, with room for the tools at the right. */
 function fit(view) {
   view.network.fit({ animation: false });
-  const scale = view.network.getScale() * 0.95;
+  const scale = view.network.getScale() * 1.06;
   const { x, y } = view.network.getViewPosition();
   view.network.moveTo({ position: { x: x + 20 / scale, y }, scale });
+  sizeLabels(view);
+}
+
+/* Seen from afar, labels are drawn larger than they were laid out, so that they can be read. */
+function sizeLabels(view) {
+  const wanted = LABEL.smallest / view.network.getScale();
+  const size = Math.round(Math.min(LABEL.largest, Math.max(LABEL.plain, wanted)));
+  if (size === view.labelSize) return;
+  view.labelSize = size;
+  const { nodes, groups } = view.look.options;
+  const larger = Object.entries(groups).map(([name, group]) => {
+    const own = group.font ? { ...group.font, size: group.font.size + size - LABEL.plain } : {};
+    return [name, group.font ? { ...group, font: own } : group];
+  });
+  view.network.setOptions({ nodes: { font: { ...nodes.font, size } }, groups: Object.fromEntries(larger) });
+  view.nodes.update(view.nodes.getIds().map((id) => ({ id })));
 }
 
 function buildFrame(root) {
@@ -192,6 +209,7 @@ function choose(view, id) {
 
 function listen(view) {
   view.network.on("click", (event) => choose(view, event.nodes[0] ?? null));
+  view.network.on("zoom", () => sizeLabels(view));
   view.network.on("hoverNode", () => (view.stage.style.cursor = "pointer"));
   view.network.on("blurNode", () => (view.stage.style.cursor = ""));
   view.stage.addEventListener("keydown", (event) => {
@@ -235,6 +253,7 @@ function draw(view) {
     view.network.groups.clear();
     view.network.setOptions({ groups: view.look.options.groups });
     view.drawnLook = look;
+    view.labelSize = LABEL.plain;
   }
   const before = new Map(view.nodes.getIds().map((id) => [id, view.network.getPosition(id)]));
   const nodes = data.nodes.map((node) => {

@@ -29,7 +29,7 @@ def find_node(s: Session, labels: tuple[str, ...]) -> None:
         format_func=lambda node: labels[node],
         placeholder="find a node",
         label_visibility="collapsed",
-        width=140,
+        width=125,
         **bound("find", here, report),
         index=None,
     )

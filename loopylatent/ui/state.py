@@ -27,7 +27,7 @@ from loopylatent.ui.stages import carried_nodes
 FIRST_SAMPLE = "newsgroups100_roweislike"
 MOST_STEPS_BACK = 200
 MOST_UPLOADS = 4
-ASPECT = 1.45
+ASPECT = 1.3
 """Width to height of the graph on the page."""
 KEY = "loopylatent"
 
