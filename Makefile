@@ -1,6 +1,8 @@
 # make run        install and open the app on bundled data
 # make test       install and run everything that a change can break
 # make test-long  what takes longer
+SHELL := bash
+.SHELLFLAGS := -o pipefail -c
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
