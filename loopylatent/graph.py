@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, dijkstra
 
+from loopylatent.cycle_basis import minimum_cycle_basis
 from loopylatent.errors import DataError
 
 IntArray = NDArray[np.int64]
@@ -151,11 +152,7 @@ class LatentGraph:
     @cached_property
     def cycles(self) -> tuple[tuple[int, ...], ...]:
         """A minimum cycle basis, each cycle as its nodes in order, shortest cycles first."""
-        if self.n_cycles == 0:
-            return ()
-        basis = nx.minimum_cycle_basis(self.to_networkx())
-        rotated = (_rotate_to_smallest([int(node) for node in cycle]) for cycle in basis)
-        return tuple(sorted(rotated, key=lambda cycle: (len(cycle), cycle)))
+        return minimum_cycle_basis(self.n_nodes, self.edges)
 
     @cached_property
     def on_cycle(self) -> NDArray[np.bool_]:
@@ -240,11 +237,3 @@ def _check_edges(pairs: IntArray, lengths: FloatArray, n_nodes: int) -> None:
         raise DataError(f"node {pairs[loops][0, 0]} has an edge to itself; remove it.")
     if not (np.isfinite(lengths) & (lengths >= 0)).all():
         raise DataError("edge lengths must be finite and at least 0.")
-
-
-def _rotate_to_smallest(cycle: list[int]) -> tuple[int, ...]:
-    """Write a cycle from its smallest node on, towards that node's smaller neighbour."""
-    at = cycle.index(min(cycle))
-    forward = cycle[at:] + cycle[:at]
-    backward = [forward[0], *forward[:0:-1]]
-    return tuple(min(forward, backward))

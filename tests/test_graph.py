@@ -58,6 +58,39 @@ def test_every_cycle_is_closed_and_written_one_way(graph):
             assert v in graph.neighbours(u)
 
 
+@given(graphs(max_nodes=10))
+def test_the_cycle_basis_is_as_short_as_the_one_of_networkx(graph):
+    theirs = sorted(map(len, nx.minimum_cycle_basis(graph.to_networkx())))
+    assert [len(cycle) for cycle in graph.cycles] == theirs
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_cycle_basis_of_a_larger_graph_is_as_short_and_independent(seed):
+    other = nx.gnm_random_graph(40, 60, seed=seed)
+    graph = LatentGraph.build([f"x{k}" for k in range(40)], 0, list(other.edges))
+    assert sorted(map(len, nx.minimum_cycle_basis(other))) == [len(c) for c in graph.cycles]
+    number = {tuple(edge): k for k, edge in enumerate(graph.edges.tolist())}
+    rows = np.zeros((len(graph.cycles), graph.n_edges), dtype=int)
+    for row, cycle in zip(rows, graph.cycles, strict=True):
+        for u, v in zip(cycle, cycle[1:] + cycle[:1], strict=True):
+            row[number[min(u, v), max(u, v)]] = 1
+    assert rank_over_two_elements(rows) == graph.n_cycles == len(graph.cycles)
+
+
+def rank_over_two_elements(rows):
+    rows = rows.copy() % 2
+    rank = 0
+    for column in rows.T:
+        candidates = np.flatnonzero(column[rank:])
+        if len(candidates):
+            at = rank + candidates[0]
+            rows[[rank, at]] = rows[[at, rank]]
+            others = [k for k in np.flatnonzero(column) if k != rank]
+            rows[others] ^= rows[rank]
+            rank += 1
+    return rank
+
+
 def test_equality_and_hash_follow_the_content(square_with_tail):
     g = square_with_tail
     same = LatentGraph.build(g.names, 2, g.edges[::-1, ::-1], g.lengths[::-1])

@@ -70,7 +70,10 @@ def _tour_to(s: Session, step: int | None) -> Any:
 def headline(s: Session, now: Present) -> None:
     """The title, what the data are, and the counts of the graph."""
     title = plain(now.source.title)
-    st.markdown(f"**{title}** &nbsp; {summary_line(now.result)}", help=plain(now.source.about))
+    took = f" · {1000 * s.memo.seconds['learned']:.0f} ms"
+    st.markdown(
+        f"**{title}** &nbsp; {summary_line(now.result)}{took}", help=plain(now.source.about)
+    )
     if s.tour is None:
         with st.sidebar:
             st.button("Show me around", on_click=_tour_to(s, 0), type="tertiary")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable
+from time import perf_counter
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -19,6 +20,8 @@ class Memo:
         self._most = most
         self._kept: dict[str, OrderedDict[Hashable, Any]] = {}
         self.computed: Counter[str] = Counter()
+        self.seconds: dict[str, float] = {}
+        """How long it took to compute the result of each kind that was last handed out."""
 
     def get(self, kind: str, key: Hashable, compute: Callable[[], T]) -> T:
         """Return the result known under ``key``, or compute and keep it."""
@@ -26,10 +29,12 @@ class Memo:
         if key in kept:
             kept.move_to_end(key)
         else:
+            start = perf_counter()
             result = compute()
+            kept[key] = (result, perf_counter() - start)
             self.computed[kind] += 1
-            kept[key] = result
             while len(kept) > self._most:
                 kept.popitem(last=False)
-        found: T = kept[key]
+        found: T
+        found, self.seconds[kind] = kept[key]
         return found

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from loopylatent.data import Kind, read_frame
-from loopylatent.errors import LoopyLatentError
+from loopylatent.errors import DataError, LoopyLatentError
 from loopylatent.loops import opening_radius
 from loopylatent.project import open_project
 from loopylatent.recipe import Recipe, digest_of, read_distances
@@ -23,6 +23,8 @@ from loopylatent.ui.understanding import Proposal, Reading, Role, reading_of, un
 
 PREVIEW_ROWS = 4
 LARGEST_UPLOAD = 200 * 2**20
+MOST_COLUMNS = 2_000
+MOST_CELLS = 50_000_000
 TABLE, DISTANCES, PROJECT = "A table", "Distances", "A saved project"
 ABOUT = {
     TABLE: "One row for each observation, one column for each variable; CSV, TSV, Excel or "
@@ -123,6 +125,13 @@ def _open_table(s: Session, name: str, content: bytes) -> None:
 
 def _look_at(content: bytes, name: str) -> _Table:
     frame = read_frame(content, name=name, max_bytes=4 * LARGEST_UPLOAD)
+    rows, columns = frame.shape
+    if columns > MOST_COLUMNS or rows * columns > MOST_CELLS:
+        raise DataError(
+            f"{rows:,} rows and {columns:,} columns are more than the app takes (at most "
+            f"{MOST_COLUMNS:,} columns and {MOST_CELLS:,} cells); choose fewer, or use the "
+            "command line, which has no such limit."
+        )
     return _Table(frame, understand(frame))
 
 
