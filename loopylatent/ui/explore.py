@@ -45,19 +45,18 @@ def offer_tour(s: Session) -> None:
     if s.tour is None:
         return
     title, text = words.TOUR[s.tour]
-    with st.container(border=True):
-        st.markdown(f"**{title}** ({s.tour + 1} of {len(words.TOUR)}). {text}")
-        last = s.tour == len(words.TOUR) - 1
-        with st.container(horizontal=True, gap="small"):
-            st.button(
-                "Done" if last else "Next",
-                on_click=_tour_to(s, None if last else s.tour + 1),
-                type="primary",
-            )
-            if s.tour:
-                st.button("Back", on_click=_tour_to(s, s.tour - 1))
-            if not last:
-                st.button("Skip", on_click=_tour_to(s, None), type="tertiary")
+    last = s.tour == len(words.TOUR) - 1
+    with st.container(border=True, horizontal=True, vertical_alignment="center", key="tour"):
+        st.markdown(f"**{title}** ({s.tour + 1} of {len(words.TOUR)}). {text}", width="stretch")
+        st.button(
+            "Done" if last else "Next",
+            on_click=_tour_to(s, None if last else s.tour + 1),
+            type="primary",
+        )
+        if s.tour:
+            st.button("Back", on_click=_tour_to(s, s.tour - 1))
+        if not last:
+            st.button("Skip", on_click=_tour_to(s, None), type="tertiary")
 
 
 def _tour_to(s: Session, step: int | None) -> Any:
