@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from benchmarks import groups, initial_graph, learn, surroundings
+from benchmarks import fit, groups, initial_graph, learn, slider, surroundings
 
 RESULTS = Path(__file__).resolve().parent / "RESULTS.md"
 
@@ -15,7 +15,7 @@ def main() -> None:
     """Write the times to RESULTS.md and the agreement with known groups to docs/groups.md."""
     load_before = os.getloadavg()[0]
     parts = []
-    for part in (initial_graph, learn):
+    for part in (initial_graph, learn, fit, slider):
         print(f"{part.__name__} ...", file=sys.stderr)
         parts.append(part.report())
     head = (

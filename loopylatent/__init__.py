@@ -22,13 +22,16 @@ from loopylatent.errors import (
 )
 from loopylatent.estimator import LocalCLGrouping
 from loopylatent.graph import LatentGraph
+from loopylatent.inference import Model, fit_parameters
 from loopylatent.initial_graph import EdgeDensity, edge_density, initial_graph
 from loopylatent.learn import LearnResult, iter_steps
 from loopylatent.matching import match_hidden
 from loopylatent.project import Project, open_project, write_project
 from loopylatent.recipe import Recipe, read_distances
+from loopylatent.regularize import RegularizedResult
 from loopylatent.samples import Sample, load_sample, sample_names
-from loopylatent.settings import LearnSettings, Thresholds
+from loopylatent.scoring import Scores
+from loopylatent.settings import FitSettings, LearnSettings, Thresholds
 from loopylatent.structure_error import structure_error
 from loopylatent.thresholds import default_thresholds, loop_radius
 from loopylatent.trace import replay
@@ -38,6 +41,7 @@ __all__ = [
     "DistanceError",
     "DistanceMatrix",
     "EdgeDensity",
+    "FitSettings",
     "Groups",
     "InferenceError",
     "LatentGraph",
@@ -45,10 +49,13 @@ __all__ = [
     "LearnSettings",
     "LocalCLGrouping",
     "LoopyLatentError",
+    "Model",
     "Observations",
     "Project",
     "Recipe",
+    "RegularizedResult",
     "Sample",
+    "Scores",
     "ThresholdError",
     "Thresholds",
     "__version__",
@@ -56,6 +63,7 @@ __all__ = [
     "default_thresholds",
     "edge_density",
     "export",
+    "fit_parameters",
     "groups",
     "information_distances",
     "initial_graph",

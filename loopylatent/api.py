@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Literal
 
+from loopylatent.data import Observations
 from loopylatent.distances import DistanceMatrix
+from loopylatent.errors import DataError, ThresholdError
 from loopylatent.export import NO_EXTRAS, Extras, Provenance
 from loopylatent.export import export as export_graph
 from loopylatent.graph import LatentGraph
 from loopylatent.learn import LearnResult, Progress
 from loopylatent.learn import learn as run_learner
+from loopylatent.regularize import TAUS, learn_regularized
 from loopylatent.settings import LearnSettings, Method, Order, Thresholds
 from loopylatent.thresholds import default_thresholds
 
@@ -47,6 +51,9 @@ def learn(
     start: LatentGraph | None = None,
     trace: bool = True,
     progress: Progress | None = None,
+    obs: Observations | None = None,
+    regularize: Literal["bic"] | None = None,
+    max_hidden: int | None = None,
 ) -> LearnResult:
     """Learn a graph with hidden nodes and cycles from distances.
 
@@ -66,7 +73,16 @@ def learn(
     trace : bool
         Whether to keep a record of every step.
     progress : callable, optional
-        Called with the visits done and the visits in all.
+        Called with the visits done and the visits in all; with ``regularize`` with the
+        replacements tried and those known to be tried.
+    obs : Observations, optional
+        The rows behind the distances; only ``regularize`` reads them.
+    regularize : {"bic"}, optional
+        Add hidden nodes only where the Bayesian information criterion of the fitted model pays
+        for them. The result is a ``RegularizedResult``; tau, where it is not given, is chosen
+        among 0.1, 0.2 and 0.4 by the same criterion.
+    max_hidden : int, optional
+        With ``regularize``, never more hidden nodes than this.
 
     Examples
     --------
@@ -81,7 +97,17 @@ def learn(
     [0.9, 1.1, 1.3]
     """
     settings = settings_for(D, r, Lambda, tau, method=method, order=order, seed=seed)
-    return run_learner(D, settings, start=start, trace=trace, progress=progress)
+    if regularize is None:
+        return run_learner(D, settings, start=start, trace=trace, progress=progress)
+    if regularize != "bic":
+        raise ThresholdError(f"regularize = {regularize!r} is unknown; use 'bic' or None.")
+    if obs is None:
+        raise DataError(
+            "regularize='bic' weighs likelihoods and needs the rows behind the distances; "
+            "give them: learn(D, obs=obs, regularize='bic')."
+        )
+    taus = TAUS if tau is None else None
+    return learn_regularized(D, obs, settings, max_hidden, progress, taus=taus, start=start)
 
 
 def provenance(result: LearnResult) -> Provenance:

@@ -11,19 +11,24 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import get_args
 
+import numpy as np
 import pandas as pd
 
 from loopylatent._version import __version__
 from loopylatent.api import export, learn, provenance
-from loopylatent.data import Kind, Observations, read_table
+from loopylatent.data import Kind, Observations, OnDegenerate, read_frame, read_table
 from loopylatent.distances import METRICS, DistanceMatrix, information_distances
 from loopylatent.errors import DataError, LoopyLatentError, quoted
 from loopylatent.export import WRITERS, name_to_csv, to_edge_csv, write_atomically
+from loopylatent.inference import Model, fit_parameters
+from loopylatent.inference.evidence import rows_like
 from loopylatent.learn import LearnResult
 from loopylatent.recipe import read_distances, unescaped
+from loopylatent.regularize import RegularizedResult
 from loopylatent.samples import load_sample, sample_titles
 from loopylatent.settings import Method, Order
 
@@ -64,6 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_learn(commands)
     _add_distances(commands)
+    _add_score(commands)
     _add_samples(commands)
     return parser
 
@@ -78,6 +84,13 @@ def _add_learn(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     _add_table(command)
     command.add_argument("--from-distances", action="store_true", help=FROM_DISTANCES_HELP)
     command.add_argument("--n-samples", type=int, metavar="N", help=N_SAMPLES_HELP)
+    _add_learner(command)
+    command.add_argument("-o", "--output", type=Path, metavar="FILE", help=OUTPUT_HELP)
+    command.add_argument("--format", choices=FORMATS, help="where the ending does not say it")
+    command.set_defaults(run=_learn)
+
+
+def _add_learner(command: argparse.ArgumentParser) -> None:
     command.add_argument("--r", type=float, help="radius of the balls; smaller gives more cycles")
     command.add_argument(
         "--Lambda", type=float, help="margin of the quartet test, 0 to below 1; larger is surer"
@@ -88,11 +101,30 @@ def _add_learn(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     command.add_argument("--method", choices=get_args(Method), default="quartet")
     command.add_argument("--order", choices=get_args(Order), default="degree", help=ORDER_HELP)
     command.add_argument("--seed", type=int, default=0, help="for the random order (default: 0)")
-    command.add_argument("-o", "--output", type=Path, metavar="FILE", help=OUTPUT_HELP)
-    command.add_argument("--format", choices=FORMATS, help="where the ending does not say it")
-    command.set_defaults(run=_learn)
+    command.add_argument("--regularize", choices=("bic",), help=REGULARIZE_HELP)
+    command.add_argument("--max-hidden", type=int, metavar="N", help=MAX_HIDDEN_HELP)
 
 
+def _add_score(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    command = commands.add_parser(
+        "score",
+        help="learn and fit on one part of a table, score on the other",
+        description="Learn a graph, fit its parameters, and say how well the model foretells rows "
+        "that it has not seen. Lower perplexities are better.",
+        epilog="Example: python -m loopylatent score answers.csv --test later.csv --r 5",
+    )
+    _add_table(command)
+    _add_learner(command)
+    command.add_argument("--test", metavar="FILE", help=TEST_HELP)
+    command.add_argument("--test-share", type=float, default=0.5, metavar="S", help=SHARE_HELP)
+    command.add_argument("-o", "--output", type=Path, metavar="FILE", help="a CSV file")
+    command.set_defaults(run=_score)
+
+
+REGULARIZE_HELP = "add hidden nodes only where this criterion pays for them; needs the rows"
+MAX_HIDDEN_HELP = "with --regularize: never more hidden nodes than this"
+TEST_HELP = "the table to score on, with the same columns; without it TABLE is split"
+SHARE_HELP = "share of the rows of TABLE that are kept for scoring, at random (default: 0.5)"
 FROM_DISTANCES_HELP = "TABLE is a square matrix of distances whose header names the columns"
 N_SAMPLES_HELP = "rows behind given distances; sets the default margin"
 ESCAPED_HELP = "names of columns and of TABLE hold backslash escapes, as in two\\nlines"
@@ -144,11 +176,23 @@ def _add_table(command: argparse.ArgumentParser) -> None:
 
 
 def _learn(options: argparse.Namespace) -> None:
-    if options.from_distances:
+    obs = None if options.from_distances else _observations(options)
+    if obs is None:
         D = read_distances(options.table, options.n_samples)
     else:
-        D = _estimated_distances(options)
-    result = learn(
+        D = _estimated_distances(options, obs)
+    result = _learned(options, D, obs)
+    _say(_summary(result))
+    if options.output is None:
+        sys.stdout.write(to_edge_csv(result.graph, provenance(result)))
+    else:
+        _say(f"wrote {export(result, options.output, format=options.format)}")
+
+
+def _learned(
+    options: argparse.Namespace, D: DistanceMatrix, obs: Observations | None
+) -> LearnResult:
+    return learn(
         D,
         options.r,
         options.Lambda,
@@ -158,16 +202,54 @@ def _learn(options: argparse.Namespace) -> None:
         seed=options.seed,
         trace=False,
         progress=_progress if sys.stderr.isatty() else None,
+        obs=obs,
+        regularize=options.regularize,
+        max_hidden=options.max_hidden,
     )
+
+
+def _score(options: argparse.Namespace) -> None:
+    train, test = _train_and_test(options)
+    D = _estimated_distances(options, train)
+    result = _learned(options, D, train)
     _say(_summary(result))
+    model = result.model if isinstance(result, RegularizedResult) else None
+    if model is None:
+        model = fit_parameters(result.graph, train)
+    _say(_fit_summary(model))
+    scores = asdict(model.scores(test, seed=options.seed))
+    text = pd.DataFrame({"measure": list(scores), "value": list(scores.values())}).to_csv(
+        index=False
+    )
     if options.output is None:
-        sys.stdout.write(to_edge_csv(result.graph, provenance(result)))
+        sys.stdout.write(text)
     else:
-        _say(f"wrote {export(result, options.output, format=options.format)}")
+        _say(f"wrote {write_atomically(options.output, text.encode())}")
+
+
+def _train_and_test(options: argparse.Namespace) -> tuple[Observations, Observations]:
+    obs = _observations(options)
+    if options.test is not None:
+        frame = read_frame(options.test)
+        test = rows_like(frame, obs)
+        has_weights = options.weights is not None and options.weights in frame
+        return obs, test.with_weights(frame[options.weights]) if has_weights else test
+    if not 0 < options.test_share < 1:
+        raise DataError(f"--test-share {options.test_share:g} is not between 0 and 1.")
+    order = np.random.default_rng(options.seed).permutation(obs.n_rows)
+    n_test = round(options.test_share * obs.n_rows)
+    if n_test in (0, obs.n_rows):
+        raise DataError(
+            f"--test-share {options.test_share:g} of {obs.n_rows} rows leaves none to "
+            f"{'score on' if n_test == 0 else 'learn from'}; choose another share."
+        )
+    on_degenerate: OnDegenerate = "drop" if options.drop_degenerate else "error"
+    train = obs.take(np.sort(order[n_test:])).usable(on_degenerate)
+    return train, obs.take(np.sort(order[:n_test]))
 
 
 def _distances(options: argparse.Namespace) -> None:
-    D = _estimated_distances(options)
+    D = _estimated_distances(options, _observations(options))
     names = [name_to_csv(name) for name in D.names]
     text = pd.DataFrame(D.values, index=names, columns=names).to_csv(index_label="column")
     if options.output is None:
@@ -181,8 +263,7 @@ def _list_samples(_: argparse.Namespace) -> None:
         sys.stdout.write(f"sample:{name}\t{title}\n")
 
 
-def _estimated_distances(options: argparse.Namespace) -> DistanceMatrix:
-    obs = _observations(options)
+def _estimated_distances(options: argparse.Namespace, obs: Observations) -> DistanceMatrix:
     _say(f"read {quoted(options.table)}: {obs!r}")
     for dropped in obs.dropped:
         _say(f"left out {dropped.name!r}: {dropped.reason}")
@@ -221,7 +302,9 @@ def _kind(text: str) -> tuple[str, Kind]:
 
 def _unescape(options: argparse.Namespace) -> None:
     options.table = unescaped(options.table)
-    options.weights = None if options.weights is None else unescaped(options.weights)
+    for name in ("weights", "test"):
+        if getattr(options, name, None) is not None:
+            setattr(options, name, unescaped(getattr(options, name)))
     for name in ("drop", "label", "kind"):
         setattr(options, name, [unescaped(text) for text in getattr(options, name)])
 
@@ -241,6 +324,13 @@ def _summary(result: LearnResult) -> str:
     if result.n_capped:
         lines.append(f"in {result.n_capped} visits only the nearest outsiders were asked")
     return "\n".join(lines)
+
+
+def _fit_summary(model: Model) -> str:
+    how = "exact likelihood" if model.is_exact else "likelihood by belief propagation"
+    end = "converged" if model.converged else "not converged"
+    note = f"; {model.note}" if model.note else ""
+    return f"{model.kind} model, {model.df} degrees of freedom, {how}, {end}{note}"
 
 
 def _progress(done: int, total: int) -> None:

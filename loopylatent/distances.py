@@ -225,8 +225,8 @@ def _choose_metric(obs: Observations, metric: Metric) -> Metric:
         )
     if metric.startswith("determinant") and not one_alphabet:
         raise DistanceError(
-            f"metric {metric!r} needs columns that all take the same states; these have "
-            f"{len(alphabets)} different sets of states. Use 'canonical'."
+            f"metric {metric!r} needs columns that all take the same states, without order; "
+            "these do not. Use 'canonical'."
         )
     return metric
 

@@ -5,11 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from loopylatent.api import learn
 from loopylatent.data import Observations
 from loopylatent.distances import Metric, information_distances
+from loopylatent.inference import Model, fit_parameters
+from loopylatent.inference.evidence import rows_like
+from loopylatent.inference.model import posterior_columns
 from loopylatent.settings import Method, Order
 
 
@@ -31,6 +37,8 @@ class LocalCLGrouping(BaseEstimator):  # type: ignore[misc]
     initial_graph_ : LatentGraph
     distances_ : DistanceMatrix
     result_ : LearnResult
+    model_ : Model
+        The graph with its parameters; fitted when it is first asked for.
     n_features_in_ : int
     feature_names_in_ : array of str
         Only where X has column names.
@@ -66,7 +74,9 @@ class LocalCLGrouping(BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None) -> LocalCLGrouping:  # noqa: ARG002
         """Learn the graph of the columns of X: an array, a DataFrame or Observations."""
         named = hasattr(X, "columns") or isinstance(X, Observations)
-        self.distances_ = information_distances(X, self.metric)
+        self._rows = _observations(X)
+        self._model: Model | None = None
+        self.distances_ = information_distances(self._rows, self.metric)
         self.result_ = learn(
             self.distances_,
             self.r,
@@ -82,3 +92,31 @@ class LocalCLGrouping(BaseEstimator):  # type: ignore[misc]
         if named:
             self.feature_names_in_ = np.array(self.distances_.names, dtype=object)
         return self
+
+    @property
+    def model_(self) -> Model:
+        check_is_fitted(self, "graph_")
+        if self._model is None:
+            self._model = fit_parameters(self.graph_, self._rows)
+        return self._model
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """(rows, hidden nodes) what each row says of each hidden node.
+
+        The probability that it is on or, for numbers, its expectation; with K states one column
+        for each state but the first. Missing values are NaN or None.
+        """
+        model = self.model_
+        return posterior_columns(model.hidden_posteriors(rows_like(X, self._rows)))
+
+    def fit_transform(self, X: Any, y: Any = None) -> NDArray[np.float64]:
+        """Learn, fit and return the hidden states of the same rows."""
+        return self.fit(X, y).transform(X)
+
+
+def _observations(X: Any) -> Observations:
+    if isinstance(X, Observations):
+        return X
+    if isinstance(X, pd.DataFrame):
+        return Observations.from_frame(X)
+    return Observations.from_array(X)

@@ -20,6 +20,7 @@ from loopylatent.settings import LearnSettings
 from loopylatent.trace import (
     CleanUpStep,
     Contraction,
+    Edge,
     InitialStep,
     Join,
     Step,
@@ -125,7 +126,7 @@ def _steps(
         if progress is not None:
             progress(done, len(order))
         if len(workspace.neighbours[node]) >= 2:  # fewer leave nothing to group
-            yield _visit(workspace, node, D.n_samples, rng, settings)
+            yield visit(workspace, node, D.n_samples, rng, settings)
     if progress is not None:
         progress(len(order), len(order))
     gone = workspace.drop_idle_hidden()
@@ -133,7 +134,7 @@ def _steps(
     yield CleanUpStep(gone, changes.removed, changes.added, workspace.hidden_ids)
 
 
-def _visit(
+def visit(
     workspace: Workspace,
     node: int,
     n_samples: int | None,
@@ -165,4 +166,5 @@ def _visit(
         changes.added,
         tree.stuck,
         tree.capped,
+        tuple(Edge(ids[e.u], ids[e.v], e.length) for e in tree.rest),
     )

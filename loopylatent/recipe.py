@@ -24,6 +24,7 @@ from loopylatent.settings import LearnSettings, Method, Order, Thresholds
 from loopylatent.tables import Source
 
 SourceKind = Literal["sample", "table", "distances"]
+Regularize = Literal["none", "bic"]
 
 SAMPLE = "sample:"
 LONGEST_FILE_NAME = 255
@@ -35,7 +36,10 @@ WIDTH = 100
 _UNUSED: Mapping[SourceKind, tuple[str, ...]] = {
     "sample": ("data_digest", "drop", "labels", "kinds", "weights", "n_samples"),
     "table": ("n_samples",),
-    "distances": ("drop", "labels", "kinds", "weights", "metric", "drop_degenerate"),
+    "distances": (
+        *("drop", "labels", "kinds", "weights", "metric", "drop_degenerate"),
+        "regularize",
+    ),
 }
 """What plays no part for each kind of source, and so keeps its default."""
 _DIGEST = re.compile("[0-9a-f]{16}")
@@ -67,6 +71,8 @@ class Recipe:
         Rows behind given distances.
     method, order, seed
         See `LearnSettings`.
+    regularize : {"none", "bic"}
+        Whether hidden nodes must pay by the Bayesian information criterion.
 
     Examples
     --------
@@ -93,6 +99,7 @@ class Recipe:
     method: Method = "quartet"
     order: Order = "degree"
     seed: int = 0
+    regularize: Regularize = "none"
 
     def __post_init__(self) -> None:
         checked = {
@@ -112,6 +119,7 @@ class Recipe:
             "method": _choice("method", self.method, get_args(Method)),
             "order": _choice("order", self.order, get_args(Order)),
             "seed": _whole("seed", self.seed, 0),
+            "regularize": _choice("regularize", self.regularize, get_args(Regularize)),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -250,6 +258,8 @@ def to_python(recipe: Recipe) -> str:
     """
     settings = ("r", "Lambda", "tau", "method", "order", "seed")
     named = [f"{name}={getattr(recipe, name)!r}" for name in settings]
+    if recipe.regularize != "none":
+        named += ["obs=obs", f"regularize={recipe.regularize!r}"]
     lines = [
         f'"""Learn a graph again, with loopylatent {__version__}."""',
         "",
@@ -333,6 +343,8 @@ def _arguments(recipe: Recipe) -> list[str]:
             texts.append("--drop-degenerate")
     for name in ("r", "Lambda", "tau", "method", "order", "seed"):
         texts.append(f"--{name}={getattr(recipe, name)}")
+    if recipe.regularize != "none":
+        texts.append(f"--regularize={recipe.regularize}")
     return texts
 
 

@@ -1,4 +1,4 @@
-"""Validated settings of the learner (the inputs of Algorithm 3: r, Lambda, tau)."""
+"""Validated settings of the learner (the inputs of Algorithm 3: r, Lambda, tau) and of fits."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from loopylatent.errors import ThresholdError
 
 Method = Literal["quartet"]
 Order = Literal["degree", "index", "random"]
+Inference = Literal["auto", "exact", "lbp"]
 
 
 def _finite(name: str, value: float, remedy: str) -> float:
@@ -25,6 +26,11 @@ def _finite(name: str, value: float, remedy: str) -> float:
 def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
         raise ThresholdError(f"{name} = {value!r} is unknown; choose one of {', '.join(allowed)}.")
+
+
+def _whole(name: str, value: int, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ThresholdError(f"{name} = {value!r} is not a whole number of at least {least}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +99,50 @@ class LearnSettings:
     def __post_init__(self) -> None:
         _one_of("method", self.method, get_args(Method))
         _one_of("order", self.order, get_args(Order))
-        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
-            raise ThresholdError(f"seed = {self.seed!r} is not a whole number of at least 0.")
+        _whole("seed", self.seed, 0)
         if self.max_outsiders < 2:
             raise ThresholdError(
                 f"max_outsiders = {self.max_outsiders} is too few; a quartet needs at least 2."
             )
+
+
+@dataclass(frozen=True, slots=True)
+class FitSettings:
+    """Everything, beside the graph and the rows, that determines the fitted parameters.
+
+    Parameters
+    ----------
+    n_starts : int
+        The first start comes from the learned lengths and the observed correlations; each
+        further one shakes the parameters of the hidden nodes. The best end is kept.
+    max_steps : int
+        L-BFGS steps from each start, at most.
+    tolerance : float
+        A fit has converged where no entry of the gradient, for one row, is larger.
+    seed : int
+        For the further starts.
+    inference : {"auto", "exact", "lbp"}
+        ``auto`` is exact where the largest table has at most ``largest_table`` entries, else
+        loopy belief propagation.
+    spread : float
+        How far the further starts are shaken.
+    largest_table : int
+    """
+
+    n_starts: int = 1
+    max_steps: int = 1000
+    tolerance: float = 1e-4
+    seed: int = 0
+    inference: Inference = "auto"
+    spread: float = 0.5
+    largest_table: int = 2**20
+
+    def __post_init__(self) -> None:
+        _whole("n_starts", self.n_starts, 1)
+        _whole("max_steps", self.max_steps, 0)
+        _whole("seed", self.seed, 0)
+        _whole("largest_table", self.largest_table, 2)
+        _one_of("inference", self.inference, get_args(Inference))
+        for name in ("tolerance", "spread"):
+            if _finite(name, getattr(self, name), "give a number above 0") <= 0:
+                raise ThresholdError(f"{name} = {getattr(self, name):g} is not above 0.")

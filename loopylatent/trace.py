@@ -76,6 +76,8 @@ class VisitStep:
     """No pair could be joined any more; what was left was connected by its spanning tree."""
     capped: bool
     """The neighbourhood was so large that only the nearest outsiders were asked."""
+    rest: tuple[Edge, ...] = ()
+    """What connected the nodes that no join had taken, before anything was contracted."""
 
     @property
     def changes_graph(self) -> bool:

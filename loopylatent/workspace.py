@@ -42,6 +42,20 @@ class Workspace:
         self._distances = np.array(distances)
         self._before: dict[tuple[int, int], float | None] = {}
 
+    def copy(self) -> Workspace:
+        """Return a workspace that can be changed without changing this one."""
+        other = object.__new__(Workspace)
+        other._names, other._p = self._names, self._p
+        other.neighbours = {node: dict(ends) for node, ends in self.neighbours.items()}
+        other.surrogates = list(self.surrogates)
+        other._distances = self._distances.copy()
+        other._before = dict(self._before)
+        return other
+
+    @property
+    def n_observed(self) -> int:
+        return self._p
+
     def is_hidden(self, node: int) -> bool:
         return node >= self._p
 

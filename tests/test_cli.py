@@ -142,3 +142,64 @@ def test_the_module_runs_as_a_program():
     assert done.returncode == 0
     assert "24 observed" in done.stderr
     assert len(done.stdout.splitlines()) > 24
+
+
+def measures(text: str) -> dict[str, str]:
+    lines = [line for line in text.splitlines() if "," in line]
+    assert lines[0] == "measure,value"
+    return dict(line.split(",") for line in lines[1:])
+
+
+def test_score_splits_the_table_by_seed(answers, capsys):
+    command = ["score", str(answers), "--drop", "id", "--test-share", "0.4", "--seed", "3"]
+    assert main(command) == 0
+    shown = capsys.readouterr()
+    found = measures(shown.out)
+    assert float(found["n_samples"]) == 120
+    assert found["method"] == "exact"
+    assert "gaussian model" in shown.err
+    obs = ll.read_table(answers, drop=["id"])
+    order = np.random.default_rng(3).permutation(300)
+    train, test = obs.take(np.sort(order[120:])), obs.take(np.sort(order[:120]))
+    model = ll.fit_parameters(ll.learn(ll.information_distances(train), seed=3).graph, train)
+    assert float(found["perp_ll"]) == model.scores(test, seed=3).perp_ll
+
+
+def test_score_takes_another_table_even_of_one_row(answers, tmp_path, capsys):
+    other, target = tmp_path / "later.csv", tmp_path / "scores.csv"
+    pd.read_csv(answers).head(1).to_csv(other, index=False)
+    command = ["score", str(answers), "--drop", "id", "--test", str(other), "-o", str(target)]
+    assert main(command) == 0
+    assert capsys.readouterr().out == ""
+    assert float(measures(target.read_text())["n_samples"]) == 1
+
+
+def test_learn_and_score_with_a_penalty(answers, capsys):
+    options = [str(answers), "--drop", "id", "--regularize", "bic", "--max-hidden", "1"]
+    assert main(["learn", *options]) == 0
+    shown = capsys.readouterr()
+    assert "1 hidden" in shown.err or "0 hidden" in shown.err
+    assert main(["score", *options]) == 0
+    assert float(measures(capsys.readouterr().out)["perp_ll"]) > 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--test-share", "1.5"], "not between 0 and 1"),
+        (["--test-share", "0.001"], "leaves none to score on"),
+        (["--test", "nowhere.csv"], "nowhere.csv"),
+    ],
+)
+def test_score_says_what_is_wrong(answers, capsys, options, message):
+    assert main(["score", str(answers), "--drop", "id", *options]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_penalty_needs_the_rows(tmp_path, capsys):
+    matrix = tmp_path / "d.csv"
+    pd.DataFrame([[0, 1, 2.0], [1, 0, 1.5], [2, 1.5, 0]], columns=list("abc")).to_csv(
+        matrix, index=False
+    )
+    assert main(["learn", str(matrix), "--from-distances", "--regularize", "bic"]) == 2
+    assert "needs the rows" in capsys.readouterr().err

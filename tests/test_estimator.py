@@ -3,7 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import ParameterGrid
 
 import loopylatent as ll
@@ -52,3 +54,45 @@ def test_names_of_a_frame_are_kept(X):
 def test_bad_settings_are_refused_when_fitting(X):
     with pytest.raises(ll.ThresholdError):
         ll.LocalCLGrouping(Lambda=2).fit(X)
+
+
+def test_transform_gives_the_hidden_states(X):
+    model = ll.LocalCLGrouping().fit(X)
+    found = model.transform(X)
+    assert found.shape == (400, model.graph_.n_hidden)
+    assert model.model_ is model.model_
+    expected = ll.fit_parameters(model.graph_, ll.Observations.from_array(X)).hidden_posteriors(
+        ll.Observations.from_array(X)
+    )
+    np.testing.assert_allclose(found, expected)
+    np.testing.assert_allclose(ll.LocalCLGrouping().fit_transform(X), found)
+
+
+def test_transform_takes_single_rows_frames_and_missing_values(X):
+    frame = pd.DataFrame(X > 0, columns=list("abcdef"))
+    model = ll.LocalCLGrouping().fit(frame)
+    whole = model.transform(frame)
+    assert ((whole >= 0) & (whole <= 1)).all()
+    turned = frame[frame.columns[::-1]].assign(extra="?")
+    np.testing.assert_allclose(model.transform(turned.iloc[[7]]), whole[[7]])
+    holes = frame.astype(object)
+    holes.iloc[7, :3] = None
+    assert model.transform(holes).shape == whole.shape
+    with pytest.raises(ll.DataError, match="lack 'f'"):
+        model.transform(frame.drop(columns="f"))
+    with pytest.raises(ll.DataError, match="rows of 6 columns"):
+        model.transform(X[:, :4])
+
+
+def test_sparse_rows_can_be_transformed():
+    rng = np.random.default_rng(0)
+    hidden = rng.random((600, 1)) < 0.4
+    dense = (rng.random((600, 6)) < np.where(hidden, 0.7, 0.1)).astype(float)
+    matrix = sparse.csr_array(dense)
+    model = ll.LocalCLGrouping().fit(matrix)
+    assert model.transform(matrix).shape == (600, model.graph_.n_hidden)
+
+
+def test_transform_before_fit_is_refused(X):
+    with pytest.raises(NotFittedError):
+        ll.LocalCLGrouping().transform(X)

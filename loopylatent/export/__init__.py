@@ -34,6 +34,7 @@ __all__ = [
     "export",
     "name_from_csv",
     "name_to_csv",
+    "render",
     "to_edge_csv",
     "to_gexf",
     "to_graphml",
@@ -92,11 +93,22 @@ def export(
     0.5
     """
     target = Path(path)
-    write = WRITERS[_format_of(target, format)]
+    content = render(_format_of(target, format), graph, provenance, extras)
+    return write_atomically(target, content)
+
+
+def render(
+    format: str,  # noqa: A002
+    graph: LatentGraph,
+    provenance: Provenance,
+    extras: Extras = NO_EXTRAS,
+) -> bytes:
+    """Return the content of a file in one of the formats of `WRITERS`."""
+    write = WRITERS[format]
     text = write(graph, provenance, extras)
     if write in (to_edge_csv, to_node_csv) and not text.isascii():
         text = "\ufeff" + text  # without this mark a spreadsheet garbles letters beyond ASCII
-    return write_atomically(target, text.encode("utf-8"))
+    return text.encode("utf-8")
 
 
 def _format_of(path: Path, name: str | None) -> str:

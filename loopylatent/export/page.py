@@ -71,7 +71,7 @@ def to_html(
         summary=_summary(graph),
         style=_beside("page.css"),
         scripts=scripts,
-        policy=_policy(scripts),
+        policy=script_policy(scripts),
         drawing=_drawing(graph, extras),
         themes=THEMES,
         legend=_legend_pairs(graph, extras),
@@ -95,7 +95,8 @@ def _beside(name: str) -> str:
     return (files("loopylatent.export") / name).read_text(encoding="utf-8")
 
 
-def _policy(scripts: Sequence[str]) -> str:
+def script_policy(scripts: Sequence[str]) -> str:
+    """Return a content security policy that forbids every request and every other script."""
     digests = (hashlib.sha256(script.encode()).digest() for script in scripts)
     allowed = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
     return (

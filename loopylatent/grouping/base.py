@@ -43,6 +43,8 @@ class LocalTree:
     contractions: tuple[Contraction, ...]
     stuck: bool
     capped: bool
+    rest: tuple[Edge, ...] = ()
+    """What connected the nodes that no join had taken, before anything was contracted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,14 +40,19 @@ def group(neighbourhood: Neighbourhood, settings: LearnSettings) -> LocalTree:
     for join in records:
         edges.append(Edge(join.left, join.hidden, join.left_length))
         edges.append(Edge(join.right, join.hidden, join.right_length))
-    edges += [Edge(u, v, d) for (u, v), d in zip(rest.tolist(), rest_lengths.tolist(), strict=True)]
-    contracted = contract_short_edges(edges, neighbourhood.hidden, settings.thresholds.tau)
+    left_over = tuple(
+        Edge(u, v, d) for (u, v), d in zip(rest.tolist(), rest_lengths.tolist(), strict=True)
+    )
+    contracted = contract_short_edges(
+        [*edges, *left_over], neighbourhood.hidden, settings.thresholds.tau
+    )
     return LocalTree(
         contracted.edges,
         records,
         contracted.contractions,
         stuck=m - len(records) > 2,
         capped=m > settings.max_outsiders,
+        rest=left_over,
     )
 
 

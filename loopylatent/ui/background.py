@@ -57,12 +57,16 @@ class Jobs:
     def __init__(self) -> None:
         self._current: dict[str, Job] = {}
 
+    def current(self, kind: str) -> Job | None:
+        """Return the current job of a kind, whatever it works on."""
+        return self._current.get(kind)
+
     def get(
         self, kind: str, key: Hashable, work: Callable[[Callable[[int, int], None]], Any]
     ) -> Job:
         """Return the job for ``key``, started now if it is not the current one of its kind."""
         job = self._current.get(kind)
-        if job is None or job.key != key:
+        if job is None or job.key != key or job.error == "stopped":
             if job is not None:
                 job.cancelled.set()
             job = self._current[kind] = start(key, work)

@@ -15,6 +15,7 @@ from loopylatent.data import read_frame
 from loopylatent.errors import DataError, LoopyLatentError
 from loopylatent.graph import LatentGraph
 from loopylatent.ui.background import Job
+from loopylatent.ui.plain import plain
 from loopylatent.ui.stages import Source
 from loopylatent.ui.state import Session, bound
 
@@ -76,7 +77,7 @@ def _found(s: Session, source: Source, graph: LatentGraph) -> Colouring:
     if not job.finished.is_set():
         return _numbered(quick, None, job)
     if job.error is not None:
-        return _numbered(quick, f"Groups of this graph alone: {job.error}")
+        return _numbered(quick, f"Groups of this graph alone: {plain(job.error)}")
     found: Groups = job.result
     line = f"{found.n_groups} groups on which 50 resamples agree"
     if source.groups:
@@ -110,7 +111,7 @@ def _brought(s: Session, graph: LatentGraph) -> Colouring:
         try:
             s.view["brought"] = read_groups(file.getvalue(), file.name, graph)
         except LoopyLatentError as error:
-            st.error(str(error))
+            st.error(plain(str(error)))
     brought: dict[str, str] = s.view.get("brought", {})
     known = {name: group for name, group in brought.items() if name in graph.names}
     if len(known) < 2:

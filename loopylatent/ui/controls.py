@@ -63,7 +63,7 @@ def choose_thresholds(s: Session, D: DistanceMatrix, curve: EdgeDensity) -> None
     _slider(s, "tau", "τ, the shortest edge", contraction_range(D).holding(s.recipe.tau), words.TAU)
 
 
-def choose_method(s: Session, D: DistanceMatrix) -> None:
+def choose_method(s: Session, D: DistanceMatrix, *, has_rows: bool) -> None:
     """Draw what is seldom changed: distance, method, order."""
     with st.expander("Method and order"):
         if D.metric != "given":
@@ -89,6 +89,16 @@ def choose_method(s: Session, D: DistanceMatrix) -> None:
             help="On noisy data the result depends on it: try another one to see how much.",
             **bound("order", s.recipe.order, lambda order: s.change(order=order)),
         )
+        if has_rows:
+            st.toggle(
+                "Hidden nodes must pay (BIC)",
+                help=words.BIC,
+                **bound(
+                    "bic",
+                    s.recipe.regularize == "bic",
+                    lambda on: s.change(regularize="bic" if on else "none"),
+                ),
+            )
         if s.recipe.order == "random":
             st.number_input(
                 "Seed",
@@ -149,7 +159,7 @@ def _radius(s: Session, D: DistanceMatrix, curve: EdgeDensity) -> None:
             values,
             format_func=lambda r: f"{r:.4g}",
             help=words.R,
-            **bound("r_snapped", here, lambda r: s.change(r=r)),
+            **bound("r_snapped", here, lambda r: s.change(r=r), limits=D.digest),
         )
         within = Range(values[0], values[-1], within.step)
     else:
@@ -173,7 +183,7 @@ def _slider(s: Session, name: str, label: str, within: Range, explanation: str) 
         step=within.step,
         format=f"%.{decimals(within.step)}f",
         help=explanation,
-        **bound(f"slider_{name}", getattr(s.recipe, name), report),
+        **bound(f"slider_{name}", getattr(s.recipe, name), report, limits=within),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
@@ -15,6 +16,7 @@ from loopylatent.matching import follow_names
 from loopylatent.ui import words
 from loopylatent.ui.background import Job
 from loopylatent.ui.colours import choose_colours
+from loopylatent.ui.fit import fitted_of, show_fit
 from loopylatent.ui.graph_view import graph_view
 from loopylatent.ui.page import Present, theme
 from loopylatent.ui.panel import describe_node, find_node
@@ -30,7 +32,7 @@ def say_notices(s: Session) -> None:
     """What has to be said once; it goes when it has been read."""
     if s.notice is not None:
         left, right = st.columns([20, 1], vertical_alignment="center")
-        left.info(s.notice, icon=":material/info:")
+        left.info(plain(s.notice), icon=":material/info:")
 
         def read() -> None:
             s.notice = None
@@ -119,8 +121,16 @@ def show_graph(s: Session, now: Present) -> Scene:
         with st.popover("Show"):
             marked = _choose_cycles(s)
             around = _choose_part(s, graph)
+    fitted = fitted_of(s, now.source, graph)
     scene = Scene(
-        now.source, now.result, positions, colouring, names.by_node, cycles=marked, around=around
+        now.source,
+        now.result,
+        positions,
+        colouring,
+        names.by_node,
+        cycles=marked,
+        around=around,
+        model=None if fitted is None else fitted.model,
     )
     with st.container(key="stage_row"):
         left, right = st.columns([3.7, 1], gap="small")
@@ -137,6 +147,8 @@ def show_graph(s: Session, now: Present) -> Scene:
         )
     with right, st.container(height=GRAPH_HEIGHT, border=False, key="node_panel"):
         describe_node(s, now.source, now.result, labels, theme())
+    if scene.model is not None:
+        st.caption("Edges show the fitted correlations: width is strength, dashes are negative.")
     if colouring.line:
         st.caption(colouring.line)
     if colouring.job is not None:
@@ -249,18 +261,20 @@ def show_tables(now: Present, scene: Scene) -> None:
 
 
 def show_more(s: Session, now: Present, scene: Scene) -> None:
-    """Below the graph: the curve, the graph as text, files, code."""
-    curve, text, files, code = st.tabs(
-        ["Density against r", "As tables", "Take it away", "The same in code"]
-    )
-    with curve:
-        show_density(s, now)
-    with text:
-        show_tables(now, scene)
-    with files:
-        offer_files(s, scene)
-    with code:
-        offer_code(s)
+    """Below the graph: the curve, probabilities, tables, files, code; only the open one is made."""
+    labels = _labels(now.result.graph, scene.names)
+    contents: dict[str, Callable[[], None]] = {
+        "Density against r": lambda: show_density(s, now),
+        "Probabilities": lambda: show_fit(s, now.source, now.result, labels),
+        "As tables": lambda: show_tables(now, scene),
+        "Take it away": lambda: offer_files(s, scene),
+        "The same in code": lambda: offer_code(s),
+    }
+    tabs = st.tabs(list(contents), key="more", on_change="rerun")
+    for tab, draw_content in zip(tabs, contents.values(), strict=True):
+        if tab.open:
+            with tab:
+                draw_content()
 
 
 def _labels(graph: LatentGraph, names: dict[int, str] | Any) -> tuple[str, ...]:

@@ -67,7 +67,7 @@ function toggleFullScreen(view) {
 /* The whole graph, with room for the tools at the right. */
 function fit(view) {
   view.network.fit({ animation: false });
-  const scale = view.network.getScale() * 1.06;
+  const scale = view.network.getScale() * view.data.fill;
   const { x, y } = view.network.getViewPosition();
   view.network.moveTo({ position: { x: x + 20 / scale, y }, scale });
   sizeLabels(view);
@@ -122,6 +122,16 @@ function drawLegend(view) {
   view.legend.replaceChildren(...items);
 }
 
+/* Not by vis' moveNode, which draws the whole graph again for every single node. */
+function move(view, moves, share) {
+  for (const { node, from } of moves) {
+    const drawn = view.network.body.nodes[node.id];
+    drawn.x = from.x + (node.x - from.x) * share;
+    drawn.y = from.y + (node.y - from.y) * share;
+  }
+  view.network.redraw();
+}
+
 /* Nodes that stay glide from where they are; a new glide first ends the one under way. */
 function glideTo(view, nodes) {
   cancelAnimationFrame(view.glide);
@@ -135,30 +145,28 @@ function glideTo(view, nodes) {
     view.frame.dataset.settled = "true";
   };
   if (moves.length === 0 || matchMedia("(prefers-reduced-motion: reduce)").matches) {
-    for (const { node } of moves) view.network.moveNode(node.id, node.x, node.y);
+    move(view, moves, 1);
     settle();
     return;
   }
   view.frame.dataset.settled = "false";
   const start = performance.now();
   const step = (now) => {
-    const t = Math.min(1, (now - start) / GLIDE_MS);
+    const t = Math.max(0, Math.min(1, (now - start) / GLIDE_MS)); // a frame may have begun before
     const eased = t * t * (3 - 2 * t);
-    for (const { node, from } of moves) {
-      const x = from.x + (node.x - from.x) * eased;
-      const y = from.y + (node.y - from.y) * eased;
-      view.network.moveNode(node.id, x, y);
-    }
+    move(view, moves, eased);
     if (t < 1) view.glide = requestAnimationFrame(step);
     else settle();
   };
   view.glide = requestAnimationFrame(step);
 }
 
-/* vis keeps the fields that an update leaves out, so those that have gone are set to null. */
+/* vis keeps the fields that an update leaves out, so those that have gone are set to null; but
+ * it throws on dashes that are null. */
 function complete(row, known) {
   const full = { ...row };
-  for (const field of Object.keys(known || {})) if (!(field in full)) full[field] = null;
+  const gone = Object.keys(known || {}).filter((field) => !(field in full));
+  for (const field of gone) full[field] = field === "dashes" ? false : null;
   return full;
 }
 
@@ -207,13 +215,34 @@ function choose(view, id) {
   view.reply("clicked", { node: id });
 }
 
+/* A soft ground under some nodes, drawn in one stroke so that it is even where it overlaps. */
+function drawShade(view, pen) {
+  const { shade } = view.data;
+  if (!shade) return;
+  const places = view.network.getPositions();
+  pen.save();
+  pen.globalAlpha = 0.16;
+  pen.strokeStyle = view.look.shade;
+  pen.lineWidth = 58;
+  pen.lineCap = pen.lineJoin = "round";
+  pen.beginPath();
+  for (const [a, b] of [...shade.lines, ...shade.nodes.map((id) => [id, id])]) {
+    if (!places[a] || !places[b]) continue;
+    pen.moveTo(places[a].x, places[a].y);
+    pen.lineTo(places[b].x + 0.01, places[b].y);
+  }
+  pen.stroke();
+  pen.restore();
+}
+
 function listen(view) {
+  view.network.on("beforeDrawing", (pen) => drawShade(view, pen));
   view.network.on("click", (event) => choose(view, event.nodes[0] ?? null));
   view.network.on("zoom", () => sizeLabels(view));
   view.network.on("hoverNode", () => (view.stage.style.cursor = "pointer"));
   view.network.on("blurNode", () => (view.stage.style.cursor = ""));
   view.stage.addEventListener("keydown", (event) => {
-    if (event.key.startsWith("Arrow")) walk(view, event.key);
+    if (event.key.startsWith("Arrow") && view.data.arrow_keys) walk(view, event.key);
     else if (event.key === "Escape") choose(view, null);
     else if (event.key === "+" || event.key === "=") zoomBy(view, 1.3);
     else if (event.key === "-") zoomBy(view, 1 / 1.3);

@@ -38,6 +38,8 @@ class Picture:
     edges: list[dict[str, Any]]
     looks: dict[str, Any]
     description: str
+    shade: dict[str, Any] | None = None
+    """Nodes on a common ground, and the lines along which it runs."""
 
 
 def picture(
@@ -90,12 +92,15 @@ def graph_view(
     selected: int | None = None,
     n_centred: int = 0,
     file_name: str = "graph",
+    arrow_keys: bool = True,
+    fill: float = 1.06,
 ) -> None:
     """Draw a picture; a click calls ``on_click`` with the node, or None beside all nodes.
 
     ``subject`` says what the picture is of: when it changes, the whole graph is brought into
     view; otherwise zoom and place stay. When ``n_centred`` changes, the selected node is brought
-    to the middle.
+    to the middle. With ``arrow_keys`` these walk from node to node. ``fill``
+    says how much of the frame the whole graph takes.
     """
     data = {
         **asdict(shown),
@@ -104,6 +109,8 @@ def graph_view(
         "subject": subject,
         "centre": {"node": selected, "request": n_centred} if n_centred else None,
         "file_name": file_name,
+        "arrow_keys": arrow_keys,
+        "fill": fill,
     }
     text = json.dumps(data, allow_nan=False, sort_keys=True)
     data["revision"] = hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -9,13 +9,14 @@ from typing import Any
 
 from loopylatent.distances import METRICS
 from loopylatent.errors import DataError, LoopyLatentError
+from loopylatent.initial_graph import check_radius
 from loopylatent.recipe import Recipe
 from loopylatent.samples import sample_names
 from loopylatent.ui.memo import Memo
 from loopylatent.ui.stages import sample_recipe, source_of
 
 NUMBERS = ("r", "Lambda", "tau")
-WORDS = ("method", "order", "metric")
+WORDS = ("method", "order", "metric", "regularize")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ def opening_of(params: Mapping[str, str], first_sample: str, memo: Memo) -> Open
     recipe = sample_recipe(memo, name)
     try:
         asked = replace(recipe, **_values(params))
-        source_of(memo, {}, asked)
+        check_radius(source_of(memo, {}, asked).distances, asked.r)
     except (LoopyLatentError, TypeError) as error:
         return Opening(recipe, recipe, f"The link's settings cannot be used: {error}")
     return Opening(asked, recipe)
@@ -64,8 +65,15 @@ def _values(params: Mapping[str, str]) -> dict[str, Any]:
     if values.get("metric", "auto") not in METRICS:
         raise DataError(f"metric {params['metric'][:20]!r} is unknown.")
     if "seed" in params:
-        values["seed"] = int(_number("seed", params["seed"]))
+        values["seed"] = _whole("seed", params["seed"])
     return values
+
+
+def _whole(name: str, text: str) -> int:
+    number = _number(name, text)
+    if number != int(number):
+        raise DataError(f"{name} is {text[:20]!r}, which is no whole number.")
+    return int(number)
 
 
 def _number(name: str, text: str) -> float:

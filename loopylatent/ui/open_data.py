@@ -11,6 +11,7 @@ import streamlit as st
 
 from loopylatent.data import Kind, read_frame
 from loopylatent.errors import DataError, LoopyLatentError
+from loopylatent.initial_graph import check_radius
 from loopylatent.loops import opening_radius
 from loopylatent.project import open_project
 from loopylatent.recipe import Recipe, digest_of, read_distances
@@ -81,7 +82,7 @@ class _refusals:  # noqa: N801  (reads as a clause: with _refusals():)
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> bool:
         if isinstance(error, LoopyLatentError):
-            st.error(str(error), icon=":material/error:")
+            st.error(plain(str(error)), icon=":material/error:")
             return True
         return False
 
@@ -114,7 +115,7 @@ def _open_table(s: Session, name: str, content: bytes) -> None:
     obs = observations_of(content, recipe)
     for dropped in obs.dropped:
         if dropped.reason not in ("left out on request", "label", "weights"):
-            st.caption(f"{dropped.name!r} is left out: {dropped.reason}.")
+            st.caption(plain(f"{dropped.name!r} is left out: {dropped.reason}."))
     said.markdown(
         f"**{len(table.frame):,} rows, {len(table.frame.columns)} columns**, of which "
         f"**{obs.n_columns}** are to be learned. The first rows:"
@@ -186,7 +187,8 @@ def _open_project(s: Session, content: bytes) -> None:
     if st.button("Open this project", type="primary"):
         if project.data is not None and project.recipe.data_digest is not None:
             s.keep_upload(project.recipe.data_digest, project.data)
-        source_of(s.memo, s.uploads, project.recipe)
+        opened = source_of(s.memo, s.uploads, project.recipe)
+        check_radius(opened.distances, project.recipe.r)
         s.open(project.recipe, project.names)
         s.view |= project.view
         st.rerun()

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import streamlit as st
 
 from loopylatent.errors import LoopyLatentError
 from loopylatent.figures.network import ThemeName
 from loopylatent.initial_graph import EdgeDensity
-from loopylatent.learn import LearnResult
+from loopylatent.learn import LearnResult, Progress
 from loopylatent.ui import link
+from loopylatent.ui.background import Job
 from loopylatent.ui.controls import (
     choose_data,
     choose_method,
     choose_thresholds,
     step_through_history,
 )
-from loopylatent.ui.stages import Source, curve_of, learned, source_of
+from loopylatent.ui.plain import plain
+from loopylatent.ui.stages import Source, curve_of, learned, regularized_job, source_of
 from loopylatent.ui.state import Session, session
 
+PAGES = {"app.py": "Explore", "pages/1_Step_by_step.py": "Step by step"}
+SLOW_FROM = 200
+"""Columns from which learning shows its progress."""
 STYLE = """
 <style>
 .stMainBlockContainer { padding: 1.4rem 1.6rem 2rem; max-width: none; }
@@ -31,6 +37,7 @@ STYLE = """
 .stSidebar .stButton button { padding-left: 0.3rem; padding-right: 0.3rem; }
 .stSidebar .stButtonGroup button { padding-left: 0.5rem; padding-right: 0.5rem; }
 .stSidebar .stVerticalBlock { gap: 0.6rem; }
+[data-testid="stCaptionContainer"] { color: inherit; opacity: 0.75; }
 .st-key-node_panel { height: clamp(360px, calc(100vh - 225px), 680px) !important; }
 .st-key-view button { padding: 0.25rem 0.6rem; }
 @media (max-width: 1200px) {
@@ -72,7 +79,7 @@ def setup(title: str) -> Session:
     """Frame a page; the first line of each of them."""
     st.set_page_config(
         page_title=f"{title} · loopylatent",
-        page_icon="◆",
+        page_icon=str(Path(__file__).with_name("icon.png")),
         layout="wide",
         initial_sidebar_state="expanded",
     )
@@ -85,29 +92,92 @@ def theme() -> ThemeName:
     return "dark" if st.context.theme.type == "dark" else "light"
 
 
-def choose(s: Session) -> Present:
-    """Draw the sidebar and return what the choice gives; a refusal ends the page in one line."""
+def choose(s: Session, linked: Mapping[str, str] | None = None) -> Present:
+    """Draw the sidebar and return what the choice gives; a refusal ends the page in one line.
+
+    ``linked`` is what a page adds to the link to itself.
+    """
     with st.sidebar:
+        _pages()
         choose_data(s)
         with refusals(s):
-            source = source_of(s.memo, s.uploads, s.recipe)
-            curve = curve_of(s.memo, source.distances)
+            with st.spinner("Distances between all columns …"):
+                source = source_of(s.memo, s.uploads, s.recipe)
+            with st.spinner("Following the local trees over all radii …"):
+                curve = curve_of(s.memo, source.distances)
             choose_thresholds(s, source.distances, curve)
-            choose_method(s, source.distances)
+            choose_method(s, source.distances, has_rows=source.observations is not None)
         step_through_history(s)
-    with refusals(s):
-        result = learned(s.memo, source.distances, s.recipe)
-    st.query_params.from_dict(link.params_of(s.recipe))
+    with refusals(s, history=False):
+        result = learned(s.memo, source.distances, s.recipe, _progress(source))
+    job = regularized_job(s.jobs, s.memo, source, s.recipe)
+    if job is not None:
+        result = _regularized(s, job, result)
+    st.query_params.from_dict(link.params_of(s.recipe) | dict(linked or {}))
     return Present(s, source, curve, result)
 
 
+def _pages() -> None:
+    """The pages of the app; the first one is called after its file if Streamlit lists them."""
+    with st.container(horizontal=True, gap="small", key="pages"):
+        for path, label in PAGES.items():
+            st.page_link(path, label=label)
+
+
+def _regularized(s: Session, job: Job, meanwhile: LearnResult) -> LearnResult:
+    """Return the graph that the BIC pays for; until it is there, or if it fails, the plain one."""
+    if not job.finished.is_set():
+        _wait_for_bic(s, job)
+        return meanwhile
+    if job.error is not None:
+        st.warning(f"Without the BIC: {plain(job.error)}")
+        return meanwhile
+    found: LearnResult = job.result
+    return found
+
+
+@st.fragment(run_every=0.7)
+def _wait_for_bic(s: Session, job: Job) -> None:
+    if job.finished.is_set():
+        st.rerun()
+
+    def cancel() -> None:
+        job.cancelled.set()
+        s.change(regularize="none")
+
+    left, right = st.columns([6, 1], vertical_alignment="center")
+    share = min(1.0, job.done / job.total) if job.total else 0.0
+    left.progress(share, f"Plain graph; the BIC has tried {job.done} of {job.total} replacements")
+    right.button("Cancel", on_click=cancel, key="cancel_bic")
+
+
+def _progress(source: Source) -> Progress | None:
+    """A bar for learning that takes its time; drawing it lets a newer choice stop the old one."""
+    if source.distances.n_columns < SLOW_FROM:
+        return None
+    bar = st.empty()
+
+    def report(done: int, total: int) -> None:
+        if done == total:
+            bar.empty()
+        elif done % max(1, total // 50) == 0:
+            bar.progress(done / total, f"Learning: visit {done} of {total}")
+
+    return report
+
+
 @contextmanager
-def refusals(s: Session) -> Iterator[None]:
-    """Say in one line what is wrong and how to go on, and end the page there."""
+def refusals(s: Session, *, history: bool = True) -> Iterator[None]:
+    """Say in one line what is wrong and how to go on, and end the page there.
+
+    ``history`` is whether the way back has still to be drawn.
+    """
     try:
         yield
     except LoopyLatentError as error:
-        with st.sidebar:
-            step_through_history(s)
-        st.error(f"{error} Undo takes the last step back.", icon=":material/error:")
+        if history:
+            with st.sidebar:
+                step_through_history(s)
+        back = " Undo takes the last step back." if s.before else ""
+        st.error(plain(str(error)) + back, icon=":material/error:")
         st.stop()

@@ -11,6 +11,8 @@ from loopylatent.figures.network import ThemeName
 from loopylatent.learn import LearnResult
 from loopylatent.matching import name_node
 from loopylatent.nodes import Near, birth_of, cycles_through, nearest_columns, neighbours_of
+from loopylatent.ui.fit import describe_hidden
+from loopylatent.ui.lesson_why import offer_why
 from loopylatent.ui.plain import plain
 from loopylatent.ui.stages import Source
 from loopylatent.ui.state import Session, bound
@@ -29,7 +31,7 @@ def find_node(s: Session, labels: tuple[str, ...]) -> None:
         format_func=lambda node: labels[node],
         placeholder="find a node",
         label_visibility="collapsed",
-        width=125,
+        width=110,
         **bound("find", here, report),
         index=None,
     )
@@ -49,6 +51,7 @@ def describe_node(
         _name_field(s, result, node, labels[node])
     elif source.observations is not None:
         _values(source, labels[node], theme)
+    offer_why(graph, node, labels)
     _near_table("Neighbours in the graph", neighbours_of(graph, node), labels)
     near = nearest_columns(graph, node) if hidden else nearest_columns(source.distances, node)
     title = "Nearest columns, along the graph" if hidden else "Nearest columns, by distance"
@@ -56,6 +59,7 @@ def describe_node(
     _cycles(result, node, labels)
     if hidden:
         _birth(result, node, labels)
+        describe_hidden(s, source, graph, node, labels)
 
 
 def _hidden_nodes(s: Session, result: LearnResult, labels: tuple[str, ...]) -> None:

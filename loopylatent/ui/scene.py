@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from loopylatent.figures.difference import GONE, NEW, difference, mark_cycles, mark_edges
 from loopylatent.figures.network import LegendItem
 from loopylatent.graph import LatentGraph
+from loopylatent.inference import Model
 from loopylatent.learn import LearnResult
 from loopylatent.ui.colours import Colouring
+from loopylatent.ui.fit import as_fitted
 from loopylatent.ui.graph_view import Picture, picture
 from loopylatent.ui.stages import Source, edge_signs
 
@@ -32,6 +34,8 @@ class Scene:
     """Whether the edges on cycles stand out."""
     around: tuple[int, ...] | None = None
     """The nodes to show, where not all are wanted."""
+    model: Model | None = None
+    """The fit of this graph, whose strengths and signs the edges then show."""
 
 
 def draw(view: str, scene: Scene) -> Picture:
@@ -50,9 +54,22 @@ def draw(view: str, scene: Scene) -> Picture:
             LegendItem("dashes", GONE, GONE, "taken away by grouping"),
         )
     else:
-        shown = _picture(scene, learned, scene.names)
+        shown = _learned(scene)
         shown = _with_cycles(shown, learned) if scene.cycles else shown
     return shown if scene.around is None else _only(shown, scene.around)
+
+
+def _learned(scene: Scene) -> Picture:
+    if scene.model is None:
+        return _picture(scene, scene.result.graph, scene.names)
+    return picture(
+        as_fitted(scene.model),
+        scene.positions,
+        groups=scene.colouring.labels,
+        group_names=scene.colouring.names,
+        signs=np.sign(scene.model.edge_strengths).astype(np.int64),
+        hidden_names=scene.names,
+    )
 
 
 def _picture(

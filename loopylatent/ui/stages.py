@@ -22,7 +22,9 @@ from loopylatent.initial_graph import EdgeDensity, edge_density
 from loopylatent.learn import LearnResult, Progress, learn
 from loopylatent.matching import match_hidden
 from loopylatent.recipe import Recipe, read_distances
+from loopylatent.regularize import learn_regularized
 from loopylatent.samples import Sample, load_sample
+from loopylatent.ui.background import Job, Jobs
 from loopylatent.ui.memo import Memo
 
 Uploads = Mapping[str, bytes]
@@ -135,6 +137,19 @@ def learned(
         return learn(D, settings, start=start, progress=progress)
 
     return memo.get("learned", (D.digest, settings), compute)
+
+
+def regularized_job(jobs: Jobs, memo: Memo, source: Source, recipe: Recipe) -> Job | None:
+    """Return the job that learns with the BIC, where that is wanted and there are rows."""
+    obs, D, settings = source.observations, source.distances, recipe.settings
+    if recipe.regularize == "none" or obs is None:
+        return None
+    start = curve_of(memo, D).graph_at(settings.thresholds.r)
+
+    def work(report: Progress) -> LearnResult:
+        return learn_regularized(D, obs, settings, progress=report, start=start)
+
+    return jobs.get("bic", (D.digest, settings), work)
 
 
 def sample_recipe(memo: Memo, name: str) -> Recipe:

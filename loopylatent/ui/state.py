@@ -158,12 +158,19 @@ def session() -> Session:
     return found
 
 
-def bound(widget: str, value: Any, report: Callable[[Any], None]) -> Mapping[str, Any]:
+def bound(
+    widget: str, value: Any, report: Callable[[Any], None], *, limits: Any = None
+) -> Mapping[str, Any]:
     """Return the arguments that tie a widget to the session.
 
-    ``value`` is shown; a change made by the user goes to ``report`` before the page runs.
+    ``value`` is shown; a change made by the user goes to ``report`` before the page runs. A
+    slider names its ``limits``: while they and the value are those that it has, nothing is sent
+    back to the browser, where further keys may have been pressed since.
     """
-    st.session_state[widget] = value
+    mark = f"{widget} limits"
+    here = (st.session_state.get(widget), st.session_state.get(mark))
+    if limits is None or here != (value, limits):
+        st.session_state[widget], st.session_state[mark] = value, limits
 
     def changed() -> None:
         report(st.session_state[widget])

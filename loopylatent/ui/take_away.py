@@ -9,10 +9,11 @@ import streamlit as st
 
 from loopylatent.api import provenance
 from loopylatent.errors import LoopyLatentError
-from loopylatent.export import WRITERS, Extras
+from loopylatent.export import Extras, render
 from loopylatent.figures.svg import to_svg
 from loopylatent.project import Project, save_project
 from loopylatent.recipe import to_command, to_python
+from loopylatent.ui.plain import plain
 from loopylatent.ui.scene import Scene
 from loopylatent.ui.stages import edge_signs
 from loopylatent.ui.state import Session
@@ -46,7 +47,7 @@ def offer_files(s: Session, scene: Scene) -> None:
     graph, stem = scene.result.graph, file_stem(s)
     columns = st.columns(2)
     for k, (ending, (label, purpose)) in enumerate(FILES.items()):
-        make: Callable[[], str] = partial(WRITERS[ending], graph, origin, extras)
+        make: Callable[[], bytes] = partial(render, ending, graph, origin, extras)
         columns[k % 2].download_button(
             label,
             data=make,
@@ -91,7 +92,7 @@ def offer_code(s: Session) -> None:
     try:
         st.code(to_command(s.recipe), language="bash", wrap_lines=True)
     except LoopyLatentError as error:
-        st.caption(str(error))
+        st.caption(plain(str(error)))
 
 
 def file_stem(s: Session) -> str:

@@ -43,6 +43,11 @@ PRESETS = {
     "Few loops": "r = 1.5 times the longest link of the shortest tree: where true loops show first",
     "Dense": "the r at which the first graph has most edges",
 }
+BIC = (
+    "A hidden node is kept only if it raises the likelihood by more than its parameters cost "
+    "(Bayesian information criterion). That takes seconds to minutes; the plain graph is shown "
+    "meanwhile. BIC is not held-out accuracy: with few rows the plain graph may predict better."
+)
 PARTS: dict[str, int | None] = {
     "all nodes": None,
     "within 1 step": 1,

@@ -1,0 +1,227 @@
+"""Exact sums over everything that a row leaves open, for all rows at once (section 6.1).
+
+Once the columns of a row are clamped, its hidden part falls into components, and what a component
+sums to depends only on the values next to it. A circuit holds each different message of the
+elimination once, for any pattern of missing values; a row without any value gives log Z.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loopylatent._kernels.circuit import (
+    CELLS,
+    CLAMPS,
+    INPUTS,
+    LOCALS,
+    N_COUNTS,
+    RECORDS,
+    ROOTS,
+    SCOPES,
+    STRIDES,
+    Network,
+    Tape,
+    fill_slots,
+    record_rows,
+)
+from loopylatent._kernels.circuit_run import LARGE, run_backward, run_forward
+from loopylatent.graph import FloatArray, IntArray
+from loopylatent.inference.elimination import Elimination
+from loopylatent.inference.layout import Layout
+
+StateArray = NDArray[np.int16]
+UNKNOWN = -1
+"""The state of a hidden node, and of a column where it is missing."""
+MOST_CELLS = 2**24
+"""Cells up to which rows are put into one circuit where they need not all be in one."""
+
+LENGTHS = {
+    "local_node": LOCALS,
+    "local_row": LOCALS,
+    "local_cell": LOCALS,
+    "local_hash": LOCALS,
+    "first_clamp": LOCALS,
+    "clamp_cell": CLAMPS,
+    "clamp_stride": CLAMPS,
+    "node": RECORDS,
+    "local": RECORDS,
+    "cell": RECORDS,
+    "size": RECORDS,
+    "record_hash": RECORDS,
+    "n_messages": RECORDS,
+    "first_input": RECORDS,
+    "first_stride": RECORDS,
+    "first_scope": RECORDS,
+    "input_cell": INPUTS,
+    "input_record": INPUTS,
+    "stride": STRIDES,
+    "scope": SCOPES,
+    "root": ROOTS,
+}
+ONE_MORE = ("first_clamp", "first_input", "first_stride", "first_scope")
+
+
+@dataclass(frozen=True, eq=False)
+class Circuit:
+    """The sums of a set of rows, ready to be computed for any potentials."""
+
+    layout: Layout
+    network: Network = field(repr=False)
+    tape: Tape = field(repr=False)
+    row_roots: IntArray = field(repr=False)
+    """(rows + 1,) where the roots of each row begin."""
+
+    @classmethod
+    def of(
+        cls, layout: Layout, elimination: Elimination, states: StateArray, *, share: bool = True
+    ) -> Circuit:
+        """Write down the sums of all rows; (rows, nodes) states, negative where unknown."""
+        return next(_circuits(layout, elimination, states, share, most_cells=2**62))
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.row_roots) - 1
+
+    @property
+    def n_messages(self) -> int:
+        return int(self.tape.counts[RECORDS])
+
+    @property
+    def n_cells(self) -> int:
+        return int(self.tape.counts[CELLS])
+
+    @property
+    def roots(self) -> IntArray:
+        return self.tape.root[: self.tape.counts[ROOTS]]
+
+    def forward(self, tables: FloatArray) -> FloatArray:
+        """Compute all cells from the log-potentials."""
+        cells = np.empty(self.n_cells)
+        cells[: self.layout.n_cells] = tables
+        run_forward(self.network, self.tape, cells, LARGE)
+        return cells
+
+    def row_sums(self, cells: FloatArray) -> FloatArray:
+        """(rows,) the logarithm of what each row sums to, without its clamped potentials."""
+        found = np.append(cells[self.tape.cell[self.roots]], 0.0)
+        starts = self.row_roots[:-1]
+        sums = np.add.reduceat(found, starts) if self.n_rows else np.zeros(0)
+        return np.where(np.diff(self.row_roots) > 0, sums, 0.0)
+
+    def root_weights(self, weights: FloatArray) -> FloatArray:
+        """(messages,) the weight of the rows that each message is a root of."""
+        by_root = np.repeat(weights, np.diff(self.row_roots))
+        sums = np.bincount(self.roots, weights=by_root, minlength=self.n_messages)
+        return sums.astype(np.float64)
+
+    def backward(self, cells: FloatArray, root_weights: FloatArray) -> FloatArray:
+        """Return the derivative of the weighted sum of the roots by every cell."""
+        adjoint = np.zeros(self.n_cells)
+        used = np.flatnonzero(root_weights)
+        adjoint[self.tape.cell[used]] = root_weights[used]
+        run_backward(self.network, self.tape, cells, adjoint, LARGE)
+        return adjoint
+
+    def locals(self) -> Iterator[tuple[int, IntArray, IntArray]]:
+        """Yield each node that was summed out, in which rows, and the first cells of its locals.
+
+        Without sharing there is one local for each row, and its derivatives are the posterior
+        probabilities of the node's states in that row.
+        """
+        n = int(self.tape.counts[LOCALS])
+        nodes = self.tape.local_node[:n]
+        for node in np.unique(nodes).tolist():
+            here = np.flatnonzero(nodes == node)
+            yield node, self.tape.local_row[here], self.tape.local_cell[here]
+
+
+def circuits(
+    layout: Layout, elimination: Elimination, states: StateArray, *, share: bool = True
+) -> Iterator[Circuit]:
+    """Yield circuits that hold the rows in order, each within a bounded memory."""
+    return _circuits(layout, elimination, states, share, MOST_CELLS)
+
+
+def _circuits(
+    layout: Layout, elimination: Elimination, states: StateArray, share: bool, most_cells: int
+) -> Iterator[Circuit]:
+    network = layout.network(elimination.order)
+    room = _room_of_a_row(layout, elimination)
+    row = 0
+    while row < len(states) or row == 0:
+        rest = np.ascontiguousarray(states[row:], dtype=np.int16)
+        circuit = _record(layout, network, rest, share, room, most_cells)
+        yield circuit
+        row += max(circuit.n_rows, 1)
+
+
+def _record(
+    layout: Layout,
+    network: Network,
+    states: StateArray,
+    share: bool,
+    room: IntArray,
+    most_cells: int,
+) -> Circuit:
+    tape = _empty_tape(room, layout.n_cells)
+    row_roots = np.zeros(len(states) + 1, np.int64)
+    most = max(most_cells, int(tape.counts[CELLS] + room[CELLS]))
+    row = 0
+    while True:
+        row = record_rows(network, tape, states, row_roots, row, share, room, most)
+        if row == len(states) or tape.counts[CELLS] + room[CELLS] > most:
+            return Circuit(layout, network, tape, row_roots[: row + 1])
+        tape = _enlarged(tape, room)
+
+
+def _room_of_a_row(layout: Layout, elimination: Elimination) -> IntArray:
+    """Return bounds on how much of each array one row can need."""
+    summed, widest = len(elimination.order), elimination.treewidth
+    edges = layout.graph.n_edges
+    inputs = 2 * summed + edges
+    states = int(layout.n_states.sum())
+    cells = states + int(np.ceil(2.0**elimination.log2_tables).sum())
+    room = np.zeros(N_COUNTS, np.int64)
+    room[[LOCALS, CLAMPS, RECORDS]] = summed, 2 * edges, summed
+    room[[INPUTS, STRIDES, SCOPES]] = inputs, inputs * (1 + widest), summed * widest
+    room[[ROOTS, CELLS]] = summed, cells
+    return room
+
+
+def _empty_tape(room: IntArray, first_cell: int) -> Tape:
+    arrays = {
+        name: np.zeros(2 * room[kind] + (name in ONE_MORE), np.int64)
+        for name, kind in LENGTHS.items()
+    }
+    counts = np.zeros(N_COUNTS, np.int64)
+    counts[CELLS] = first_cell
+    slots = 1 << int(4 * max(room[LOCALS], 1)).bit_length()
+    return Tape(
+        counts=counts,
+        local_slots=np.full(slots, -1, np.int64),
+        record_slots=np.full(slots, -1, np.int64),
+        **arrays,
+    )
+
+
+def _enlarged(tape: Tape, room: IntArray) -> Tape:
+    """Return the same tape with twice the room where one more row might not fit."""
+    changes = {}
+    for name, kind in LENGTHS.items():
+        array, extra = getattr(tape, name), name in ONE_MORE
+        length = len(array) - extra
+        if tape.counts[kind] + room[kind] > length:
+            changes[name] = np.zeros(2 * length + extra, np.int64)
+            changes[name][: len(array)] = array
+    larger = tape._replace(**changes)
+    if "local_node" in changes:
+        larger = larger._replace(local_slots=np.empty(2 * len(tape.local_slots), np.int64))
+        fill_slots(larger.local_slots, larger.local_hash, int(tape.counts[LOCALS]))
+    if "node" in changes:
+        larger = larger._replace(record_slots=np.empty(2 * len(tape.record_slots), np.int64))
+        fill_slots(larger.record_slots, larger.record_hash, int(tape.counts[RECORDS]))
+    return larger

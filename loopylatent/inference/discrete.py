@@ -1,0 +1,247 @@
+"""Pairwise models of binary and categorical columns: the likelihood to climb, the fitted model.
+
+Exact wherever the largest table of the elimination is small enough, decided beforehand; otherwise
+log Z is estimated by belief propagation, while what the rows sum to stays exact if it can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from loopylatent.data import Column, Observations
+from loopylatent.errors import InferenceError
+from loopylatent.graph import FloatArray, IntArray, LatentGraph, frozen_array
+from loopylatent.inference.elimination import LARGEST_TABLE, Elimination, eliminate
+from loopylatent.inference.evidence import Rows, encode
+from loopylatent.inference.exact import ExactPartition, ExactRows, Sum
+from loopylatent.inference.layout import Basis, Layout
+from loopylatent.inference.lbp import Propagated, PropagatedRows, Propagation
+from loopylatent.inference.optimise import Value
+from loopylatent.settings import Inference
+
+
+def layout_of(graph: LatentGraph, columns: Sequence[Column]) -> Layout:
+    """Return the layout of a graph: a hidden node has the states that all columns have, else two.
+
+    Examples
+    --------
+    >>> star = LatentGraph.build(["a", "b", "c"], 1, [(0, 3), (1, 3), (2, 3)])
+    >>> columns = [Column(name, "categorical", ("x", "y", "z")) for name in "abc"]
+    >>> layout_of(star, columns).n_states.tolist()
+    [3, 3, 3, 3]
+    """
+    counts = [len(column.states) for column in columns]
+    alphabets = {column.states for column in columns}
+    hidden = counts[0] if len(alphabets) == 1 else 2
+    return Layout(graph, frozen_array(counts + [hidden] * graph.n_hidden, np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class Method:
+    """How the sums of one layout are computed."""
+
+    layout: Layout
+    elimination: Elimination
+    """Of the whole graph."""
+    is_exact: bool
+    largest_table: float
+
+    @classmethod
+    def choose(
+        cls, layout: Layout, wanted: Inference = "auto", largest_table: float = LARGEST_TABLE
+    ) -> Method:
+        """Decide between exact sums and belief propagation."""
+        elimination = eliminate(layout.graph, layout.n_states)
+        fits = elimination.fits(largest_table)
+        if wanted == "exact" and not fits:
+            raise InferenceError(
+                f"exact inference needs a table of 2^{elimination.log2_largest:.0f} entries "
+                f"(treewidth {elimination.treewidth}), more than 2^{np.log2(largest_table):.0f}; "
+                "use inference='lbp', or a larger r for fewer cycles."
+            )
+        return cls(layout, elimination, fits and wanted != "lbp", largest_table)
+
+    @property
+    def can_be_exact(self) -> bool:
+        return self.elimination.fits(self.largest_table)
+
+    def partition(self) -> ExactPartition | Propagation:
+        if self.is_exact:
+            return ExactPartition(self.layout, self.elimination)
+        return Propagation(self.layout, self.elimination)
+
+    def rows(self, rows: Rows) -> ExactRows | PropagatedRows:
+        exact = ExactRows.of(self.layout, rows, self.elimination)
+        if self.is_exact or exact.elimination.fits(self.largest_table):
+            return exact
+        return PropagatedRows(Propagation(self.layout, self.elimination), rows)
+
+
+@dataclass(frozen=True, eq=False)
+class DiscreteProblem:
+    """The mean log-likelihood of some rows as a function of the coordinates of a model."""
+
+    layout: Layout
+    rows: Rows = field(repr=False)
+    method: Method = field(repr=False)
+
+    @property
+    def graph(self) -> LatentGraph:
+        return self.layout.graph
+
+    @property
+    def total_weight(self) -> float:
+        return self.rows.total_weight
+
+    @property
+    def df(self) -> int:
+        return self.layout.n_parameters
+
+    @cached_property
+    def basis(self) -> Basis:
+        return Basis(self.layout)
+
+    @cached_property
+    def _sums(self) -> ExactRows | PropagatedRows:
+        return self.method.rows(self.rows)
+
+    @cached_property
+    def _partition(self) -> ExactPartition | Propagation:
+        return self.method.partition()
+
+    def evaluate(self, point: FloatArray) -> Value:
+        """Return the mean log-likelihood of a row and its gradient."""
+        tables = self.basis.cells(point)
+        total = self.rows.total_weight
+        rows, whole = self._sums.evaluate(tables), self._partition.evaluate(tables)
+        by_cells = rows.by_cells / total - whole.by_cells
+        return Value(rows.value / total - whole.value, self.basis.gradient(by_cells))
+
+    def marginals(self, point: FloatArray) -> FloatArray:
+        """(cells,) the probabilities of all states of nodes and pairs of states of edges."""
+        return self._partition.evaluate(self.basis.cells(point)).by_cells
+
+
+@dataclass(frozen=True, eq=False)
+class DiscreteModel:
+    """A fitted pairwise model.
+
+    Parameters
+    ----------
+    layout : Layout
+    columns : tuple of Column
+    cells : (cells,) float64 array
+        The log-potentials of nodes and edges; see ``Layout``.
+    largest_table : float
+        Up to here likelihoods are exact.
+    """
+
+    layout: Layout
+    columns: tuple[Column, ...]
+    cells: FloatArray = field(repr=False)
+    largest_table: float = LARGEST_TABLE
+
+    @cached_property
+    def method(self) -> Method:
+        """How likelihoods are reported: exact where possible, however the model was fitted."""
+        return Method.choose(self.layout, "auto", self.largest_table)
+
+    @cached_property
+    def log_partition(self) -> float:
+        return self._whole.value
+
+    @cached_property
+    def marginals(self) -> FloatArray:
+        """(cells,) the probabilities of all states of nodes and pairs of states of edges."""
+        return frozen_array(self._whole.by_cells, np.float64)
+
+    @cached_property
+    def _whole(self) -> Sum | Propagated:
+        return self.method.partition().evaluate(self.cells)
+
+    @cached_property
+    def parameters(self) -> FloatArray:
+        """(parameters,) fields of all nodes, then couplings of all edges (spins for two states)."""
+        return frozen_array(Basis(self.layout).parameters(self.cells), np.float64)
+
+    @cached_property
+    def edge_strengths(self) -> FloatArray:
+        """(edges,) correlation of two binary ends, else their largest canonical correlation."""
+        found = [
+            pair_strength(self.layout.edge_table(self.marginals, edge))
+            for edge in range(self.layout.graph.n_edges)
+        ]
+        return frozen_array(found, np.float64)
+
+    def rows(self, obs: Observations) -> Rows:
+        """Return the rows of a table in the states of this model."""
+        return encode(obs, self.columns)
+
+    def log_likelihood(self, obs: Observations) -> FloatArray:
+        """(rows,) log P(row), its missing and all hidden values summed out."""
+        return self.method.rows(self.rows(obs)).row_values(self.cells) - self.log_partition
+
+    def posteriors(self, obs: Observations, nodes: IntArray) -> list[FloatArray]:
+        """For each node (rows, K): the probabilities of its states given each row."""
+        return self.method.rows(self.rows(obs)).posteriors(self.cells, nodes)
+
+
+def pair_strength(joint: FloatArray) -> float:
+    """Return the correlation in a 2 x 2 table, else the largest canonical correlation.
+
+    Examples
+    --------
+    >>> round(pair_strength(np.array([[0.4, 0.1], [0.1, 0.4]])), 6)
+    0.6
+    """
+    first, second = joint.sum(axis=1), joint.sum(axis=0)
+    scale = np.sqrt(np.outer(first, second))
+    excess = (joint - np.outer(first, second)) / np.where(scale > 0, scale, 1.0)
+    if joint.shape == (2, 2):
+        covariance = joint[1, 1] * joint[0, 0] - joint[0, 1] * joint[1, 0]
+        spread = np.sqrt(first.prod() * second.prod())
+        return float(covariance / spread) if spread > 0 else 0.0
+    return float(np.linalg.norm(excess, 2))
+
+
+def turned(layout: Layout, cells: FloatArray, strengths: FloatArray) -> FloatArray:
+    """Swap the states of two-state hidden nodes that run against the column nearest to them."""
+    graph = layout.graph
+    sign = signs_towards_columns(graph, strengths)
+    result = cells.copy()
+    for h in graph.hidden_nodes:
+        if sign[h] < 0 and layout.n_states[h] == 2:
+            table = layout.node_table(result, h)
+            table[:] = table[::-1].copy()
+    for edge, (u, v) in enumerate(graph.edges.tolist()):
+        table = layout.edge_table(result, edge)
+        if sign[u] < 0 and layout.n_states[u] == 2:
+            table[:] = table[::-1].copy()
+        if sign[v] < 0 and layout.n_states[v] == 2:
+            table[:] = table[:, ::-1].copy()
+    return result
+
+
+def signs_towards_columns(graph: LatentGraph, strengths: FloatArray) -> FloatArray:
+    """(nodes,) the sign of a node along the shortest way to a column; 1 for columns."""
+    nearest = np.zeros(graph.n_nodes)
+    if graph.n_hidden:
+        lengths = graph.path_lengths(graph.hidden_nodes)[:, : graph.n_observed]
+        nearest[graph.n_observed :] = lengths.min(axis=1)
+    edge_of = {tuple(edge): k for k, edge in enumerate(graph.edges.tolist())}
+    sign = np.ones(graph.n_nodes)
+    hidden = sorted(graph.hidden_nodes, key=lambda h: (nearest[h], h))
+    for h in hidden:
+        ways = [
+            (nearest[w] + graph.lengths[edge_of[min(h, w), max(h, w)]], w)
+            for w in graph.neighbours(h)
+        ]
+        if ways:
+            _, way = min(ways)
+            strength = strengths[edge_of[min(h, way), max(h, way)]]
+            sign[h] = sign[way] * (-1.0 if strength < 0 else 1.0)
+    return sign

@@ -1,0 +1,176 @@
+"""What the rows of a table know: states, missing values, weights, and which rows are alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from loopylatent._kernels.clamped import group_rows
+from loopylatent.data import Column, Observations
+from loopylatent.errors import DataError, InferenceError, listed, quoted
+from loopylatent.graph import FloatArray, IntArray, frozen_array
+from loopylatent.kinds import type_column
+
+StateArray = NDArray[np.int16]
+
+
+@dataclass(frozen=True, eq=False)
+class Patterns:
+    """The different rows within some columns."""
+
+    states: StateArray
+    """(patterns, columns) one row for each pattern."""
+    weights: FloatArray
+    """(patterns,) the weight of the rows that have each."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of a discrete table.
+
+    Parameters
+    ----------
+    states : (rows, columns) int16 array
+        -1 where a value is missing.
+    weights : (rows,) float64 array
+    """
+
+    states: StateArray = field(repr=False)
+    weights: FloatArray = field(repr=False)
+    _patterns: dict[tuple[int, ...], Patterns] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, states: NDArray[np.int64] | StateArray, weights: FloatArray | None = None) -> Rows:
+        array = frozen_array(states, np.int16)
+        ones = np.ones(len(array)) if weights is None else weights
+        return cls(array, frozen_array(ones, np.float64))
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.states)
+
+    @cached_property
+    def total_weight(self) -> float:
+        return float(self.weights.sum())
+
+    @cached_property
+    def ever_missing(self) -> NDArray[np.bool_]:
+        """(columns,) whether a value is missing in some row."""
+        return frozen_array((self.states < 0).any(axis=0), np.bool_)
+
+    def patterns(self, columns: tuple[int, ...]) -> Patterns:
+        """Return the different rows within ``columns``; asked again, the same object."""
+        if columns not in self._patterns:
+            group, first = group_rows(self.states, np.array(columns, np.int64))
+            weights = np.bincount(group, weights=self.weights, minlength=len(first))
+            chosen = self.states[first][:, list(columns)]
+            self._patterns[columns] = Patterns(chosen, weights.astype(np.float64))
+        return self._patterns[columns]
+
+    def pattern_of_rows(self, columns: tuple[int, ...]) -> IntArray:
+        """(rows,) the position of each row among ``patterns(columns)``."""
+        group, _ = group_rows(self.states, np.array(columns, np.int64))
+        return group
+
+    def counts(self, columns: tuple[int, ...], n_states: tuple[int, ...]) -> FloatArray:
+        """The weight of every combination of states of some columns, where all are present."""
+        found = self.patterns(columns)
+        present = (found.states >= 0).all(axis=1)
+        counts = np.zeros(n_states)
+        np.add.at(counts, tuple(found.states[present].T), found.weights[present])
+        return counts
+
+
+def encode(obs: Observations, columns: Sequence[Column]) -> Rows:
+    """Return the rows in the states of ``columns``, found by name.
+
+    A table that was read on its own may lack a state, so codes are matched by what they stand for.
+
+    Examples
+    --------
+    >>> table = Observations.from_array([[0, 1, 1], [1, 1, 0], [0, 0, 0]])
+    >>> encode(table, table.columns).states.tolist()
+    [[0, 1, 1], [1, 1, 0], [0, 0, 0]]
+    """
+    chosen = pick(obs, [column.name for column in columns])
+    values = chosen.dense()
+    states = np.full(values.shape, -1, np.int16)
+    for j, (column, given) in enumerate(zip(columns, chosen.columns, strict=True)):
+        known = ~np.isnan(values[:, j])
+        codes = values[known, j].astype(np.int64)
+        states[known, j] = _state_map(column, given)[codes]
+    return Rows.of(states, obs.weights)
+
+
+def rows_like(table: Any, known: Observations) -> Observations:
+    """Read more rows with the kinds of the columns of a known table.
+
+    A few rows may well be constant in a column, so they are not checked like a table to learn
+    from. Columns that the known table does not have are left out.
+
+    Examples
+    --------
+    >>> known = Observations.from_array([[0, 1, 1], [1, 1, 0], [0, 0, 0]])
+    >>> rows_like([[1, 1, 1]], known).n_rows
+    1
+    """
+    if isinstance(table, Observations):
+        return table
+    frame = _frame(table, known)
+    columns: list[Column] = []
+    values = np.empty((len(frame), known.n_columns))
+    for j, column in enumerate(known.columns):
+        typed = type_column(column.name, frame[column.name], column.kind)
+        values[:, j] = typed.numbers
+        columns.append(typed.column)
+    return Observations(values, tuple(columns))
+
+
+def _frame(table: Any, known: Observations) -> pd.DataFrame:
+    if isinstance(table, pd.DataFrame):
+        named = table.set_axis([str(name) for name in table.columns], axis="columns")
+        lacking = [name for name in known.names if name not in named.columns]
+        if lacking:
+            raise DataError(f"the rows lack {listed(lacking)}; give the columns learned from.")
+        return named.reset_index(drop=True)
+    matrix = np.asarray(table.toarray() if hasattr(table, "toarray") else table)
+    if matrix.ndim != 2 or matrix.shape[1] != known.n_columns:
+        raise DataError(f"rows of {known.n_columns} columns are needed; got shape {matrix.shape}.")
+    return pd.DataFrame(matrix, columns=list(known.names)).infer_objects()
+
+
+def pick(obs: Observations, names: Sequence[str]) -> Observations:
+    """Return the named columns of a table, or say which ones it lacks."""
+    if tuple(obs.names) == tuple(names):
+        return obs
+    lacking = [name for name in names if name not in set(obs.names)]
+    if lacking:
+        raise InferenceError(
+            f"the table lacks {listed(lacking)}, which the graph has; "
+            "give the table that the graph was learned from, or one with the same columns."
+        )
+    return obs.select(list(names))
+
+
+def _state_map(column: Column, given: Column) -> NDArray[np.int16]:
+    if column.states == given.states:
+        return np.arange(len(column.states), dtype=np.int16)
+    if given.kind not in ("binary", "categorical"):
+        raise InferenceError(
+            f"column {quoted(given.name)} is {given.kind} here but {column.kind} in the model; "
+            "read both tables with the same kinds."
+        )
+    position = {state: k for k, state in enumerate(column.states)}
+    unknown = [state for state in given.states if state not in position]
+    if unknown:
+        raise InferenceError(
+            f"column {quoted(given.name)} has the state {quoted(unknown[0])}, which the model "
+            "has not seen; fit the model on a table that has it, or leave those cells empty."
+        )
+    return np.array([position[state] for state in given.states], dtype=np.int16)

@@ -1,0 +1,223 @@
+"""Exact log-likelihoods, marginals and posteriors of pairwise models (section 6.1).
+
+log P(row) is what the row sums to over everything that it leaves open, less log Z. Both are
+circuits: one over the different patterns of the rows, one over a single row without values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from loopylatent._kernels.clamped import sum_clamped
+from loopylatent.graph import FloatArray, IntArray
+from loopylatent.inference.circuit import Circuit, StateArray, circuits
+from loopylatent.inference.elimination import Elimination, eliminate
+from loopylatent.inference.evidence import Patterns, Rows
+from loopylatent.inference.layout import Layout
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sum:
+    """A sum and its derivative by every log-potential."""
+
+    value: float
+    by_cells: FloatArray
+
+
+class ExactPartition:
+    """log Z of the models on a layout, and their marginals."""
+
+    is_exact = True
+
+    def __init__(self, layout: Layout, elimination: Elimination) -> None:
+        self.elimination = elimination
+        empty = np.full((1, layout.graph.n_nodes), -1, np.int16)
+        self._circuit = Circuit.of(layout, elimination, empty)
+        self._n_cells = layout.n_cells
+        self._weights = self._circuit.root_weights(np.ones(1))
+
+    def evaluate(self, tables: FloatArray) -> Sum:
+        """Return log Z; its derivatives are the marginals of all nodes and edges."""
+        cells = self._circuit.forward(tables)
+        marginals = self._circuit.backward(cells, self._weights)[: self._n_cells]
+        return Sum(float(self._circuit.row_sums(cells)[0]), marginals)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Part:
+    """Nodes that some row leaves open, connected with each other, and the patterns around them."""
+
+    nodes: IntArray
+    columns: tuple[int, ...]
+    patterns: Patterns
+    first: int
+    """Where its patterns begin among those of all parts."""
+
+
+@dataclass(frozen=True, eq=False)
+class ExactRows:
+    """What every row of a table sums to over its hidden and missing values.
+
+    The nodes that are open in some row fall into parts that no edge joins. For each part only the
+    different patterns of its own columns and of those next to it matter.
+    """
+
+    layout: Layout
+    rows: Rows = field(repr=False)
+    elimination: Elimination = field(repr=False)
+
+    is_exact = True
+
+    @classmethod
+    def of(cls, layout: Layout, rows: Rows, whole: Elimination | None = None) -> ExactRows:
+        """Choose an order for the open nodes, never worse than that of the ``whole`` graph."""
+        given = _given(rows, layout)
+        found = eliminate(layout.graph, layout.n_states, given=given)
+        if whole is not None and found.log2_largest > whole.log2_largest:
+            found = whole
+        return cls(layout, rows, found)
+
+    def evaluate(self, tables: FloatArray) -> Sum:
+        """Return the weighted sum over all rows and its derivatives."""
+        cells = self._circuit.forward(tables)
+        found = self._circuit.backward(cells, self._root_weights)[: self.layout.n_cells]
+        total = self._clamped_counts @ tables
+        total += self._weights @ self._circuit.row_sums(cells)
+        return Sum(float(total), found + self._clamped_counts)
+
+    def row_values(self, tables: FloatArray) -> FloatArray:
+        """(rows,) the logarithm of what each row sums to."""
+        layout = self.layout
+        sums = [
+            circuit.row_sums(circuit.forward(tables))
+            for circuit in circuits(layout, self.elimination, self._states)
+        ]
+        by_pattern = np.concatenate(sums)
+        values = sum_clamped(
+            self._all_states, tables, layout.node_cell, layout.graph.edges, layout.edge_cell,
+            layout.n_states,
+        )  # fmt: skip
+        for part in self._parts:
+            values += by_pattern[part.first + self.rows.pattern_of_rows(part.columns)]
+        return values
+
+    def posteriors(self, tables: FloatArray, nodes: IntArray) -> list[FloatArray]:
+        """For each node (rows, K): the probabilities of its states given each row."""
+        by_pattern = self._pattern_posteriors(tables)
+        part_of = {int(v): part for part in self._parts for v in part.nodes}
+        found = []
+        for v in nodes.tolist():
+            if v in part_of:
+                found.append(by_pattern[v][self.rows.pattern_of_rows(part_of[v].columns)])
+            else:
+                found.append(np.eye(int(self.layout.n_states[v]))[self._all_states[:, v]])
+        return found
+
+    def _pattern_posteriors(self, tables: FloatArray) -> dict[int, FloatArray]:
+        """For each open node (patterns of its part, K) the probabilities of its states."""
+        n_states, states = self.layout.n_states, self._states
+        found = {
+            int(v): np.zeros((len(part.patterns.weights), int(n_states[v])))
+            for part in self._parts for v in part.nodes
+        }  # fmt: skip
+        start_of = {int(v): part.first for part in self._parts for v in part.nodes}
+        begin = 0
+        for circuit in circuits(self.layout, self.elimination, states, share=False):
+            cells = circuit.forward(tables)
+            adjoint = circuit.backward(cells, circuit.root_weights(np.ones(circuit.n_rows)))
+            for node, row, cell in circuit.locals():
+                first = begin + row - start_of[node]
+                found[node][first] = adjoint[cell[:, None] + np.arange(n_states[node])]
+            begin += circuit.n_rows
+        for v, table in found.items():  # clamped in some rows
+            part_states = states[start_of[v] : start_of[v] + len(table), v]
+            known = np.flatnonzero(part_states >= 0)
+            table[known, part_states[known]] = 1.0
+        return found
+
+    @cached_property
+    def _all_states(self) -> StateArray:
+        """(rows, nodes) states of the columns; unknown for the hidden nodes."""
+        states = np.full((self.rows.n_rows, self.layout.graph.n_nodes), -1, np.int16)
+        states[:, : self.rows.states.shape[1]] = self.rows.states
+        return states
+
+    @cached_property
+    def _parts(self) -> tuple[_Part, ...]:
+        parts: list[_Part] = []
+        first = 0
+        for nodes, columns in _open_parts(self.layout, _given(self.rows, self.layout)):
+            patterns = self.rows.patterns(columns)
+            parts.append(_Part(nodes, columns, patterns, first))
+            first += len(patterns.weights)
+        return tuple(parts)
+
+    @cached_property
+    def _states(self) -> StateArray:
+        """(patterns of all parts, nodes); whatever is outside a part counts as known there."""
+        total = sum(len(part.patterns.weights) for part in self._parts)
+        states = np.zeros((total, self.layout.graph.n_nodes), np.int16)
+        for part in self._parts:
+            here = slice(part.first, part.first + len(part.patterns.weights))
+            states[here, part.nodes] = -1
+            states[here, list(part.columns)] = part.patterns.states
+        return states
+
+    @cached_property
+    def _weights(self) -> FloatArray:
+        return np.concatenate([np.zeros(0), *(part.patterns.weights for part in self._parts)])
+
+    @cached_property
+    def _circuit(self) -> Circuit:
+        return Circuit.of(self.layout, self.elimination, self._states)
+
+    @cached_property
+    def _root_weights(self) -> FloatArray:
+        return self._circuit.root_weights(self._weights)
+
+    @cached_property
+    def _clamped_counts(self) -> FloatArray:
+        layout = self.layout
+        graph = layout.graph
+        columns = np.flatnonzero(graph.edges.max(axis=1, initial=-1) < graph.n_observed)
+        counts = np.zeros(layout.n_cells)
+        for v in range(layout.graph.n_observed):
+            table = layout.node_table(counts, v)
+            table[:] = self.rows.counts((v,), table.shape)
+        for edge in columns.tolist():
+            u, v = layout.graph.edges[edge].tolist()
+            table = layout.edge_table(counts, edge)
+            table[:] = self.rows.counts((u, v), table.shape)
+        return counts
+
+
+def _given(rows: Rows, layout: Layout) -> NDArray[np.bool_]:
+    """(nodes,) which nodes are known in every row."""
+    given = np.zeros(layout.graph.n_nodes, np.bool_)
+    given[: len(rows.ever_missing)] = ~rows.ever_missing
+    return given
+
+
+def _open_parts(
+    layout: Layout, given: NDArray[np.bool_]
+) -> Iterator[tuple[IntArray, tuple[int, ...]]]:
+    """Yield the connected parts of the open nodes, each with its columns and those next to it."""
+    graph = layout.graph
+    u, v = graph.edges.T
+    inside = ~given[u] & ~given[v]
+    shape = (graph.n_nodes, graph.n_nodes)
+    joined = coo_array((np.ones(int(inside.sum())), (u[inside], v[inside])), shape=shape)
+    _, label = connected_components(joined, directed=False)
+    open_nodes = np.flatnonzero(~given)
+    for part in dict.fromkeys(label[open_nodes].tolist()):
+        nodes = open_nodes[label[open_nodes] == part]
+        around = {int(w) for node in nodes for w in graph.neighbours(int(node))}
+        columns = sorted(w for w in around | set(nodes.tolist()) if w < graph.n_observed)
+        yield nodes, tuple(columns)

@@ -1,0 +1,367 @@
+"""Gaussian models on a graph: its edges are the nonzero entries of the precision matrix.
+
+The likelihood of the columns is exact, hidden nodes and missing values integrated out. A model is
+fitted on standard scores in the coordinates: the logarithms of the observed precisions' roots, the
+partial correlations of the edges and, where values are missing, the means. A hidden node has
+precision 1 while it is fitted (its scale is free) and variance 1 afterwards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotri
+
+from loopylatent.data import Column, Observations
+from loopylatent.errors import InferenceError
+from loopylatent.graph import FloatArray, IntArray, LatentGraph, frozen_array
+from loopylatent.inference.evidence import pick
+from loopylatent.inference.optimise import Value
+from loopylatent.inference.start import STRONGEST, Anchors, representatives
+
+LOG_2PI = float(np.log(2 * np.pi))
+SMALLEST_PIVOT = 1e-6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """Rows that have values in the same columns, as sums."""
+
+    columns: IntArray
+    weight: float
+    mean: FloatArray
+    scatter: FloatArray
+    """(columns, columns) mean of the products of deviations from ``mean``."""
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianRows:
+    """Standard scores of a table, row by row and summed up by pattern of missing values."""
+
+    scores: FloatArray = field(repr=False)
+    weights: FloatArray = field(repr=False)
+
+    @cached_property
+    def total_weight(self) -> float:
+        return float(self.weights.sum())
+
+    @cached_property
+    def has_missing(self) -> bool:
+        return bool(np.isnan(self.scores).any())
+
+    @cached_property
+    def row_groups(self) -> tuple[IntArray, ...]:
+        """The rows of each pattern of missing values."""
+        present = ~np.isnan(self.scores)
+        if not self.has_missing:
+            return (np.arange(len(self.scores)),)
+        _, of_row = np.unique(present, axis=0, return_inverse=True)
+        order = np.argsort(of_row, kind="stable")
+        return tuple(np.split(order, np.cumsum(np.bincount(of_row))[:-1]))
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        found = []
+        for rows in self.row_groups:
+            columns = np.flatnonzero(~np.isnan(self.scores[rows[0]]))
+            weights = self.weights[rows]
+            total = float(weights.sum())
+            if total == 0 or len(columns) == 0:
+                continue
+            values = self.scores[np.ix_(rows, columns)]
+            mean = weights @ values / total
+            centred = values - mean
+            scatter = (centred * weights[:, None]).T @ centred / total
+            found.append(Group(columns, total, mean, scatter))
+        return tuple(found)
+
+    @cached_property
+    def correlations(self) -> FloatArray:
+        """(columns, columns) Pearson, on the rows in which both columns are present."""
+        present = (~np.isnan(self.scores)).astype(np.float64)
+        filled = np.nan_to_num(self.scores)
+        weighted = present * self.weights[:, None]
+        count = np.maximum(weighted.T @ present, 1e-300)
+        first = (filled * self.weights[:, None]).T @ present / count
+        square = (filled**2 * self.weights[:, None]).T @ present / count
+        product = (filled * self.weights[:, None]).T @ filled / count
+        spread = np.sqrt(np.maximum(square - first**2, 1e-300))
+        found: FloatArray = (product - first * first.T) / (spread * spread.T)
+        return np.clip(found, -1.0, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Scale:
+    """Means and standard deviations of the columns that a model was fitted on."""
+
+    mean: FloatArray
+    deviation: FloatArray
+
+    @classmethod
+    def of(cls, obs: Observations) -> Scale:
+        values = obs.dense()
+        weights = np.ones(len(values)) if obs.weights is None else obs.weights
+        present = ~np.isnan(values) * weights[:, None]
+        count = present.sum(axis=0)
+        mean = np.nansum(values * weights[:, None], axis=0) / count
+        square = np.nansum((values - mean) ** 2 * weights[:, None], axis=0) / count
+        if not (square > 0).all():
+            name = obs.names[int((square > 0).argmin())]
+            raise InferenceError(f"column {name!r} is constant; leave it out of the graph.")
+        return cls(frozen_array(mean, np.float64), frozen_array(np.sqrt(square), np.float64))
+
+    def rows(self, obs: Observations) -> GaussianRows:
+        weights = np.ones(obs.n_rows) if obs.weights is None else obs.weights
+        return GaussianRows((obs.dense() - self.mean) / self.deviation, weights)
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianProblem:
+    """The mean log-likelihood of some rows as a function of the coordinates of a model."""
+
+    graph: LatentGraph
+    rows: GaussianRows = field(repr=False)
+
+    @property
+    def total_weight(self) -> float:
+        return self.rows.total_weight
+
+    @property
+    def df(self) -> int:
+        """Nodes and edges, as the paper counts; the means are the same for every graph."""
+        return self.graph.n_nodes + self.graph.n_edges
+
+    def precision(self, point: FloatArray) -> FloatArray:
+        """(nodes, nodes) the precision matrix of a point; not always positive definite."""
+        p, (u, v) = self.graph.n_observed, self.graph.edges.T
+        root = np.ones(self.graph.n_nodes)
+        root[:p] = np.exp(np.clip(point[:p], -20.0, 20.0))
+        matrix = np.diag(root**2)
+        partial = point[p : p + len(u)]
+        matrix[u, v] = matrix[v, u] = -partial * root[u] * root[v]
+        return matrix
+
+    def mean(self, point: FloatArray) -> FloatArray:
+        """(columns,) the means of a point."""
+        p = self.graph.n_observed
+        return point[p + self.graph.n_edges :] if self.rows.has_missing else np.zeros(p)
+
+    def point(self, precision: FloatArray, mean: FloatArray) -> FloatArray:
+        """Return the coordinates of a model, its hidden nodes rescaled to precision 1."""
+        p, (u, v) = self.graph.n_observed, self.graph.edges.T
+        root = np.sqrt(np.diag(precision))
+        parts = [np.log(root[:p]), -precision[u, v] / (root[u] * root[v])]
+        return np.concatenate([*parts, mean] if self.rows.has_missing else parts)
+
+    def evaluate(self, point: FloatArray) -> Value:
+        """Return the mean log-likelihood of a row and its gradient."""
+        precision = self.precision(point)
+        inverted = inverse_of(precision)
+        if inverted is None:
+            return self._outside(precision)
+        covariance, p, mean = inverted.matrix, self.graph.n_observed, self.mean(point)
+        value, by_mean = 0.0, np.zeros(p)
+        by_covariance = np.zeros((p, p))
+        for group in self.rows.groups:
+            at = np.ix_(group.columns, group.columns)
+            part = inverse_of(covariance[at])
+            if part is None:
+                return self._outside(precision)
+            off = group.mean - mean[group.columns]
+            scatter = group.scatter + np.outer(off, off)
+            spread = float((part.matrix * scatter).sum())
+            level = len(off) * LOG_2PI - part.log_det + spread
+            value -= 0.5 * group.weight * level
+            change = part.matrix @ scatter @ part.matrix - part.matrix
+            by_covariance[at] += 0.5 * group.weight * change
+            by_mean[group.columns] += group.weight * (part.matrix @ off)
+        total = self.rows.total_weight
+        by_precision = -covariance[:, :p] @ (by_covariance / total) @ covariance[:p]
+        return Value(value / total, self._gradient(precision, by_precision, by_mean / total))
+
+    def _gradient(
+        self, precision: FloatArray, by_precision: FloatArray, by_mean: FloatArray
+    ) -> FloatArray:
+        p, (u, v) = self.graph.n_observed, self.graph.edges.T
+        root = np.sqrt(np.diag(precision))
+        by_root = 2 * (by_precision * precision).sum(axis=1)[:p]
+        by_edge = -2 * by_precision[u, v] * root[u] * root[v]
+        parts = [by_root, by_edge]
+        return np.concatenate([*parts, by_mean] if self.rows.has_missing else parts)
+
+    def _outside(self, precision: FloatArray) -> Value:
+        """Return a value worse than any that a climb accepts, sloping back to where it is defined.
+
+        The line search may step beyond the positive definite matrices; it has to be sent back.
+        """
+        eigenvalues, vectors = np.linalg.eigh(precision)
+        short = np.minimum(eigenvalues, 0.0)
+        by_precision = (vectors * (short < 0)) @ vectors.T
+        slope = self._gradient(precision, by_precision, np.zeros(self.graph.n_observed))
+        return Value(self._worst + float(short.sum()), slope)
+
+    @cached_property
+    def _worst(self) -> float:
+        """Five units a column below independent columns, which every start does better than."""
+        return -(0.5 * LOG_2PI + 0.5 + 5.0) * self.graph.n_observed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inverse:
+    """The inverse of a positive definite matrix and the logarithm of the inverse's determinant."""
+
+    matrix: FloatArray
+    log_det: float
+
+
+def inverse_of(matrix: FloatArray) -> Inverse | None:
+    """Invert a symmetric matrix; None where it is not safely positive definite.
+
+    Examples
+    --------
+    >>> found = inverse_of(np.diag([2.0, 4.0]))
+    >>> np.diag(found.matrix).round(6).tolist(), round(found.log_det, 4)
+    ([0.5, 0.25], -2.0794)
+    >>> inverse_of(np.array([[1.0, 2.0], [2.0, 1.0]])) is None
+    True
+    """
+    factor, failed = dpotrf(matrix, lower=True)
+    if failed or np.diag(factor).min() < SMALLEST_PIVOT:
+        return None
+    inverse, _ = dpotri(factor, lower=True)
+    full = np.tril(inverse) + np.tril(inverse, -1).T
+    return Inverse(full, -2 * float(np.log(np.diag(factor)).sum()))
+
+
+def start_correlations(graph: LatentGraph, rows: GaussianRows, anchors: Anchors) -> FloatArray:
+    """(edges,) the correlation of the ends with which each edge starts.
+
+    For two columns that of the sample; else e^-length with the sign of the columns that stand for
+    the ends.
+    """
+    found = np.empty(graph.n_edges)
+    for edge, (u, v) in enumerate(graph.edges.tolist()):
+        between = rows.correlations[anchors.column[u], anchors.column[v]]
+        between *= anchors.sign[u] * anchors.sign[v]
+        strength = np.exp(-graph.lengths[edge]) if v >= graph.n_observed else abs(between)
+        found[edge] = np.copysign(min(strength, STRONGEST), between)
+    return found
+
+
+def assembled(graph: LatentGraph, own: FloatArray, edges: EdgeParts) -> FloatArray:
+    """(nodes, nodes) a precision matrix put together as on a tree.
+
+    ``own`` is what each node has by itself, the inverse of its variance. Where cycles make the
+    sum no precision matrix, the edges are weakened together.
+    """
+    u, v = graph.edges.T
+    for shrink in 0.9 ** np.arange(60):
+        matrix = np.diag(own)
+        np.add.at(matrix, (u, u), shrink**2 * edges.first)
+        np.add.at(matrix, (v, v), shrink**2 * edges.second)
+        matrix[u, v] = matrix[v, u] = shrink * edges.between
+        if (np.diag(matrix) > 0).all() and np.linalg.eigvalsh(matrix)[0] > 1e-3:
+            return matrix
+    return np.diag(np.maximum(own, 1e-3))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EdgeParts:
+    """What each edge adds to the precision matrix of a tree: at its ends and between them."""
+
+    first: FloatArray
+    second: FloatArray
+    between: FloatArray
+
+    @classmethod
+    def of(cls, graph: LatentGraph, variance: FloatArray, correlation: FloatArray) -> EdgeParts:
+        u, v = graph.edges.T
+        odds = correlation**2 / (1 - correlation**2)
+        between = -correlation / (1 - correlation**2) / np.sqrt(variance[u] * variance[v])
+        return cls(odds / variance[u], odds / variance[v], between)
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianModel:
+    """A fitted Gaussian model.
+
+    Parameters
+    ----------
+    graph : LatentGraph
+    columns : tuple of Column
+    scale : Scale
+    mean : (columns,) float64 array
+        In standard scores.
+    precision : (nodes, nodes) float64 array
+        Of standard scores and hidden nodes of variance 1.
+    """
+
+    graph: LatentGraph
+    columns: tuple[Column, ...]
+    scale: Scale = field(repr=False)
+    mean: FloatArray = field(repr=False)
+    precision: FloatArray = field(repr=False)
+
+    @cached_property
+    def correlation(self) -> FloatArray:
+        """(nodes, nodes) covariance of standard scores and hidden nodes."""
+        return frozen_array(np.linalg.inv(self.precision), np.float64)
+
+    @cached_property
+    def edge_strengths(self) -> FloatArray:
+        """(edges,) the correlation of the two ends of each edge."""
+        u, v = self.graph.edges.T
+        spread = np.sqrt(np.diag(self.correlation))
+        return frozen_array(self.correlation[u, v] / (spread[u] * spread[v]), np.float64)
+
+    def covariance(self) -> FloatArray:
+        """(columns, columns) in the units of the table."""
+        p = self.graph.n_observed
+        d = self.scale.deviation
+        covariance: FloatArray = self.correlation[:p, :p] * np.outer(d, d)
+        return covariance
+
+    def log_likelihood(self, obs: Observations, *, standard: bool = False) -> FloatArray:
+        """(rows,) the log-density of each row, in the table's units or of its standard scores."""
+        rows = self.rows(obs)
+        values = np.zeros(len(rows.scores))
+        for group in rows.row_groups:
+            columns = np.flatnonzero(~np.isnan(rows.scores[group[0]]))
+            factor = cho_factor(self.correlation[np.ix_(columns, columns)], lower=True)
+            off = rows.scores[np.ix_(group, columns)] - self.mean[columns]
+            spread = (off * cho_solve(factor, off.T).T).sum(axis=1)
+            level = len(columns) * LOG_2PI + 2 * np.log(np.diag(factor[0])).sum()
+            if not standard:
+                level += 2 * np.log(self.scale.deviation[columns]).sum()
+            values[group] = -0.5 * (level + spread)
+        return values
+
+    def hidden_means(self, obs: Observations) -> FloatArray:
+        """(rows, hidden) the expectation of each hidden node given each row."""
+        rows, p = self.rows(obs), self.graph.n_observed
+        found = np.zeros((len(rows.scores), self.graph.n_hidden))
+        for group in rows.row_groups:
+            columns = np.flatnonzero(~np.isnan(rows.scores[group[0]]))
+            factor = cho_factor(self.correlation[np.ix_(columns, columns)], lower=True)
+            off = rows.scores[np.ix_(group, columns)] - self.mean[columns]
+            found[group] = (self.correlation[p:, columns] @ cho_solve(factor, off.T)).T
+        return found
+
+    def rows(self, obs: Observations) -> GaussianRows:
+        """Return the standard scores of a table's rows."""
+        return self.scale.rows(pick(obs, self.graph.names))
+
+
+def normalised(graph: LatentGraph, precision: FloatArray) -> FloatArray:
+    """Rescale the hidden nodes to variance 1, and turn each towards its representative."""
+    covariance = np.linalg.inv(precision)
+    scale = np.ones(graph.n_nodes)
+    near = representatives(graph)
+    for h in graph.hidden_nodes:
+        sign = -1.0 if covariance[h, near[h]] < 0 else 1.0
+        scale[h] = sign * np.sqrt(covariance[h, h])
+    result: FloatArray = precision * np.outer(scale, scale)
+    return result

@@ -1,0 +1,253 @@
+"""A graph with fitted parameters: likelihoods, hidden states, strengths (section 6.1)."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from loopylatent.data import Observations
+from loopylatent.errors import InferenceError
+from loopylatent.graph import FloatArray, IntArray, LatentGraph, frozen_array
+from loopylatent.inference.discrete import DiscreteModel
+from loopylatent.inference.families import Kind
+from loopylatent.inference.gaussian import GaussianModel
+from loopylatent.inference.lbp import Propagation
+from loopylatent.scoring import How, Scores, bic, score
+from loopylatent.settings import FitSettings
+
+
+@dataclass(frozen=True, slots=True)
+class LbpError:
+    """Loopy belief propagation beside the exact value, for the model as it is.
+
+    Parameters
+    ----------
+    exact, lbp : float
+        log Z, or the mean log-likelihood of some rows.
+    residual : float
+        The largest change of a message in the last round.
+    converged : bool
+    """
+
+    exact: float
+    lbp: float
+    residual: float
+    converged: bool
+
+    @property
+    def error(self) -> float:
+        return self.lbp - self.exact
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExtremeRows:
+    """The rows that express a hidden node most and least, the most extreme first."""
+
+    most: IntArray
+    least: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A graph with fitted parameters.
+
+    Parameters
+    ----------
+    graph : LatentGraph
+    kind : {"binary", "discrete", "gaussian"}
+    distribution : DiscreteModel or GaussianModel
+        The parameters and everything that depends on the kind.
+    history : (steps + 1,) float64 array
+        The mean log-likelihood of a training row at the start and after each step; never falls.
+    converged : bool
+    largest_slope : float
+        The largest entry of the gradient, for one row, where the fit ended.
+    fitted_by : {"exact", "lbp"}
+        What was climbed. Likelihoods that the model reports are exact wherever they can be
+        (``is_exact``), also after a fit by belief propagation.
+    train_log_likelihood : float
+        Of all training rows, by the method that reports.
+    n_samples : float
+        Training rows, or the sum of their weights.
+    settings : FitSettings
+    data_digest : str
+    note : str
+        What a reader of the numbers should know; empty where there is nothing.
+    """
+
+    graph: LatentGraph
+    kind: Kind
+    distribution: DiscreteModel | GaussianModel = field(repr=False)
+    history: FloatArray = field(repr=False)
+    converged: bool
+    largest_slope: float
+    fitted_by: How
+    train_log_likelihood: float
+    n_samples: float
+    settings: FitSettings = field(repr=False)
+    data_digest: str = ""
+    note: str = ""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the likelihoods that the model reports are exact."""
+        found = self.distribution
+        return found.method.is_exact if isinstance(found, DiscreteModel) else True
+
+    @property
+    def treewidth(self) -> int:
+        """Of the whole graph, by the elimination order used (an upper bound)."""
+        return self._discrete("the treewidth").method.elimination.treewidth
+
+    @property
+    def df(self) -> int:
+        """Degrees of freedom: the number of nodes and edges, more with more than two states."""
+        found = self.distribution
+        if isinstance(found, DiscreteModel):
+            return found.layout.n_parameters
+        return self.graph.n_nodes + self.graph.n_edges
+
+    @property
+    def train_bic(self) -> float:
+        return bic(self.train_log_likelihood, self.df, self.n_samples)
+
+    @property
+    def edge_strengths(self) -> FloatArray:
+        """(edges,) the correlation of the two ends of each edge under the model, signed.
+
+        With more than two states it is the largest canonical correlation, without a sign.
+        """
+        return self.distribution.edge_strengths
+
+    @cached_property
+    def hidden_shares(self) -> FloatArray:
+        """(hidden, K) how often each state of each hidden node is taken; not for numbers."""
+        found = self._discrete("shares of states")
+        layout = found.layout
+        return np.array([layout.node_table(found.marginals, h) for h in self.graph.hidden_nodes])
+
+    @cached_property
+    def uninformative(self) -> tuple[int, ...]:
+        """Hidden nodes that tie nothing together.
+
+        The correlation that they bring about between two of their neighbours, the product of
+        their two strongest edges, is nowhere beyond noise (2 / sqrt(n)); or fewer than two of
+        their states are expected in even one row.
+        """
+        noise = 2.0 / np.sqrt(self.n_samples)
+        flagged = []
+        for h in self.graph.hidden_nodes:
+            touching = (self.graph.edges == h).any(axis=1)
+            strongest = np.sort(np.abs(self.edge_strengths[touching]))[-2:]
+            if len(strongest) < 2 or strongest.prod() <= noise or self._states_met(h) < 2:
+                flagged.append(h)
+        return tuple(flagged)
+
+    def _states_met(self, node: int) -> int:
+        found = self.distribution
+        if isinstance(found, GaussianModel):
+            return 2
+        shares = found.layout.node_table(found.marginals, node)
+        return int((shares * self.n_samples >= 1).sum())
+
+    def log_likelihood(self, obs: Observations) -> FloatArray:
+        """(rows,) log P of each row, hidden nodes and missing values summed out.
+
+        For Gaussian models a log-density, in the units of the table.
+        """
+        return self.distribution.log_likelihood(obs)
+
+    def hidden_posteriors(self, obs: Observations) -> FloatArray:
+        """Return what each row says of each hidden node.
+
+        For two-state hidden nodes (rows, hidden): the probability that it is on, where on goes
+        with the second state of the column nearest to it. For more states (rows, hidden, K). For
+        Gaussian models (rows, hidden): its expectation, on a scale with mean 0 and variance 1.
+        """
+        found = self.distribution
+        if isinstance(found, GaussianModel):
+            return found.hidden_means(obs)
+        tables = found.posteriors(obs, np.array(self.graph.hidden_nodes, np.int64))
+        if not tables:
+            return np.zeros((obs.n_rows, 0))
+        stacked = np.stack(tables, axis=1)
+        return stacked[:, :, 1] if stacked.shape[2] == 2 else stacked
+
+    def extreme_rows(self, obs: Observations, node: int, most: int = 5) -> ExtremeRows:
+        """Return the rows that express a hidden node most and least."""
+        if node not in self.graph.hidden_nodes:
+            hidden = self.graph.hidden_nodes
+            raise InferenceError(f"node {node} is not hidden; hidden are {hidden}.")
+        posterior = self.hidden_posteriors(obs)[:, node - self.graph.n_observed]
+        level = posterior if posterior.ndim == 1 else posterior.max(axis=1)
+        order = np.argsort(level, kind="stable")
+        return ExtremeRows(order[::-1][:most], order[:most])
+
+    def scores(self, test_obs: Observations, seed: int = 0) -> Scores:
+        """Score the model on other rows; see ``loopylatent.scoring``.
+
+        Gaussian models are scored on standard scores (by the training means and deviations), so
+        that the units of the table do not matter.
+        """
+        found = self.distribution
+        chosen = test_obs.select(list(self.graph.names))
+
+        def likelihood(rows: Observations) -> FloatArray:
+            if isinstance(found, GaussianModel):
+                return found.log_likelihood(rows, standard=True)
+            return found.log_likelihood(rows)
+
+        how: How = "exact" if self.is_exact else "lbp"
+        train_bic = self.train_bic
+        if isinstance(found, GaussianModel):
+            train_bic += self.n_samples * float(np.log(found.scale.deviation).sum())
+        return score(likelihood, chosen, df=self.df, train_bic=train_bic, method=how, seed=seed)
+
+    def lbp_error(self, obs: Observations | None = None) -> LbpError:
+        """Put loopy belief propagation beside the exact value.
+
+        Without rows log Z is compared. With rows their mean log-likelihood is, where what a row
+        sums to over its hidden values is exact on both sides, so that the error is that of log Z
+        with the other sign.
+        """
+        found = self._discrete("belief propagation")
+        if not self.is_exact:
+            raise InferenceError(
+                f"the exact value is out of reach (treewidth {self.treewidth}), so the error of "
+                "belief propagation is not known."
+            )
+        run = Propagation(found.layout, found.method.elimination).evaluate(found.cells)
+        if obs is None:
+            return LbpError(found.log_partition, run.value, run.residual, run.converged)
+        weights = np.ones(obs.n_rows) if obs.weights is None else obs.weights
+        exact = float(np.average(self.log_likelihood(obs), weights=weights))
+        shifted = exact + found.log_partition - run.value
+        return LbpError(exact, shifted, run.residual, run.converged)
+
+    @cached_property
+    def digest(self) -> str:
+        """A fingerprint of the graph and its parameters."""
+        hasher = hashlib.sha256(f"{self.graph.digest} {self.kind}".encode())
+        found = self.distribution
+        if isinstance(found, DiscreteModel):
+            hasher.update(repr([column.states for column in found.columns]).encode())
+            hasher.update(found.cells.tobytes())
+        else:
+            for part in (found.scale.mean, found.scale.deviation, found.mean, found.precision):
+                hasher.update(part.tobytes())
+        return hasher.hexdigest()[:16]
+
+    def _discrete(self, what: str) -> DiscreteModel:
+        if isinstance(self.distribution, DiscreteModel):
+            return self.distribution
+        raise InferenceError(f"a Gaussian model has no {what}; its likelihood is always exact.")
+
+
+def posterior_columns(posteriors: FloatArray) -> FloatArray:
+    """(rows, features) posteriors as plain columns; with K states K - 1 of them for each node."""
+    if posteriors.ndim == 2:
+        return frozen_array(posteriors, np.float64)
+    return frozen_array(posteriors[:, :, 1:].reshape(len(posteriors), -1), np.float64)

@@ -1,0 +1,213 @@
+"""Who is on stage: one number, one name and one place for every node, from the first step on.
+
+Nodes of the finished graph have the numbers they have there. Hidden nodes that vanish again come
+after them, and after those the hidden nodes of the truth that have no counterpart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loopylatent.errors import DataError
+from loopylatent.graph import LatentGraph
+from loopylatent.layout import shown_label
+from loopylatent.learn import LearnResult
+from loopylatent.matching import match_hidden
+from loopylatent.trace import CleanUpStep, Join, Step, VisitStep
+
+FloatArray = NDArray[np.float64]
+EdgeKey = tuple[int, int]
+
+APART = 34.0
+"""Pixels between a passing node and any other."""
+LIKE = 0.5
+"""The least cosine from which a hidden node of the truth is taken for a learned one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cast:
+    """All nodes that a lesson shows."""
+
+    n_observed: int
+    number: Mapping[int, int]
+    """From the learner's working numbers to those of the lesson."""
+    labels: tuple[str, ...]
+    places: FloatArray = field(repr=False)
+    """(nodes, 2) pixels; the same in every step."""
+    truth: LatentGraph | None
+    truth_number: tuple[int, ...]
+    """For each node of the truth its number in the lesson."""
+
+    @property
+    def n_nodes(self) -> int:
+        return len(self.labels)
+
+    @cached_property
+    def short_labels(self) -> tuple[str, ...]:
+        """Names that fit under a node."""
+        return tuple(shown_label(label) for label in self.labels)
+
+    def is_hidden(self, node: int) -> bool:
+        return node >= self.n_observed
+
+    def key(self, u: int, v: int) -> EdgeKey:
+        """Return an edge between two working numbers in the numbers of the lesson."""
+        a, b = self.number[u], self.number[v]
+        return (a, b) if a < b else (b, a)
+
+    @cached_property
+    def truth_edges(self) -> dict[EdgeKey, float]:
+        """The edges of the truth, in the numbers of the lesson."""
+        if self.truth is None:
+            return {}
+        pairs = ((self.truth_number[u], self.truth_number[v]) for u, v in self.truth.edges.tolist())
+        keys = [(u, v) if u < v else (v, u) for u, v in pairs]
+        return dict(zip(keys, self.truth.lengths.tolist(), strict=True))
+
+
+def cast_of(
+    result: LearnResult,
+    places: FloatArray,
+    truth: LatentGraph | None = None,
+    hidden_names: Mapping[int, str] | None = None,
+) -> Cast:
+    """Number, name and place every node of a traced result."""
+    trace = checked_trace(result)
+    graph = result.graph
+    if places.shape != (graph.n_nodes, 2):
+        raise DataError(f"places have shape {places.shape}; the graph needs ({graph.n_nodes}, 2).")
+    passing = _passing(trace)
+    number = _numbers(trace, graph, passing)
+    labels = [(hidden_names or {}).get(node, label) for node, label in enumerate(graph.labels)]
+    labels += _free_labels("t", len(number) - graph.n_nodes, labels)
+    where = _Stage(places)
+    for node in passing:
+        beside = [number[node.join.left], number[node.join.right]]
+        where.enter(beside, graph.n_nodes, [node.meets(other) for other in passing])
+    if truth is None or set(truth.names) != set(graph.names):
+        return Cast(graph.n_observed, number, tuple(labels), where.places, None, ())
+    of_truth = _truth_numbers(graph, truth, len(labels))
+    for missed in (node for node, at in enumerate(of_truth) if at >= len(labels)):
+        ends = (of_truth[end] for end in truth.neighbours(missed))
+        where.enter([end for end in ends if end < len(where)])
+    labels += _free_labels("true ", max(of_truth) + 1 - len(labels), labels)
+    return Cast(graph.n_observed, number, tuple(labels), where.places, truth, of_truth)
+
+
+def checked_trace(result: LearnResult) -> tuple[Step, ...]:
+    """Return the trace of a result, which a lesson cannot do without."""
+    if result.trace is None:
+        raise DataError("this result has no trace, so it cannot be stepped through; learn again.")
+    return result.trace
+
+
+@dataclass(frozen=True, slots=True)
+class _Passing:
+    """A hidden node that vanishes again, and the steps of the trace in which it is there."""
+
+    join: Join
+    born: int
+    gone: int
+
+    def meets(self, other: _Passing) -> bool:
+        return self.born <= other.gone and other.born <= self.gone
+
+
+def _passing(trace: tuple[Step, ...]) -> tuple[_Passing, ...]:
+    """List the hidden nodes that do not reach the finished graph, oldest first."""
+    last = trace[-1]
+    assert isinstance(last, CleanUpStep)
+    visits = [(at, step) for at, step in enumerate(trace) if isinstance(step, VisitStep)]
+    survivors = set(last.hidden_ids)
+    gone = {merged.removed: at for at, step in visits for merged in step.contractions}
+    return tuple(
+        _Passing(join, at, gone.get(join.hidden, len(trace)))
+        for at, step in visits
+        for join in step.joins
+        if join.hidden not in survivors
+    )
+
+
+def _numbers(
+    trace: tuple[Step, ...], graph: LatentGraph, passing: tuple[_Passing, ...]
+) -> dict[int, int]:
+    last = trace[-1]
+    assert isinstance(last, CleanUpStep)
+    hidden = [*last.hidden_ids, *(node.join.hidden for node in passing)]
+    return {node: node for node in range(graph.n_observed)} | {
+        node: graph.n_observed + k for k, node in enumerate(hidden)
+    }
+
+
+def _free_labels(word: str, count: int, taken: list[str]) -> list[str]:
+    """Write t1, t2, ... where nobody has such a name."""
+    known = set(taken)
+    while any(f"{word}{k + 1}" in known for k in range(count)):
+        word = "_" + word
+    return [f"{word}{k + 1}" for k in range(count)]
+
+
+def _truth_numbers(graph: LatentGraph, truth: LatentGraph, free: int) -> tuple[int, ...]:
+    """Columns by name, hidden nodes by their profiles; the others get new numbers."""
+    column = {name: node for node, name in enumerate(graph.names)}
+    pairs = match_hidden(truth, graph, threshold=LIKE).pairs
+    known = {pair.left: pair.right for pair in pairs}
+    numbers = [column[name] for name in truth.names]
+    for node in truth.hidden_nodes:
+        if node not in known:
+            known[node] = free
+            free += 1
+        numbers.append(known[node])
+    return tuple(numbers)
+
+
+class _Stage:
+    """Places that are taken; who comes later stands beside those it belongs to."""
+
+    def __init__(self, places: FloatArray) -> None:
+        self._rows = [tuple(row) for row in np.asarray(places, dtype=np.float64).tolist()]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def places(self) -> FloatArray:
+        found = np.array(self._rows, dtype=np.float64).reshape(-1, 2)
+        found.setflags(write=False)
+        return found
+
+    def enter(self, beside: list[int], always: int = 0, meets: list[bool] | None = None) -> None:
+        """Place one more node in the middle of some others, or where there is room near it.
+
+        It keeps clear of the first ``always`` nodes and of the later ones that it meets; of all,
+        unless that is given.
+        """
+        everyone = np.array(self._rows)
+        middle = everyone[beside].mean(axis=0) if beside else everyone.mean(axis=0)
+        seen = np.ones(len(everyone), dtype=bool)
+        if meets is not None:
+            seen[always:] = meets[: len(everyone) - always]
+        taken = everyone[seen]
+        tries = _around(middle, everyone[beside])
+        room = np.hypot(*(tries[:, None] - taken).transpose(2, 0, 1)).min(axis=1)
+        free = np.flatnonzero(room >= APART)
+        best = int(free[0]) if len(free) else int(room.argmax())
+        self._rows.append(tuple(tries[best].tolist()))
+
+
+def _around(middle: FloatArray, beside: FloatArray) -> FloatArray:
+    """Places to try: beside the line between two nodes, then on rings around its middle."""
+    turns = np.arange(12) * (np.pi / 6)
+    ring = np.column_stack([np.cos(turns), np.sin(turns)])
+    rings = [middle + APART * k * ring for k in (1, 1.6, 2.4)]
+    if len(beside) != 2:
+        return np.concatenate([middle[None], *rings])
+    along = beside[1] - beside[0]
+    length = float(np.hypot(*along)) or 1.0
+    aside = np.array([-along[1], along[0]]) / length * np.clip(0.3 * length, 20, 50)
+    return np.concatenate([[middle + aside, middle - aside], *rings])

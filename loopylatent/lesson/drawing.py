@@ -1,0 +1,235 @@
+"""A step as rows for vis-network: the same looks as the learned graph, and marks for what happens.
+
+Nodes name a vis group, so that the light and the dark picture differ in ``looks`` alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from loopylatent.figures.difference import GONE, NEW
+from loopylatent.figures.network import THEMES, ThemeName, network_options, stroke, symbol
+from loopylatent.layout import FONT_SIZE, NODE_SIZE, shown_label
+from loopylatent.lesson.cast import Cast
+from loopylatent.lesson.frames import DrawnEdge, Frame, Mark
+from loopylatent.lesson.lesson import Lesson
+
+LOCAL = "#CC79A7"
+"""The local tree that is being built."""
+TREE = "#3B9BD9"
+"""The local tree of a ball, where the union has it already."""
+FADED = 0.3
+MARKED_WIDTH = 3.2
+"""The least width of an edge that a step is about."""
+_LAYERS: Mapping[Mark, int] = {
+    "kept": 0, "truth": 0, "removed": 1, "tree": 2, "added": 3, "wrong": 3, "sketch": 4,
+    "sketch-new": 5, "sketch-gone": 6,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class MarkLook:
+    """What sets an edge off that something happens to."""
+
+    colour: str
+    dashed: bool = False
+    wider: float = 0.0
+
+
+MARKS: Mapping[Mark, MarkLook] = {
+    "added": MarkLook(NEW),
+    "wrong": MarkLook(LOCAL),
+    "removed": MarkLook(GONE, dashed=True),
+    "sketch": MarkLook(LOCAL),
+    "sketch-new": MarkLook(LOCAL, wider=1.5),
+    "sketch-gone": MarkLook(GONE, dashed=True),
+    "tree": MarkLook(TREE),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """What a page draws; everything is plain JSON."""
+
+    nodes: list[dict[str, Any]]
+    edges: list[dict[str, Any]]
+    looks: dict[str, Any]
+    shade: dict[str, Any] | None
+    description: str
+
+
+def draw(lesson: Lesson, frame: Frame, scale: float = 1.0) -> Drawing:
+    """Draw a step; ``scale`` enlarges symbols and names, for a projector."""
+    cast = lesson.cast
+    shade = frame.shade
+    return Drawing(
+        [_node(cast, frame, node) for node in frame.nodes],
+        [_edge(cast, frame, edge, scale) for edge in in_layers(frame.edges)],
+        {theme: _look(lesson, frame, theme, scale) for theme in get_args(ThemeName)},
+        None
+        if shade is None
+        else {"nodes": list(shade.nodes), "lines": [list(line) for line in shade.lines]},
+        f"Step of the lesson: {frame.caption}",
+    )
+
+
+def in_layers(edges: tuple[DrawnEdge, ...]) -> list[DrawnEdge]:
+    """Order edges so that what happens comes after what stays."""
+    return sorted(edges, key=_layer)
+
+
+def _layer(edge: DrawnEdge) -> int:
+    return _LAYERS[edge.mark]
+
+
+def _node(cast: Cast, frame: Frame, node: int) -> dict[str, Any]:
+    x, y = cast.places[node]
+    return {
+        "id": node,
+        "label": cast.short_labels[node],
+        "title": shown_label(cast.labels[node], 120),
+        "shape": "diamond" if cast.is_hidden(node) else "dot",
+        "group": node_group(cast, frame, node),
+        "x": round(float(x)),
+        "y": round(float(y)),
+    }
+
+
+def node_group(cast: Cast, frame: Frame, node: int) -> str:
+    """Return the vis group that says how a node is drawn at a step."""
+    kind = "hidden" if cast.is_hidden(node) else "observed"
+    if node in frame.sketched:
+        return f"{kind}-sketched"
+    if node == frame.centre:
+        return f"{kind}-centre"
+    return kind if not frame.focus or node in frame.focus else f"{kind}-faded"
+
+
+def _edge(cast: Cast, frame: Frame, edge: DrawnEdge, scale: float) -> dict[str, Any]:
+    look = edge_look(frame, edge, cast.n_nodes)
+    return {
+        "from": edge.u,
+        "to": edge.v,
+        "id": edge_id(edge),
+        "arrows": "",
+        "width": round(look.width * scale, 2),
+        "color": look.color,
+        "dashes": [6, 5] if look.dashed else False,
+        "title": edge_title(cast, edge),
+    }
+
+
+def edge_title(cast: Cast, edge: DrawnEdge) -> str:
+    """Say of an edge what it joins, how long it is and, where known, why it is there."""
+    names = (shown_label(cast.labels[end], 60) for end in (edge.u, edge.v))
+    lines = [
+        " – ".join(names),
+        f"distance {edge.length:.3g}, strength {math.exp(-edge.length):.2f}",
+        edge.note,
+    ]
+    return "\n".join(line for line in lines if line)
+
+
+def edge_id(edge: DrawnEdge) -> str:
+    """Return an id; vis draws in the order in which ids came, so each layer has its own."""
+    return f"{_layer(edge)}:{edge.u}-{edge.v}"
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeLook:
+    """How an edge is drawn."""
+
+    width: float
+    color: dict[str, Any]
+    dashed: bool
+
+
+def edge_look(frame: Frame, edge: DrawnEdge, n_nodes: int) -> EdgeLook:
+    """Say by colour, width and dashes what happens to an edge."""
+    plain = stroke(edge.length, n_nodes)
+    marked = MARKS.get(edge.mark)
+    if marked is None:
+        inside = not frame.focus or {edge.u, edge.v} <= frame.focus
+        return EdgeLook(
+            plain.width,
+            {"opacity": plain.opacity if inside else round(FADED * plain.opacity, 2)},
+            False,
+        )
+    same = dict.fromkeys(("color", "highlight", "hover"), marked.colour)
+    return EdgeLook(max(plain.width, MARKED_WIDTH) + marked.wider, same, marked.dashed)
+
+
+def _look(lesson: Lesson, frame: Frame, theme: ThemeName, scale: float) -> dict[str, Any]:
+    colours = THEMES[theme]
+    options = network_options(lesson.material.result.graph, theme=theme)
+    options["groups"] = _groups(theme, scale)
+    options["nodes"]["font"]["size"] = round(FONT_SIZE * scale)
+    return {
+        "options": options,
+        "background": colours.background,
+        "legend": legend_of(lesson.cast, frame, theme),
+        "shade": colours.observed,
+    }
+
+
+def _groups(theme: ThemeName, scale: float) -> dict[str, Any]:
+    """Looks of nodes: as ever, stepped back, in the middle, not yet part of the graph."""
+    colours = THEMES[theme]
+    groups: dict[str, Any] = {}
+    for kind in ("observed", "hidden"):
+        hidden = kind == "hidden"
+        plain = symbol(hidden, None, False, colours)
+        ink = colours.muted if hidden else colours.text
+        font = {"color": ink, "size": round((FONT_SIZE - 2 * hidden) * scale)}
+        size = NODE_SIZE * scale
+        groups[kind] = _group(plain.fill, plain.border, font, size)
+        groups[f"{kind}-faded"] = {
+            **_group(plain.fill, plain.border, font | {"color": _faint(ink)}, size),
+            "opacity": FADED,
+        }
+        groups[f"{kind}-centre"] = {
+            **_group(plain.fill, colours.emphasis, font, size * 1.5),
+            "borderWidth": 3,
+        }
+        groups[f"{kind}-sketched"] = {
+            **_group(colours.background, LOCAL, font, size),
+            "borderWidth": 2.5,
+        }
+    return groups
+
+
+def _group(fill: str, border: str, font: dict[str, Any], size: float) -> dict[str, Any]:
+    same = {"background": fill, "border": border}
+    return {
+        "color": same | {"highlight": same, "hover": same},
+        "font": font,
+        "size": size,
+        "opacity": 1,
+        "borderWidth": 1.5,
+    }
+
+
+def _faint(colour: str) -> str:
+    r, g, b = (int(colour[k : k + 2], 16) for k in (1, 3, 5))
+    return f"rgba({r},{g},{b},{FADED + 0.15:.2f})"
+
+
+def legend_of(cast: Cast, frame: Frame, theme: ThemeName) -> list[dict[str, str]]:
+    """Say what the shapes and colours of a step mean."""
+    colours = THEMES[theme]
+    items: list[tuple[str, ...]] = []
+    for hidden, text in ((False, "observed"), (True, "hidden")):
+        if not hidden or any(map(cast.is_hidden, frame.nodes)):
+            drawn = symbol(hidden, None, False, colours)
+            items.append((drawn.shape, drawn.fill, drawn.border, text))
+    there = {edge.mark for edge in frame.edges}
+    for key in frame.legend:
+        if key.mark in there or (key.mark == "sketch" and "sketch-new" in there):
+            look = MARKS.get(key.mark, MarkLook(colours.edge))
+            shape = "dashes" if look.dashed else "line"
+            items.append((shape, look.colour, look.colour, key.text))
+    names = ("shape", "fill", "border", "text")
+    return [dict(zip(names, item, strict=True)) for item in items]

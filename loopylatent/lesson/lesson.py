@@ -1,0 +1,248 @@
+"""A lesson: a sequence of steps that can be entered anywhere."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loopylatent.data import Observations
+from loopylatent.distances import DistanceMatrix
+from loopylatent.errors import DataError
+from loopylatent.graph import LatentGraph
+from loopylatent.layout import positions
+from loopylatent.learn import LearnResult
+from loopylatent.lesson.cast import Cast, cast_of
+from loopylatent.lesson.chapter_grouping import (
+    cleanup_frame,
+    contract_frame,
+    join_frame,
+    look_frame,
+    order_frame,
+    quartets_frame,
+    replace_frame,
+    rest_frame,
+)
+from loopylatent.lesson.chapter_result import compared_frame, gained_frame
+from loopylatent.lesson.chapters_data import (
+    ball_frame,
+    data_frame,
+    matrix_frame,
+    pair_frame,
+    tree_frame,
+    truth_frame,
+    union_frame,
+)
+from loopylatent.lesson.frames import Frame
+from loopylatent.lesson.guesses import guesses
+from loopylatent.lesson.material import Material
+from loopylatent.lesson.places import Detail, Place, nearest, places_of
+from loopylatent.trace import VisitStep
+
+
+@dataclass(frozen=True, eq=False)
+class Lesson:
+    """The steps of one learned graph.
+
+    Examples
+    --------
+    >>> from loopylatent.learn import learn
+    >>> from loopylatent.settings import LearnSettings, Thresholds
+    >>> D = DistanceMatrix.from_array([[0, 1, 1.2], [1, 0, 1.4], [1.2, 1.4, 0]], names="abc")
+    >>> result = learn(D, LearnSettings(Thresholds(r=2, Lambda=0, tau=0.1)))
+    >>> lesson = build(result, D)
+    >>> lesson.n_steps("fine"), lesson.n_steps("coarse")
+    (17, 11)
+    >>> print(lesson.frame(lesson.find("visit-1-join-1")).caption)
+    a and b become siblings under h1. No declared quartet separates them; of such pairs they are \
+the closest. Their distance 1.000 is shared out: 0.400 from a to h1, 0.600 from b.
+    """
+
+    material: Material
+    places: tuple[Place, ...]
+
+    @property
+    def cast(self) -> Cast:
+        return self.material.cast
+
+    def frame(self, index: int, detail: Detail = "fine") -> Frame:
+        """Return a step by its place in the full lesson; ``detail`` decides how much is said."""
+        return _frame(self.material, self.places[index], detail)
+
+    def pair(self, i: int, j: int) -> Frame:
+        """Return the step on one distance, for two columns of choice."""
+        return pair_frame(self.material, self.places[self.find("pair")], (i, j))
+
+    # Walking -------------------------------------------------------------------------------
+
+    @cached_property
+    def _coarse(self) -> tuple[int, ...]:
+        return tuple(k for k, place in enumerate(self.places) if place.is_coarse)
+
+    def indices(self, detail: Detail) -> tuple[int, ...] | range:
+        """Return the steps of a level of detail, as places in the full lesson."""
+        return range(len(self.places)) if detail == "fine" else self._coarse
+
+    def n_steps(self, detail: Detail) -> int:
+        return len(self.indices(detail))
+
+    def at(self, index: int, detail: Detail) -> int:
+        """Return how many steps of a level come before a step; inside a visit, before its end."""
+        return min(bisect_left(self.indices(detail), index), self.n_steps(detail) - 1)
+
+    def next_change(self, index: int) -> int | None:
+        """Return the next step, of those in both levels, at which edges come or go."""
+        return next((k for k in self._coarse if k > index and self._changes(self.places[k])), None)
+
+    def _changes(self, place: Place) -> bool:
+        if place.phase == "tree" and place.node is not None:
+            return bool(self.material.balls.adds(place.node))
+        if place.phase in ("replace", "cleanup"):
+            step = self.material.trace[place.step]
+            return not isinstance(step, VisitStep) or step.changes_graph
+        return False
+
+    # Guessing ------------------------------------------------------------------------------
+
+    def candidates(self, index: int) -> tuple[str, ...]:
+        """Return pairs of which one is joined at a step, in the order of their names."""
+        return guesses(self.material, self.places[index]).pairs
+
+    def answer(self, index: int) -> str:
+        """Return the pair that is joined at a step, as `candidates` writes it."""
+        return guesses(self.material, self.places[index]).answer
+
+    # Finding -------------------------------------------------------------------------------
+
+    @cached_property
+    def _anchors(self) -> dict[str, int]:
+        return {place.anchor: k for k, place in enumerate(self.places)}
+
+    def find(self, anchor: str) -> int:
+        """Return the step that an anchor names."""
+        if anchor not in self._anchors:
+            raise DataError(f"this lesson has no step {anchor[:40]!r}; it begins with 'data'.")
+        return self._anchors[anchor]
+
+    def has(self, anchor: str) -> bool:
+        return anchor in self._anchors
+
+    def nearest(self, place: Place) -> int:
+        """Return the counterpart of a step of another lesson on the same columns."""
+        return nearest(self.places, place)
+
+    def chapter_start(self, chapter: int) -> int:
+        return next(k for k, place in enumerate(self.places) if place.chapter == chapter)
+
+    def visit_at(self, node: int) -> int | None:
+        """Return the first step of the visit to a column; None if it is not visited."""
+        return self._first("look", node)
+
+    def ball_at(self, node: int) -> int | None:
+        """Return the first step on the ball of a column."""
+        return self._first("ball", node)
+
+    def _first(self, phase: str, node: int) -> int | None:
+        places = enumerate(self.places)
+        return next((k for k, at in places if at.phase == phase and at.node == node), None)
+
+    def why_node(self, node: int) -> int | None:
+        """Return the step that made a hidden node of the finished graph."""
+        return next(
+            (
+                k
+                for k, place in enumerate(self.places)
+                if place.phase == "join" and self._joined(place) == node
+            ),
+            None,
+        )
+
+    def _joined(self, place: Place) -> int:
+        join = self.material.visit(place.step).joins[place.part - 1]
+        return self.cast.number[join.hidden]
+
+    def why_edge(self, u: int, v: int) -> int | None:
+        """Return the step that put an edge of the finished graph where it is."""
+        edge = (u, v) if u < v else (v, u)
+        for k in range(len(self.places) - 1, -1, -1):
+            place = self.places[k]
+            if place.phase == "cleanup" and edge in self._added(place):
+                return k
+            if place.phase == "replace" and edge in self._added(place):
+                return self._join_of(edge, place, k)
+        owners = self.material.balls.owners(edge)
+        return self.find(f"tree-{owners[0] + 1}") if owners else None
+
+    def _added(self, place: Place) -> set[tuple[int, int]]:
+        step = self.material.trace[place.step]
+        return {self.cast.key(e.u, e.v) for e in getattr(step, "added", ())}
+
+    def _join_of(self, edge: tuple[int, int], place: Place, index: int) -> int:
+        """Return the join that drew an edge; where it came about otherwise, the replacement."""
+        step = self.material.visit(place.step)
+        for part, join in enumerate(step.joins, start=1):
+            ends = (join.left, join.right)
+            if edge in {self.cast.key(end, join.hidden) for end in ends}:
+                return self.find(f"visit-{place.visit}-join-{part}")
+        return index
+
+
+def build(
+    result: LearnResult,
+    D: DistanceMatrix,
+    obs: Observations | None = None,
+    truth: LatentGraph | None = None,
+    *,
+    places: NDArray[np.float64] | None = None,
+    hidden_names: Mapping[int, str] | None = None,
+) -> Lesson:
+    """Make a lesson of a traced result.
+
+    Parameters
+    ----------
+    result : LearnResult
+    D : DistanceMatrix
+        The distances from which it was learned.
+    obs : Observations, optional
+        The rows behind them.
+    truth : LatentGraph, optional
+        The graph that made the data, on the same columns.
+    places : (nodes, 2) array, optional
+        Where the nodes of the finished graph stand; they stand there from the first step on.
+    hidden_names : mapping, optional
+        Names that someone gave to hidden nodes.
+    """
+    if D.digest != result.data_digest:
+        raise DataError("these are not the distances from which the graph was learned.")
+    where = positions(result.graph) if places is None else np.asarray(places, dtype=np.float64)
+    cast = cast_of(result, where, truth, hidden_names)
+    material = Material(result, D, obs, cast)
+    return Lesson(material, places_of(result, cast.truth is not None))
+
+
+def _frame(m: Material, place: Place, detail: Detail) -> Frame:
+    if place.phase == "tree":
+        return tree_frame(m, place, detail)
+    if place.phase == "replace":
+        return replace_frame(m, place, detail)
+    return {
+        "data": data_frame,
+        "truth": truth_frame,
+        "pair": pair_frame,
+        "matrix": matrix_frame,
+        "ball": ball_frame,
+        "union": union_frame,
+        "order": order_frame,
+        "look": look_frame,
+        "quartets": quartets_frame,
+        "join": join_frame,
+        "rest": rest_frame,
+        "contract": contract_frame,
+        "cleanup": cleanup_frame,
+        "gained": gained_frame,
+        "compared": compared_frame,
+    }[place.phase](m, place)

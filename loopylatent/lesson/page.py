@@ -1,0 +1,243 @@
+"""A lesson as one HTML page that plays anywhere, also without a network.
+
+``page.html`` is the template, ``page.css`` and ``page.js`` are what it holds. The steps are written
+as differences, each from the one before it.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib.resources import files
+from typing import Any, get_args
+
+import numpy as np
+from jinja2 import Environment, Template
+
+from loopylatent.export.base import Provenance, xml_text
+from loopylatent.export.page import script_policy
+from loopylatent.figures.network import THEMES, ThemeName, stroke, vis_bundle
+from loopylatent.grouping.quartet import VERDICTS
+from loopylatent.layout import shown_label
+from loopylatent.lesson.chapter_grouping import Visit
+from loopylatent.lesson.drawing import (
+    FADED,
+    MARKED_WIDTH,
+    MARKS,
+    draw,
+    edge_id,
+    edge_title,
+    in_layers,
+    legend_of,
+)
+from loopylatent.lesson.frames import DrawnEdge, Frame
+from loopylatent.lesson.heatmap import SHADES
+from loopylatent.lesson.lesson import Lesson
+from loopylatent.lesson.pairs import closest_pair, heatmap_order, pair_view
+from loopylatent.lesson.places import CHAPTERS, Place
+from loopylatent.lesson.pseudocode import PSEUDOCODE
+from loopylatent.lesson.words import GLOSSARY, Caption, Name, Number, Term
+
+MOST_COLUMNS = 200
+"""Columns up to which the matrix of distances is part of the page."""
+MOST_NODES = 9
+"""Nodes of a neighbourhood up to which its quartets are part of the page."""
+MOST_POINTS = 400
+
+
+def to_page(lesson: Lesson, provenance: Provenance, *, title: str = "Lesson") -> str:
+    """Return one page that plays the lesson.
+
+    Everything is inside; a content security policy forbids any request and any script but the
+    two that belong here.
+    """
+    scripts = (vis_bundle(), "\n" + _beside("page.js"))  # the policy hashes all between the tags
+    return _template().render(
+        title=xml_text(title),
+        style=_beside("page.css"),
+        scripts=scripts,
+        policy=script_policy(scripts),
+        themes=THEMES,
+        lesson=lesson_data(lesson),
+        provenance=provenance,
+        settings_json=json.dumps(dict(provenance.settings)),
+    )
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    return environment.from_string(_beside("page.html"))
+
+
+@cache
+def _beside(name: str) -> str:
+    return (files("loopylatent.lesson") / name).read_text(encoding="utf-8")
+
+
+def lesson_data(lesson: Lesson) -> dict[str, Any]:
+    """Return everything that the page needs, as plain values."""
+    writer = _Writer(lesson)
+    steps = [writer.step(k) for k in range(len(lesson.places))]
+    first = draw(lesson, lesson.frame(0))
+    cast = lesson.cast
+    data = {
+        "chapters": list(CHAPTERS.values()),
+        "code": [[line.indent, line.text, line.meaning] for line in PSEUDOCODE],
+        "glossary": dict(GLOSSARY),
+        "nodes": [
+            [_clean(label), int(cast.is_hidden(node)), *(round(float(x)) for x in place)]
+            for node, (label, place) in enumerate(zip(cast.labels, cast.places, strict=True))
+        ],
+        "n_observed": cast.n_observed,
+        "looks": first.looks,
+        "marks": {mark: [look.colour, look.dashed, look.wider] for mark, look in MARKS.items()},
+        "faded": FADED,
+        "marked_width": MARKED_WIDTH,
+        "edges": writer.edges,
+        "legends": writer.legends,
+        "steps": steps,
+        "visits": [_visit(lesson, place) for place in lesson.places if place.phase == "look"],
+        "pair": _pair(lesson),
+        "matrix": _matrix(lesson),
+    }
+    plain: dict[str, Any] = json.loads(json.dumps(data, allow_nan=False))
+    return plain
+
+
+class _Writer:
+    """Writes steps one after the other, each as what it changes."""
+
+    def __init__(self, lesson: Lesson) -> None:
+        self.lesson = lesson
+        self.edges: list[list[Any]] = []
+        """[u, v, width, opacity, what is said of it] of every edge that a step draws."""
+        self.legends: list[dict[str, Any]] = []
+        self._number: dict[tuple[Any, ...], int] = {}
+        self._drawn: dict[int, str] = {}
+
+    def step(self, index: int) -> dict[str, Any]:
+        place = self.lesson.places[index]
+        frame = self.lesson.frame(index)
+        written: dict[str, Any] = {
+            "at": place.anchor,
+            "phase": place.phase,
+            "chapter": place.chapter,
+            "line": frame.line,
+            "says": caption_parts(frame.caption),
+            "legend": self._legend(frame),
+        }
+        if place.is_coarse:
+            coarse = caption_parts(self.lesson.frame(index, "coarse").caption)
+            written["overview"] = coarse if coarse != written["says"] else True
+        if place.visit:
+            written["visit"] = place.visit
+        return written | self._change(frame) | self._nodes(frame)
+
+    def _change(self, frame: Frame) -> dict[str, Any]:
+        now = {self._edge(edge): edge.mark for edge in in_layers(frame.edges)}
+        new = [[k, mark] for k, mark in now.items() if self._drawn.get(k) != mark]
+        gone = [k for k in self._drawn if k not in now]
+        self._drawn = dict(now)
+        return {"draw": new, "drop": gone}
+
+    def _nodes(self, frame: Frame) -> dict[str, Any]:
+        hidden = [node for node in frame.nodes if self.lesson.cast.is_hidden(node)]
+        found: dict[str, Any] = {"hidden": hidden}
+        if frame.focus:
+            found["focus"] = sorted(frame.focus)
+        if frame.centre is not None:
+            found["centre"] = frame.centre
+        if frame.sketched:
+            found["sketched"] = sorted(frame.sketched)
+        if frame.shade is not None:
+            found["shade"] = [list(frame.shade.nodes), [list(line) for line in frame.shade.lines]]
+        return found
+
+    def _edge(self, edge: DrawnEdge) -> int:
+        key = (edge_id(edge), edge.length, edge.note)
+        if key not in self._number:
+            self._number[key] = len(self.edges)
+            look = stroke(edge.length, self.lesson.cast.n_nodes)
+            title = edge_title(self.lesson.cast, edge)
+            self.edges.append([edge.u, edge.v, look.width, look.opacity, _clean(title)])
+        return self._number[key]
+
+    def _legend(self, frame: Frame) -> int:
+        cast = self.lesson.cast
+        legend = {theme: legend_of(cast, frame, theme) for theme in get_args(ThemeName)}
+        if legend not in self.legends:
+            self.legends.append(legend)
+        return self.legends.index(legend)
+
+
+def caption_parts(caption: Caption) -> list[Any]:
+    """Write a caption as text, ["name", text], ["number", text] and ["term", text, key]."""
+    parts: list[Any] = []
+    for part in caption.parts:
+        if isinstance(part, Name):
+            parts.append(["name", _clean(part.text)])
+        elif isinstance(part, Number):
+            parts.append(["number", part.text])
+        elif isinstance(part, Term):
+            parts.append(["term", part.text, part.key])
+        else:
+            parts.append(part.text)
+    return parts
+
+
+def _visit(lesson: Lesson, place: Place) -> dict[str, Any]:
+    """The distances and the quartets of a neighbourhood."""
+    visit = Visit.of(lesson.material, place)
+    names = [_clean(shown_label(lesson.cast.labels[node])) for node in visit.members]
+    found: dict[str, Any] = {"names": names, "distances": _finite(visit.step.distances)}
+    table = visit.quartets
+    if table is not None and len(names) <= MOST_NODES:
+        found["quartets"] = [
+            [*nodes, *(round(x, 5) for x in products), round(lead, 5), VERDICTS[verdict]]
+            for nodes, products, lead, verdict in zip(
+                table.nodes.tolist(), table.products.tolist(), table.lead.tolist(),
+                table.verdicts.tolist(), strict=True,
+            )
+        ]  # fmt: skip
+    return found
+
+
+def _pair(lesson: Lesson) -> dict[str, Any]:
+    """The closest pair, as chapter 2 shows it."""
+    m = lesson.material
+    view = pair_view(m.D, m.obs, *closest_pair(m.D))
+    found: dict[str, Any] = {
+        "names": [_clean(shown_label(name)) for name in view.names],
+        "quantities": [[q.name, f"{q.value:.4g}", q.meaning] for q in view.quantities],
+    }
+    if view.table is not None:
+        found["table"] = {
+            "rows": [_clean(row) for row in view.table.rows],
+            "columns": [_clean(column) for column in view.table.columns],
+            "counts": view.table.counts.tolist(),
+        }
+    elif view.points is not None:
+        step = max(1, len(view.points.x) // MOST_POINTS)
+        found["points"] = np.column_stack([view.points.x, view.points.y])[::step].tolist()
+    return found
+
+
+def _matrix(lesson: Lesson) -> dict[str, Any] | None:
+    m = lesson.material
+    if m.D.n_columns > MOST_COLUMNS:
+        return None
+    order = np.asarray(heatmap_order(m.result.graph))
+    return {
+        "names": [_clean(shown_label(m.D.names[k], 18)) for k in order],
+        "values": _finite(m.D.values[order[:, None], order]),
+        "shades": SHADES,
+    }
+
+
+def _finite(values: Any) -> list[list[float | None]]:
+    return [[round(x, 3) if np.isfinite(x) else None for x in row] for row in values.tolist()]
+
+
+def _clean(text: str) -> str:
+    return xml_text(text)

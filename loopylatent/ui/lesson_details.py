@@ -1,0 +1,282 @@
+"""The numbers of a step: tables below the picture, and the chapter on distances in its place."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+import pandas as pd
+import streamlit as st
+
+from loopylatent.layout import shown_label
+from loopylatent.lesson import Lesson
+from loopylatent.lesson.chapter_grouping import Visit
+from loopylatent.lesson.frames import Frame
+from loopylatent.lesson.heatmap import matrix_figure, points_figure
+from loopylatent.lesson.pairs import PairView, closest_pair, heatmap_order, pair_view
+from loopylatent.ui.lesson_inspector import inspector, quartets
+from loopylatent.ui.lesson_state import Walk
+from loopylatent.ui.page import theme
+from loopylatent.ui.plain import plain
+from loopylatent.ui.state import Session, bound
+
+ROWS_SHOWN = 8
+TABLE_HEIGHT = 300
+
+
+# Below the picture -------------------------------------------------------------------------
+
+
+def show_details(w: Walk, lesson: Lesson, frame: Frame) -> None:
+    """Tables with the numbers of this step; which one is chosen."""
+    views = _VIEWS[frame.place.chapter]
+    if frame.place.visit == 0 and frame.place.chapter == 4:
+        views = {"Visits": _visits, "Quartet inspector": inspector}
+    here = w.view if w.view in views else next(iter(views))
+
+    def report(view: str | None) -> None:
+        w.view = view or here
+
+    if len(views) == 1:
+        st.markdown(f"**{here}**")
+        views[here](w, lesson, frame)
+        return
+    st.segmented_control(
+        "Numbers of this step",
+        list(views),
+        label_visibility="collapsed",
+        **bound("lesson_view", here, report),
+    )
+    views[here](w, lesson, frame)
+
+
+def _data(w: Walk, lesson: Lesson, frame: Frame) -> None:
+    del w, frame
+    obs = lesson.material.obs
+    if obs is None:
+        st.caption("Known are distances alone, no rows.")
+        return
+    rows = obs.take(range(min(ROWS_SHOWN, obs.n_rows))).to_frame()
+    st.dataframe(rows, hide_index=True, width="stretch", height=38 + 35 * len(rows))
+    if obs.n_rows > ROWS_SHOWN:
+        st.caption(f"The first {ROWS_SHOWN} of {obs.n_rows:,} rows.")
+
+
+def _ball(w: Walk, lesson: Lesson, frame: Frame) -> None:
+    """The columns of the ball, and the edges of its tree with the balls that have them."""
+    del w
+    m, v = lesson.material, frame.place.node
+    if v is None:
+        _union(lesson)
+        return
+    left, right = st.columns(2)
+    ball = sorted(m.balls.members(v).tolist(), key=lambda u: m.D.values[v, u])
+    members = pd.DataFrame(
+        {
+            "in the ball": [m.D.names[u] for u in ball],
+            "distance": [float(m.D.values[v, u]) for u in ball],
+        }
+    )
+    left.dataframe(members, hide_index=True, width="stretch", height=TABLE_HEIGHT)
+    new = set(m.balls.adds(v))
+    tree = [(edge, edge in new) for edge in m.balls.tree(v)]
+    right.dataframe(
+        _edge_table(lesson, [edge for edge, _ in tree]).assign(new=[is_new for _, is_new in tree]),
+        hide_index=True,
+        width="stretch",
+        height=TABLE_HEIGHT,
+    )
+
+
+def _union(lesson: Lesson) -> None:
+    table = _edge_table(lesson, list(lesson.material.initial))
+    st.dataframe(table, hide_index=True, width="stretch", height=TABLE_HEIGHT)
+
+
+def _edge_table(lesson: Lesson, edges: list[tuple[int, int]]) -> pd.DataFrame:
+    m = lesson.material
+    owners = [m.balls.owners(edge) for edge in edges]
+    return pd.DataFrame(
+        {
+            "edge": [f"{m.D.names[u]} – {m.D.names[v]}" for u, v in edges],
+            "distance": [float(m.D.values[edge]) for edge in edges],
+            "trees that have it": [len(balls) for balls in owners],
+            "put there by the balls of": [
+                ", ".join(m.D.names[v] for v in balls[:20]) + (" …" if len(balls) > 20 else "")
+                for balls in owners
+            ],
+        }
+    )
+
+
+def _visits(w: Walk, lesson: Lesson, frame: Frame) -> None:
+    """All visits at a glance."""
+    del w, frame
+    m = lesson.material
+    looks = [place for place in lesson.places if place.phase == "look"]
+    steps = [m.visit(place.step) for place in looks]
+    table = pd.DataFrame(
+        {
+            "visit": [place.visit for place in looks],
+            "at": [m.cast.labels[place.node or 0] for place in looks],
+            "nodes in A": [len(step.neighbourhood) for step in steps],
+            "joins": [len(step.joins) for step in steps],
+            "contractions": [len(step.contractions) for step in steps],
+            "edges gone": [len(step.removed) for step in steps],
+            "edges new": [len(step.added) for step in steps],
+            "stuck": [step.stuck for step in steps],
+        }
+    )
+    st.dataframe(table, hide_index=True, width="stretch", height=TABLE_HEIGHT)
+
+
+def _neighbourhood(w: Walk, lesson: Lesson, frame: Frame) -> None:
+    """The distances inside A with which this visit worked."""
+    del w
+    visit = Visit.of(lesson.material, frame.place)
+    names = [lesson.cast.labels[node] for node in visit.members]
+    table = pd.DataFrame(visit.step.distances, index=names, columns=names)
+    st.dataframe(
+        table.map(_rounded),
+        width="content",
+        height=min(38 + 35 * len(names), TABLE_HEIGHT),
+    )
+    st.caption(
+        "Distances between the nodes of A. Those of hidden nodes come from the lengths in the "
+        "graph around them."
+    )
+
+
+def _rounded(value: float) -> str:
+    return f"{value:.3f}" if math.isfinite(value) else "∞"
+
+
+def _local_tree(w: Walk, lesson: Lesson, frame: Frame) -> None:
+    """Joins and contractions of the visit, with their lengths."""
+    del w
+    visit = Visit.of(lesson.material, frame.place)
+    label = {node: lesson.cast.labels[at] for node, at in lesson.cast.number.items()}
+    joins = pd.DataFrame(
+        {
+            "joined": [f"{label[j.left]}, {label[j.right]}" for j in visit.step.joins],
+            "under": [label[j.hidden] for j in visit.step.joins],
+            "distance": [j.left_length + j.right_length for j in visit.step.joins],
+            "first to parent": [j.left_length for j in visit.step.joins],
+            "second to parent": [j.right_length for j in visit.step.joins],
+            "a quartet speaks for it": [j.supported for j in visit.step.joins],
+        }
+    )
+    merged = pd.DataFrame(
+        {
+            "contracted": [label[c.removed] for c in visit.step.contractions],
+            "into": [label[c.survivor] for c in visit.step.contractions],
+            "length": [c.length for c in visit.step.contractions],
+        }
+    )
+    left, right = st.columns([2, 1])
+    left.dataframe(joins, hide_index=True, width="stretch")
+    right.dataframe(merged, hide_index=True, width="stretch")
+
+
+def _gains(w: Walk, lesson: Lesson, frame: Frame) -> None:
+    """What became of the edges, as a table."""
+    del w
+    words = _COMPARED if frame.place.phase == "compared" else _GAINED
+    label = lesson.cast.labels
+    table = pd.DataFrame(
+        {
+            "one end": [label[edge.u] for edge in frame.edges],
+            "other end": [label[edge.v] for edge in frame.edges],
+            "length": [edge.length for edge in frame.edges],
+            "what became of it": [words[edge.mark] for edge in frame.edges],
+        }
+    )
+    st.dataframe(table, hide_index=True, width="stretch", height=TABLE_HEIGHT)
+
+
+_GAINED = {"added": "put in", "removed": "taken away", "kept": "kept"}
+_COMPARED = {"wrong": "not in the truth", "removed": "missed", "kept": "found"}
+_View = Callable[[Walk, Lesson, Frame], None]
+_VIEWS: Mapping[int, Mapping[str, _View]] = {
+    1: {"The table": _data},
+    2: {"Quartet inspector": inspector},
+    3: {"Ball and tree": _ball, "Quartet inspector": inspector},
+    4: {
+        "Distances in A": _neighbourhood,
+        "Quartets": quartets,
+        "Local tree": _local_tree,
+        "Visits": _visits,
+        "Quartet inspector": inspector,
+    },
+    5: {"Edges": _gains, "Visits": _visits, "Quartet inspector": inspector},
+}
+
+
+# The chapter on distances ------------------------------------------------------------------
+
+
+def show_distance(s: Session, w: Walk, lesson: Lesson, frame: Frame, height: int) -> None:
+    """One distance, from the rows to the number; or all of them."""
+    m = lesson.material
+    if frame.place.phase == "matrix":
+        order = s.memo.get("heatmap", m.result.graph.digest, lambda: heatmap_order(m.result.graph))
+        figure = matrix_figure(m.D, order, theme(), height)
+        st.plotly_chart(figure, key="lesson_matrix", config={"displayModeBar": False})
+        return
+    i, j = _choose_pair(w, lesson)
+    view = s.memo.get("pair", (m.D.digest, i, j), lambda: pair_view(m.D, m.obs, i, j))
+    _show_pair(view, height)
+
+
+def _choose_pair(w: Walk, lesson: Lesson) -> tuple[int, int]:
+    names = lesson.material.D.names
+    i, j = closest_pair(lesson.material.D)
+    chosen = w.pair if w.pair is not None else (names[i], names[j])
+
+    def report(which: int) -> Callable[[str], None]:
+        def changed(name: str) -> None:
+            other = chosen[1 - which]
+            if name != other:
+                w.pair = (name, other) if which == 0 else (other, name)
+
+        return changed
+
+    for which, column in enumerate(st.columns(2)):
+        column.selectbox(
+            ("First column", "Second column")[which],
+            names,
+            format_func=shown_label,
+            **bound(f"lesson_pair_{which}", chosen[which], report(which)),
+        )
+    return names.index(chosen[0]), names.index(chosen[1])
+
+
+def _show_pair(view: PairView, height: int) -> None:
+    left, right = st.columns([1.2, 1], gap="medium")
+    with left:
+        if view.table is not None:
+            counts = pd.DataFrame(view.table.counts, view.table.rows, view.table.columns)
+            st.caption(
+                f"Rows with each value of {plain(view.names[0])} (down) and "
+                f"{plain(view.names[1])} (across)"
+            )
+            st.dataframe(counts.map(lambda count: f"{count:,.0f}"), width="stretch")
+        elif view.points is not None:
+            figure = points_figure(view.points, view.names, theme(), height - 190)
+            st.plotly_chart(figure, key="lesson_points", config={"displayModeBar": False})
+        else:
+            st.caption("The distances were given; there are no rows behind them to look at.")
+    with right:
+        rows = "".join(
+            f"<tr><td>{quantity.name}<small>{quantity.meaning}</small></td>"
+            f"<td>{quantity.value:.4g}</td></tr>"
+            for quantity in view.quantities
+        )
+        st.html(f'<table class="lesson-numbers">{rows}</table>')
+    if math.isinf(view.distance):
+        st.html('<p class="lesson-formula">d = −log 0 = ∞: the two columns look independent.</p>')
+        return
+    st.html(
+        f'<p class="lesson-formula">strength = {view.strength:.4f}, so '
+        f"d = −log {view.strength:.4f} = <b>{view.distance:.4f}</b></p>"
+    )

@@ -1,0 +1,205 @@
+"""Where a browser session is in its lesson, and how it walks through it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import streamlit as st
+
+from loopylatent.lesson import Detail, Lesson, Place
+from loopylatent.lesson.presets import PRESETS, MadeUp, made_up
+from loopylatent.ui.lesson_bound import Follower
+from loopylatent.ui.lesson_keys import Pressed
+from loopylatent.ui.stages import sample_recipe
+from loopylatent.ui.state import FIRST_SAMPLE, Session
+
+KEY = "loopylatent_lesson"
+KEYS = "lesson_keys"
+PAGE = "pages/1_Step_by_step.py"
+OPENING = "cycle"
+SPEEDS: Mapping[str, float] = {"slow": 4.0, "normal": 2.0, "fast": 0.8}
+"""Seconds between two steps."""
+EARLY = 0.7
+"""A run that comes after this share of the time between two steps is the next tick."""
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """A question from another page: what made a node (one number) or an edge (two)?"""
+
+    nodes: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Walk:
+    """The place in the lesson, and how it is shown."""
+
+    index: int = 0
+    place: Place = field(default_factory=lambda: Place("data"))
+    lesson_key: Any = None
+    columns: tuple[str, ...] = ()
+    wanted: str | None = None
+    """A step that a link asks for, until the lesson is there."""
+    why: Why | None = None
+    detail: Detail = "fine"
+    playing: bool = False
+    speed: str = "normal"
+    ticked: float = 0.0
+    projector: bool = False
+    asking: bool = False
+    """Whether the class guesses before a join is shown."""
+    revealed: bool = False
+    guess: str | None = None
+    right: int = 0
+    asked: int = 0
+    pair: tuple[str, str] | None = None
+    """The two columns of chapter 2, by name."""
+    view: str = ""
+    """Which table stands below the picture."""
+    four: tuple[str, ...] = ()
+    """The four columns of the quartet inspector."""
+    pressed: Pressed = field(default_factory=Pressed)
+    """The arrow keys, as far as they were heeded."""
+    followers: dict[str, Follower] = field(default_factory=dict)
+    begun: bool = False
+    """Whether the link with which the page was opened has been read."""
+
+    # Walking -------------------------------------------------------------------------------
+
+    def enter(self, lesson: Lesson, key: Any) -> None:
+        """Take a lesson: the same one as before, a recomputed one, or one on other data."""
+        if key == self.lesson_key and self.why is None and self.wanted is None:
+            return
+        names = lesson.material.D.names
+        if self.why is not None:
+            self._answer(lesson)
+        elif self.wanted is not None and lesson.has(self.wanted):
+            self.go(lesson, lesson.find(self.wanted))
+        elif names == self.columns:
+            self.go(lesson, lesson.nearest(self.place))
+        else:
+            self.pair, self.four = None, ()
+            self.go(lesson, 0)
+        self.why = self.wanted = None
+        self.lesson_key, self.columns = key, names
+
+    def _answer(self, lesson: Lesson) -> None:
+        assert self.why is not None
+        nodes = self.why.nodes
+        found = lesson.why_node(nodes[0]) if len(nodes) == 1 else lesson.why_edge(*nodes)
+        self.detail = "fine"
+        self.go(lesson, found or 0)
+
+    def go(self, lesson: Lesson, index: int) -> None:
+        """Go to a step; in the coarse lesson to the end of the ball or visit it is in."""
+        steps = lesson.indices(self.detail)
+        self.index = steps[lesson.at(index, self.detail)]
+        self.place = lesson.places[self.index]
+        self.revealed, self.guess = False, None
+
+    def at(self, lesson: Lesson) -> int:
+        """How many steps of the present level lie before this one."""
+        return lesson.at(self.index, self.detail)
+
+    def by(self, lesson: Lesson, steps: int) -> None:
+        """Go on or back; a join that is being guessed is shown first."""
+        if steps > 0 and self.hides(lesson):
+            self.reveal(lesson)
+            return
+        level = lesson.indices(self.detail)
+        self.go(lesson, level[min(max(self.at(lesson) + steps, 0), len(level) - 1)])
+
+    def press(self, lesson: Lesson, pressed: Pressed) -> None:
+        """Heed the arrow keys, each of them."""
+        heeded = self.pressed.count if pressed.counter == self.pressed.counter else 0
+        missing = pressed.count - heeded
+        self.pressed = pressed
+        for _ in range(abs(missing)):
+            self.by(lesson, 1 if missing > 0 else -1)
+
+    def is_last(self, lesson: Lesson) -> bool:
+        return self.at(lesson) == lesson.n_steps(self.detail) - 1 and not self.hides(lesson)
+
+    def set_detail(self, lesson: Lesson, detail: Detail) -> None:
+        self.detail = detail
+        self.go(lesson, self.index)
+
+    # Playing -------------------------------------------------------------------------------
+
+    def play(self, lesson: Lesson) -> None:
+        """Start or stop; from the last step it starts again."""
+        if not self.playing and self.is_last(lesson):
+            self.go(lesson, 0)
+        self.playing = not self.playing
+        self.ticked = time.monotonic()
+
+    def tick(self, lesson: Lesson) -> None:
+        """Go on by one step if it is time."""
+        if not self.playing:
+            return
+        now = time.monotonic()
+        if now - self.ticked >= EARLY * SPEEDS[self.speed]:
+            self.by(lesson, 1)
+            self.ticked = now
+        if self.is_last(lesson):
+            self.playing = False
+
+    # Guessing ------------------------------------------------------------------------------
+
+    def hides(self, lesson: Lesson) -> bool:
+        """Whether the present step is a join that the class is still to guess."""
+        is_join = lesson.places[self.index].phase == "join"
+        return self.asking and is_join and not self.revealed
+
+    def reveal(self, lesson: Lesson) -> None:
+        """Show the join; a guess that was made is counted."""
+        self.revealed = True
+        if self.guess is not None:
+            self.asked += 1
+            self.right += self.guess == lesson.answer(self.index)
+
+
+def walk() -> Walk:
+    """Return the walk of this browser session."""
+    if KEY not in st.session_state:
+        st.session_state[KEY] = Walk()
+    found: Walk = st.session_state[KEY]
+    return found
+
+
+def open_preset(s: Session, w: Walk, name: str) -> None:
+    """Open the data of a preset, as a choice that can be undone."""
+    sample = PRESETS[name].sample
+    w.place, w.columns = Place("data"), ()
+    if sample is not None:
+        s.open(sample_recipe(s.memo, sample))
+        return
+    data = made_up(name)
+    keep_made_up(s, data)
+    s.open(data.recipe)
+
+
+def keep_made_up(s: Session, data: MadeUp) -> None:
+    """Put a made-up file among the uploads, in front: it is the first to go when they are many."""
+    s.uploads = {str(data.recipe.data_digest): data.content} | s.uploads
+
+
+def is_untouched(s: Session) -> bool:
+    """Whether the visitor has not chosen anything yet."""
+    first = s.recipe.source == f"sample:{FIRST_SAMPLE}"
+    return first and not s.before and not s.after and s.recipe == s.now.opened
+
+
+def preset_of(s: Session) -> str | None:
+    """Return the preset whose data are open, if it is one."""
+    recipe = s.recipe
+    for name, preset in PRESETS.items():
+        if preset.sample is not None:
+            if recipe.source == f"sample:{preset.sample}":
+                return name
+        elif recipe.data_digest == made_up(name).recipe.data_digest:
+            return name
+    return None

@@ -1,0 +1,471 @@
+"""The Step by step page run without a browser: what it shows, says and remembers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hostile import hostile_frame
+from streamlit.testing.v1 import AppTest
+
+import loopylatent as ll
+from loopylatent.lesson import Lesson, build
+from loopylatent.lesson.drawing import draw
+from loopylatent.lesson.presets import PRESETS, made_up
+from loopylatent.recipe import Recipe, digest_of
+from loopylatent.ui.lesson_state import KEY, Walk
+from loopylatent.ui.state import FIRST_SAMPLE, Session
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = "pages/1_Step_by_step.py"
+PATIENCE = 60.0  # seconds for one run of the page
+
+
+def opened(**params: str) -> AppTest:
+    """Open the lesson cold, by a link."""
+    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=PATIENCE)
+    for name, value in params.items():
+        page.query_params[name] = value
+    return ran(page.switch_page(PAGE))
+
+
+def from_explore(**params: str) -> AppTest:
+    """Open the Explore page, from which one can go on to the lesson."""
+    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=PATIENCE)
+    for name, value in params.items():
+        page.query_params[name] = value
+    return ran(page)
+
+
+def ran(page: Any) -> AppTest:
+    page = page.run()
+    assert [error.value for error in page.exception] == []
+    return page
+
+
+def walk_of(page: AppTest) -> Walk:
+    return page.session_state[KEY]
+
+
+def session_of(page: AppTest) -> Session:
+    return page.session_state["loopylatent"]
+
+
+def press(page: AppTest, key: str) -> AppTest:
+    return ran(page.button(key=f"lesson_{key}").click())
+
+
+def params_of(page: AppTest) -> dict[str, str]:
+    """What the address says; a run that sets it gives text, a later one gives lists."""
+    return {
+        name: value if isinstance(value, str) else value[0]
+        for name, value in page.query_params.items()
+    }
+
+
+def anchor(page: AppTest) -> str:
+    return params_of(page)["step"]
+
+
+def drawn(page: AppTest) -> dict[str, Any]:
+    graph = next(one for one in page.get("bidi_component") if one.key == "lesson_graph")
+    return json.loads(graph.proto.json)
+
+
+def said(page: AppTest) -> str:
+    return next(one.proto.body for one in page.get("html") if "lesson-caption" in one.proto.body)
+
+
+def html(page: AppTest) -> str:
+    return "".join(one.proto.body for one in page.get("html"))
+
+
+def lesson_of(page: AppTest) -> Lesson:
+    """The lesson that the package gives for the settings in the address."""
+    params = params_of(page)
+    sample = ll.load_sample(params["sample"])
+    D = ll.information_distances(sample.observations, metric=params["metric"])
+    numbers = {name: float(params[name]) for name in ("r", "Lambda", "tau")}
+    return build(ll.learn(D, **numbers), D, sample.observations, sample.truth)
+
+
+def shows(page: AppTest, lesson: Lesson, at: str) -> None:
+    """The picture and the words are those of this step."""
+    frame = lesson.frame(lesson.find(at), walk_of(page).detail)
+    picture = draw(lesson, frame)
+    shown = drawn(page)
+    assert [edge["id"] for edge in shown["edges"]] == [edge["id"] for edge in picture.edges]
+    assert [node["group"] for node in shown["nodes"]] == [n["group"] for n in picture.nodes]
+    assert shown["shade"] == picture.shade
+    for number in frame.caption.numbers:
+        assert f">{number.text}<" in said(page)
+    assert anchor(page) == at
+
+
+# Opening -----------------------------------------------------------------------------------
+
+
+def test_a_first_visit_opens_on_the_ring_whose_truth_is_known():
+    page = opened()
+    assert params_of(page)["sample"] == "latent_cycle"
+    shows(page, lesson_of(page), "data")
+    assert "5,000" in said(page)
+    shows(press(page, "next"), lesson_of(page), "truth")
+
+
+def test_what_was_chosen_before_is_taken_along():
+    page = from_explore()
+    assert params_of(page)["sample"] == FIRST_SAMPLE
+    page = ran(page.selectbox(key="data").set_value("bfi25"))
+    page = ran(page.switch_page(PAGE))
+    assert session_of(page).recipe.source == "sample:bfi25"
+    shows(page, lesson_of(page), "data")
+
+
+def test_a_visitor_who_chose_nothing_gets_the_ring_and_can_undo_that():
+    page = ran(from_explore().switch_page(PAGE))
+    assert session_of(page).recipe.source == "sample:latent_cycle"
+    page = ran(next(one for one in page.button if one.label == "Undo").click())
+    assert session_of(page).recipe.source == f"sample:{FIRST_SAMPLE}"
+    assert walk_of(page).index == 0
+
+
+@pytest.mark.parametrize("sample", ll.sample_names())
+def test_every_sample_has_a_lesson_from_the_first_step_to_the_last(sample):
+    page = opened(sample=sample)
+    lesson = lesson_of(page)
+    for chapter in (2, 3, 5, 4):
+        page = ran(page.button_group(key="lesson_chapter").set_value(chapter))
+        shows(page, lesson, lesson.places[lesson.chapter_start(chapter)].anchor)
+    page = press(page, "last")
+    shows(page, lesson, lesson.places[-1].anchor)
+
+
+@pytest.mark.parametrize("name", list(PRESETS))
+def test_presets_open_their_data_and_can_be_linked_to(name):
+    page = opened()
+    page = ran(page.button_group(key="lesson_preset").set_value(name))
+    assert walk_of(page).place.anchor == "data"
+    if PRESETS[name].sample is not None:
+        assert params_of(page)["sample"] == PRESETS[name].sample
+        return
+    assert session_of(page).recipe == made_up(name).recipe
+    page = press(page, "next")
+    assert "truth" in anchor(page)
+    params = params_of(page)
+    assert params["lesson"] == name
+    other = opened(**{**params, "tau": "0.2", "step": "compared"})
+    assert session_of(other).recipe.tau == 0.2
+    assert walk_of(other).place.anchor == "compared"
+    assert "structure error" in said(other)
+
+
+# Walking -----------------------------------------------------------------------------------
+
+
+def test_next_back_first_and_last():
+    page = opened()
+    lesson = lesson_of(page)
+    for at in ("truth", "pair", "matrix", "ball-1", "tree-1"):
+        page = press(page, "next")
+        shows(page, lesson, at)
+    shows(press(page, "back"), lesson, "ball-1")
+    shows(press(page, "last"), lesson, "compared")
+    assert page.button(key="lesson_next").disabled
+    shows(press(page, "first"), lesson, "data")
+    assert page.button(key="lesson_back").disabled
+
+
+def test_going_back_computes_nothing_and_shows_the_same():
+    page = opened(sample="latent_cycle", step="visit-1-look", r="1.5", tau="0.1")
+    pictures = [drawn(page)["revision"]]
+    for _ in range(6):
+        page = press(page, "next")
+        pictures.append(drawn(page)["revision"])
+    before = dict(session_of(page).memo.computed)
+    for picture in pictures[-2::-1]:
+        page = press(page, "back")
+        assert drawn(page)["revision"] == picture
+    assert dict(session_of(page).memo.computed) == before
+
+
+def test_the_scrubber_the_jump_and_the_next_change():
+    page = opened(sample="latent_cycle", r="1.5", tau="0.1")
+    lesson = lesson_of(page)
+    page = ran(page.slider(key="lesson_scrubber").set_value(50))
+    shows(page, lesson, lesson.places[49].anchor)
+    at = lesson.visit_at(lesson.material.D.names.index("g2"))
+    page = ran(page.selectbox(key="lesson_jump_look").set_value(at))
+    shows(page, lesson, "visit-3-look")
+    shows(press(page, "change"), lesson, "visit-3-replace")
+    shows(press(page, "change"), lesson, "visit-4-replace")
+    page = ran(page.button_group(key="lesson_chapter").set_value(3))
+    page = ran(page.selectbox(key="lesson_jump_ball").set_value(lesson.ball_at(7)))
+    shows(page, lesson, "ball-8")
+
+
+def test_a_click_on_a_column_leads_to_its_ball_or_visit():
+    page = opened(sample="latent_cycle", r="1.5", tau="0.1", step="union")
+    lesson = lesson_of(page)
+    walk = walk_of(page)
+    from loopylatent.ui.lesson import _clicked
+
+    _clicked(walk, lesson, 4)
+    assert walk.place.anchor == "ball-5"
+    walk.go(lesson, lesson.find("order"))
+    _clicked(walk, lesson, 1)
+    assert walk.place.anchor == "visit-1-look"
+    _clicked(walk, lesson, 22)
+    _clicked(walk, lesson, None)
+    assert walk.place.anchor == "visit-1-look"
+
+
+def test_the_overview_takes_one_step_a_ball_or_visit():
+    page = opened(sample="latent_cycle", r="1.5", tau="0.1", step="visit-2-join-1")
+    lesson = lesson_of(page)
+    page = ran(page.button_group(key="lesson_detail").set_value("coarse"))
+    shows(page, lesson, "visit-2-replace")
+    assert "2 joins" in said(page).replace('<b class="number">', "").replace("</b>", "")
+    shows(press(page, "next"), lesson, "visit-3-replace")
+    assert params_of(page)["detail"] == "coarse"
+    again = opened(**params_of(page))
+    assert (walk_of(again).detail, anchor(again)) == ("coarse", "visit-3-replace")
+
+
+# Playing -----------------------------------------------------------------------------------
+
+
+def test_play_goes_on_when_it_is_time_and_stops_at_the_end():
+    page = opened(sample="latent_cycle", r="1.5", tau="0.1", step="cleanup")
+    walk = walk_of(page)
+    page = press(page, "play")
+    assert walk.playing
+    page = ran(page)
+    assert walk.place.anchor == "cleanup", "it is not time yet"
+    for at in ("gained", "compared"):
+        walk.ticked -= 100
+        page = ran(page)
+        assert walk.place.anchor == at
+    assert not walk.playing
+    page = press(page, "play")
+    assert (walk.playing, walk.place.anchor) == (True, "data")
+    page = press(page, "play")
+    assert not walk.playing
+
+
+def test_the_speed_is_kept():
+    page = opened()
+    page = ran(page.selectbox(key="lesson_speed").set_value("fast"))
+    assert walk_of(page).speed == "fast"
+
+
+# Links and thresholds ----------------------------------------------------------------------
+
+
+def test_a_link_leads_to_its_step():
+    page = opened(sample="latent_cycle", r="1.5", tau="0.1", step="visit-4-join-2")
+    shows(page, lesson_of(page), "visit-4-join-2")
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"step": "visit-99-look"},
+        {"step": "<img src=x>"},
+        {"step": ""},
+        {"lesson": "nothing", "step": "union"},
+        {"lesson": "noisy", "r": "nan", "Lambda": "7", "tau": "x"},
+        {"lesson": "noisy", "r": "-1"},
+        {"detail": "everything", "projector": "yes"},
+    ],
+)
+def test_a_link_that_cannot_be_used_does_no_harm(params):
+    page = opened(**params)
+    assert not page.error
+    assert walk_of(page).index >= 0
+    assert not walk_of(page).projector
+
+
+@pytest.mark.parametrize(
+    ("slider", "value"), [("r", 1.7), ("Lambda", 0.02), ("tau", 0.25), ("tau", 0.0)]
+)
+@pytest.mark.parametrize("step", ["matrix", "ball-7", "visit-4-look", "visit-4-replace", "gained"])
+def test_a_moved_threshold_recomputes_and_keeps_the_place(slider, value, step):
+    page = opened(sample="latent_cycle", r="1.5", tau="0.1", step=step)
+    before = walk_of(page).place
+    page = ran(page.slider(key=f"slider_{slider}").set_value(value))
+    lesson = lesson_of(page)
+    after = walk_of(page).place
+    assert lesson.material.result.settings.thresholds != 0
+    assert (after.chapter, after.phase, after.node) == (before.chapter, before.phase, before.node)
+    shows(page, lesson, after.anchor)
+
+
+def test_other_data_begin_at_the_first_step():
+    page = opened(sample="latent_cycle", r="1.5", tau="0.1", step="visit-4-look")
+    page = ran(page.selectbox(key="data").set_value("bfi25"))
+    shows(page, lesson_of(page), "data")
+
+
+# Why? --------------------------------------------------------------------------------------
+
+
+def asked_why(selected: int, button: str) -> AppTest:
+    page = from_explore(sample="latent_cycle", r="1.5", tau="0.1")
+    session_of(page).select(selected)
+    page = ran(page)
+    page = page.button(key=button).click().run()
+    return ran(page.switch_page(PAGE))
+
+
+def test_why_leads_from_a_hidden_node_to_the_join_that_made_it():
+    page = asked_why(22, "why_node")
+    lesson = lesson_of(page)
+    place = walk_of(page).place
+    assert place.phase == "join"
+    assert lesson.why_node(22) == walk_of(page).index
+    assert "h3" in said(page)
+
+
+def test_why_leads_from_an_edge_to_the_step_that_put_it_there():
+    page = asked_why(0, "why_edge_20")
+    lesson = lesson_of(page)
+    assert walk_of(page).index == lesson.why_edge(0, 20)
+    assert walk_of(page).place.phase == "join"
+
+
+def test_why_is_answered_again_when_the_lesson_is_already_open():
+    page = asked_why(22, "why_node")
+    from loopylatent.ui.lesson_state import Why
+
+    walk_of(page).why = Why((25,))
+    page = ran(page)
+    assert walk_of(page).index == lesson_of(page).why_node(25)
+
+
+# Numbers -----------------------------------------------------------------------------------
+
+
+def test_two_columns_are_chosen_and_their_numbers_shown():
+    page = opened(sample="latent_cycle", r="1.5", tau="0.1", step="pair")
+    assert "the closest pair" in said(page)
+    page = ran(page.selectbox(key="lesson_pair_0").set_value("a1"))
+    page = ran(page.selectbox(key="lesson_pair_1").set_value("g1"))
+    D = lesson_of(page).material.D
+    d = D.values[D.names.index("a1"), D.names.index("g1")]
+    assert f">{d:.3f}<" in said(page)
+    assert f"<b>{d:.4f}</b>" in html(page)
+    page = ran(page.selectbox(key="lesson_pair_1").set_value("a1"))
+    assert walk_of(page).pair == ("a1", "g1"), "a column with itself is no pair"
+
+
+@pytest.mark.parametrize("step", ["pair", "matrix"])
+@pytest.mark.parametrize("sample", ["mammals47_dna", "irish_wind12", "bfi25", "housevotes84"])
+def test_the_chapter_on_distances_takes_every_kind_of_column(sample, step):
+    page = opened(sample=sample, step=step)
+    assert anchor(page) == step
+
+
+def test_tables_of_a_visit_hold_its_numbers():
+    page = opened(sample="latent_cycle", r="1.5", tau="0.1", step="visit-1-quartets")
+    lesson = lesson_of(page)
+    step = lesson.material.visit(1)
+    table = page.dataframe[0].value
+    assert table.shape == step.distances.shape
+    page = ran(page.button_group(key="lesson_view").set_value("Quartets"))
+    quartets = page.dataframe[0].value
+    assert len(quartets) == 15
+    assert (quartets["verdict"] != "⊥").sum() == 12
+    page = ran(page.button_group(key="lesson_filter").set_value("⊥"))
+    assert len(page.dataframe[0].value) == 3
+    page = ran(page.button_group(key="lesson_view").set_value("Local tree"))
+    joins = page.dataframe[0].value
+    assert joins["distance"].tolist() == [j.left_length + j.right_length for j in step.joins]
+    page = ran(page.button_group(key="lesson_view").set_value("Visits"))
+    assert page.dataframe[0].value["joins"].sum() == 20
+
+
+def test_the_inspector_takes_any_four_columns():
+    from loopylatent.lesson.quartets import inspect
+
+    page = opened(sample="latent_cycle", r="1.5", tau="0.1", step="union")
+    page = ran(page.button_group(key="lesson_view").set_value("Quartet inspector"))
+    for which, name in enumerate(("a1", "g1", "a2", "g2")):
+        page = ran(page.selectbox(key=f"lesson_four_{which}").set_value(name))
+    D = lesson_of(page).material.D
+    at = [D.names.index(name) for name in ("a1", "g1", "a2", "g2")]
+    seen = inspect(D.values[at][:, at], session_of(page).recipe.Lambda)
+    assert seen.verdict == "ac|bd"
+    assert "<b>a1 a2 | g1 g2</b>" in html(page)
+    assert f"<b>{seen.turning_point:.4g}</b>" in html(page)
+    table = page.dataframe[0].value
+    assert table["product"].tolist() == [pairing.product for pairing in seen.pairings]
+    page = ran(page.selectbox(key="lesson_four_1").set_value("a1"))
+    assert any("four different columns" in caption.value for caption in page.caption)
+
+
+# For a class -------------------------------------------------------------------------------
+
+
+def test_the_class_guesses_before_a_join_is_shown():
+    page = opened(sample="latent_cycle", r="1.5", tau="0.1", step="visit-1-quartets")
+    lesson, walk = lesson_of(page), walk_of(page)
+    page = ran(page.toggle(key="lesson_asking").set_value(True))
+    before = drawn(page)["edges"]
+    page = press(page, "next")
+    assert "Which two nodes" in said(page)
+    assert drawn(page)["edges"] == before
+    index = lesson.find("visit-1-join-1")
+    page = ran(page.button_group(key="lesson_guess").set_value(lesson.answer(index)))
+    page = press(page, "reveal")
+    assert "Right." in said(page)
+    shows(page, lesson, "visit-1-join-1")
+    page = press(page, "next")
+    wrong = next(p for p in lesson.candidates(index + 1) if p != lesson.answer(index + 1))
+    page = ran(page.button_group(key="lesson_guess").set_value(wrong))
+    page = press(page, "next")
+    assert "Not this time." in said(page)
+    assert (walk.right, walk.asked, walk.index) == (1, 2, index + 1)
+    page = press(press(page, "next"), "next")
+    assert walk.asked == 2, "who does not guess is not counted"
+
+
+def test_projector_mode_leaves_few_controls():
+    page = opened()
+    page = ran(page.toggle(key="lesson_projector").set_value(True))
+    keys = {one.key for one in page.button if str(one.key).startswith("lesson_")}
+    assert keys == {"lesson_back", "lesson_play", "lesson_next"}
+    assert params_of(page)["projector"] == "1"
+    assert "1 · Data" in said(page)
+    page = press(page, "next")
+    assert anchor(page) == "truth"
+    page = ran(page.toggle(key="lesson_projector").set_value(False))
+    assert "projector" not in page.query_params
+
+
+def test_hostile_names_are_shown_as_text():
+    frame: pd.DataFrame = hostile_frame()
+    content = frame.to_csv(index=False).encode("utf-8", "replace")
+    D = ll.information_distances(ll.read_table(content))
+    page = opened()
+    session = session_of(page)
+    session.keep_upload(digest_of(content), content)
+    session.open(
+        Recipe(
+            source="hostile.csv", source_kind="table", data_digest=digest_of(content),
+            r=D.r_max, Lambda=0.01, tau=0.1,
+        )
+    )  # fmt: skip
+    page = ran(page)
+    for _ in range(4):
+        page = press(page, "next")
+        assert "<img" not in html(page)
+        assert "<script" not in html(page)
+    for at in ("order", "visit-1-look", "visit-1-rest"):
+        walk_of(page).wanted = at
+        page = ran(page)
+        assert anchor(page) == at
+        assert "<img" not in html(page)
