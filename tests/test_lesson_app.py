@@ -243,15 +243,19 @@ def test_play_goes_on_when_it_is_time_and_stops_at_the_end():
     walk = walk_of(page)
     page = press(page, "play")
     assert walk.playing
+    here = walk.place.anchor  # a slow run may already have taken the first step
+    walk.ticked += 1000
     page = ran(page)
-    assert walk.place.anchor == "cleanup", "it is not time yet"
-    for at in ("gained", "compared"):
-        walk.ticked -= 100
+    assert walk.place.anchor == here, "it is not time yet"
+    steps = ["cleanup", "gained", "compared"]
+    for at in steps[steps.index(here) + 1 :]:
+        walk.ticked -= 2000
         page = ran(page)
         assert walk.place.anchor == at
     assert not walk.playing
     page = press(page, "play")
-    assert (walk.playing, walk.place.anchor) == (True, "data")
+    assert walk.playing
+    assert walk.place.anchor in ("data", "truth"), "a slow run may already take the next step"
     page = press(page, "play")
     assert not walk.playing
 
