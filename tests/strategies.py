@@ -15,7 +15,7 @@ def distance_matrices(draw, min_columns=3, max_columns=14, ties=True, infinities
     rng = np.random.default_rng(seed)
     noise = np.cumsum(rng.normal(size=(draw(st.integers(5, 200)), p)), axis=1)
     rho = np.corrcoef(noise[:, rng.permutation(p)].T)
-    values = np.clip(-np.log(np.abs(rho) + 1e-9), 0.001, None)
+    values = 0.001 + np.maximum(-np.log(np.abs(rho) + 1e-9), 0.0)  # no ties by clipping
     if ties and draw(st.booleans()):
         values = np.maximum(np.round(values * 4) / 4, 0.25)
     if infinities and draw(st.booleans()):
