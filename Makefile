@@ -1,17 +1,22 @@
 # make run        install and open the app on bundled data
+# make serve      the same for a class: other computers of this network can connect
 # make test       install and run everything that a change can break
 # make test-long  what takes longer
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 PYTHON ?= python3
+PORT ?= 8501
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: run test test-long lint format bench clean
+.PHONY: run serve test test-long lint format bench clean
 
 run: $(VENV)/.run-installed
 	$(BIN)/streamlit run app.py
+
+serve: $(VENV)/.run-installed
+	@$(BIN)/python tools/serve.py --port $(PORT)
 
 test: lint
 	@tools/ensure_chromium

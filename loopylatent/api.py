@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -107,7 +108,8 @@ def learn(
             "give them: learn(D, obs=obs, regularize='bic')."
         )
     taus = TAUS if tau is None else None
-    return learn_regularized(D, obs, settings, max_hidden, progress, taus=taus, start=start)
+    found = learn_regularized(D, obs, settings, max_hidden, progress, taus=taus, start=start)
+    return found if trace else replace(found, trace=None)
 
 
 def provenance(result: LearnResult) -> Provenance:

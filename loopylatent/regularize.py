@@ -100,6 +100,19 @@ def learn_regularized(
         Choose tau among these by the BIC on the rows, instead of the tau of the settings.
     start : LatentGraph, optional
         The initial graph at r, where it is already known.
+
+    Examples
+    --------
+    >>> from loopylatent.distances import information_distances
+    >>> from loopylatent.settings import Thresholds
+    >>> from loopylatent.synthetic import latent_tree
+    >>> rows = latent_tree(n_hidden=2, n_observed_inner=0, leaves=3, seed=3).sample(2000)
+    >>> D = information_distances(rows)
+    >>> found = learn_regularized(D, rows, LearnSettings(Thresholds(D.r_max, 0.02, 0.1)))
+    >>> found.graph
+    LatentGraph(6 observed, 2 hidden, 7 edges, 0 cycles)
+    >>> [(one.node, one.gain > 0) for one in found.replacements if one.accepted][:1]
+    [(3, True)]
     """
     if max_hidden is not None and max_hidden < 0:
         raise ThresholdError(f"max_hidden = {max_hidden} is negative; use None for no limit.")
@@ -156,15 +169,24 @@ class _Report:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Offer:
-    """A replacement worked out: the workspace that it makes, and its fit where there is one."""
+    """What a replacement would gain, and the size of the graph that it would make."""
 
     node: int
+    gain: float
+    reason: Reason
+    n_hidden: int
+    n_edges: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Change:
+    """A replacement worked out in full: the workspace that it makes and the fit of its graph."""
+
+    offer: _Offer
     workspace: Workspace
     graph: LatentGraph
     step: VisitStep
     fitted: Fitted | None
-    gain: float
-    reason: Reason
 
 
 class _Run:
@@ -181,7 +203,7 @@ class _Run:
     ) -> None:
         self.settings = settings
         self._D, self._family, self._pool, self._report = D, family, pool, report
-        self._max_hidden = D.n_columns if max_hidden is None else max_hidden
+        self._max_hidden = np.inf if max_hidden is None else max_hidden
         self._records: list[Replacement] = []
         self._steps: list[Step] = []
 
@@ -208,7 +230,7 @@ class _Run:
                 break
             waiting.remove(taken.node)
             offers.pop(taken.node)
-            stale = self._touched(taken.step, waiting)
+            stale = self._touched(taken, waiting)
         return self
 
     def result(
@@ -238,7 +260,7 @@ class _Run:
     def _score(self, nodes: Sequence[int], offers: dict[int, _Offer], number: int) -> None:
         """Work out the offers of ``nodes`` on the present graph."""
         self._report.expect(len(nodes))
-        jobs = [self._pool.submit(self._offer, node, TRIAL_STEPS) for node in nodes]
+        jobs = [self._pool.submit(self._offer, node) for node in nodes]
         try:
             for node, job in zip(nodes, jobs, strict=True):
                 offer = job.result()
@@ -252,28 +274,34 @@ class _Run:
             for job in jobs:
                 job.cancel()
 
-    def _take_best(self, offers: dict[int, _Offer], number: int) -> _Offer | None:
+    def _take_best(self, offers: dict[int, _Offer], number: int) -> VisitStep | None:
         """Refit the best offer on the present graph; where it no longer gains, the next one."""
         while True:
             best = max(offers.values(), key=lambda offer: offer.gain, default=None)
             if best is None or best.gain <= 0:
                 return None
-            confirmed = self._offer(best.node, CONFIRM_STEPS)
-            if confirmed is None:
+            change = self._change(best.node, CONFIRM_STEPS)
+            if change is None:
                 del offers[best.node]
                 continue
-            if confirmed.gain > 0:
-                self._record(number, replace(confirmed, reason="taken"), accepted=True)
-                self._workspace, self._graph = confirmed.workspace, confirmed.graph
-                assert confirmed.fitted is not None
-                self._fitted = confirmed.fitted
-                self._steps.append(confirmed.step)
-                return confirmed
-            offers[best.node] = confirmed
-            self._record(number, replace(confirmed, reason="no gain after refit"), accepted=False)
+            if change.fitted is not None and change.offer.gain > 0:
+                self._record(number, replace(change.offer, reason="taken"), accepted=True)
+                self._workspace, self._graph = change.workspace, change.graph
+                self._fitted = change.fitted
+                self._steps.append(change.step)
+                return change.step
+            offers[best.node] = change.offer
+            refused = change.offer
+            if change.fitted is not None:
+                refused = replace(refused, reason="no gain after refit")
+            self._record(number, refused, accepted=False)
 
-    def _offer(self, node: int, steps: int) -> _Offer | None:
-        """Work out the replacement of a node's neighbourhood; None where it changes nothing."""
+    def _offer(self, node: int) -> _Offer | None:
+        """Try the replacement of a node's neighbourhood; None where it changes nothing."""
+        change = self._change(node, TRIAL_STEPS)
+        return None if change is None else change.offer
+
+    def _change(self, node: int, steps: int) -> _Change | None:
         workspace = self._workspace.copy()
         if len(workspace.neighbours[node]) < 2:
             return None
@@ -285,20 +313,24 @@ class _Run:
         problem = self._family.problem(graph)
         refused = self._refusal(graph, problem)
         if refused is not None:
-            return _Offer(node, workspace, graph, step, None, -np.inf, refused)
-        origin = _origin(self._workspace, workspace)
-        start = self._family.continued(self._fitted, problem, origin)
-        target = _value_for(problem, _bic(self._fitted))
+            offer = _Offer(node, -np.inf, refused, graph.n_hidden, graph.n_edges)
+            return _Change(offer, workspace, graph, step, None)
+        fitted = self._refitted(problem, _origin(self._workspace, workspace), steps)
+        gain = _bic(fitted) - self.bic
+        offer = _Offer(node, gain, "no gain", graph.n_hidden, graph.n_edges)
+        return _Change(offer, workspace, graph, step, fitted)
+
+    def _refitted(self, problem: Problem, origin: IntArray, steps: int) -> Fitted:
+        """Fit a changed graph from where the present one is; give up where it cannot gain."""
+        target = _value_for(problem, self.bic)
         found = ascend(
             problem,
-            start,
+            self._family.continued(self._fitted, problem, origin),
             max_steps=steps,
             tolerance=TOLERANCE,
             hopeless=lambda values: _is_hopeless(values, target),
         )
-        fitted = Reached(problem, found).fitted
-        gain = _bic(fitted) - _bic(self._fitted)
-        return _Offer(node, workspace, graph, step, fitted, gain, "no gain")
+        return Reached(problem, found).fitted
 
     def _refusal(self, graph: LatentGraph, problem: Problem) -> Reason | None:
         if graph.n_hidden > self._max_hidden:
@@ -323,7 +355,6 @@ class _Run:
         }  # fmt: skip
 
     def _record(self, number: int, offer: _Offer, *, accepted: bool) -> None:
-        graph = offer.graph
         self._records.append(
             Replacement(
                 number,
@@ -331,8 +362,8 @@ class _Run:
                 offer.gain,
                 accepted,
                 offer.reason,
-                graph.n_hidden,
-                graph.n_edges,
+                offer.n_hidden,
+                offer.n_edges,
             )
         )
 

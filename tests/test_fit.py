@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -208,6 +210,14 @@ def test_equal_settings_give_equal_models(ring, ring_rows):
     two = fit_parameters(ring.graph, some, settings)
     assert one.digest == two.digest
     assert one.digest != fit_parameters(ring.graph, some, FitSettings(max_steps=3)).digest
+
+
+def test_eight_threads_fit_alike(ring, ring_rows):
+    some = ring_rows.take(np.arange(300))
+    expected = fit_parameters(ring.graph, some).digest
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: fit_parameters(ring.graph, some).digest, range(8)))
+    assert found == [expected] * 8
 
 
 def test_progress_counts_up_and_can_stop_the_fit(ring, ring_rows):

@@ -1,4 +1,7 @@
-"""Take the pictures of docs/images: python tools/screenshots.py (needs requirements-dev.txt)."""
+"""Take the pictures of docs/images: python tools/screenshots.py (needs requirements-dev.txt).
+
+With words behind it only those whose names begin so: python tools/screenshots.py lesson
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ HERE = f"http://127.0.0.1:{PORT}"
 
 def settled(page: Page) -> None:
     """Wait until the graph stands still and the page has stopped running."""
-    page.wait_for_selector('[data-settled="true"]', timeout=120_000)
+    page.wait_for_selector('[data-settled="true"]', timeout=120_000, state="attached")
     page.wait_for_selector('[data-testid="stStatusWidget"]', state="detached", timeout=60_000)
     page.wait_for_timeout(800)
 
@@ -52,11 +55,34 @@ def nothing(page: Page) -> None:
     """The page as it opens."""
 
 
+def heatmap(page: Page) -> None:
+    """Wait for the matrix of distances."""
+    page.locator(".heatmaplayer").wait_for(timeout=60_000)
+
+
+def quartets(page: Page) -> None:
+    """Show the quartets of the neighbourhood."""
+    page.locator(".st-key-lesson_view").get_by_text("Quartets", exact=True).click()
+    page.mouse.move(1200, 700)
+    page.mouse.wheel(0, 330)
+
+
+RING = "/Step_by_step?sample=latent_cycle&r=1.5&tau=0.1&step="
 PICTURES: dict[str, tuple[str, bool, Callable[[Page], None]]] = {
     "explore": ("/", False, skip_tour),
     "explore-dark": ("/?sample=bfi25", True, known_groups),
     "explore-changed": ("/?sample=bfi25", False, what_changed),
     "explore-density": ("/?sample=stocks_sp100_daily_2003_2007", False, density),
+    "lesson-data": (RING + "truth", False, nothing),
+    "lesson-distance": (RING + "pair", False, nothing),
+    "lesson-matrix": (RING + "matrix", True, heatmap),
+    "lesson-ball": (RING + "tree-4", False, nothing),
+    "lesson-union": (RING + "union", False, nothing),
+    "lesson-quartets": (RING + "visit-1-quartets", False, quartets),
+    "lesson-join": (RING + "visit-1-join-2", False, nothing),
+    "lesson-replace": (RING + "visit-1-replace", True, nothing),
+    "lesson-result": ("/Step_by_step?lesson=noisy&step=compared", False, nothing),
+    "lesson-projector": (RING + "visit-3-look&projector=1", False, nothing),
 }
 
 
@@ -74,7 +100,9 @@ def main() -> None:
             browser = playwright.chromium.launch(
                 executable_path=browser_path, args=["--no-sandbox"]
             )
-            for name, (path, dark, act) in PICTURES.items():
+            wanted = tuple(sys.argv[1:]) or ("",)
+            pictures = {name: how for name, how in PICTURES.items() if name.startswith(wanted)}
+            for name, (path, dark, act) in pictures.items():
                 page = browser.new_page(
                     viewport={"width": 1440, "height": 900},
                     color_scheme="dark" if dark else "light",

@@ -163,6 +163,20 @@ def _find_record(
 
 
 @kernel
+def _insert(ascending: IntArray, n: int, value: int) -> int:
+    """Put a value into the first n, in order, where it is not yet there; return how many."""
+    k = n
+    while k > 0 and ascending[k - 1] > value:
+        k -= 1
+    if k > 0 and ascending[k - 1] == value:
+        return n
+    for j in range(n, k, -1):
+        ascending[j] = ascending[j - 1]
+    ascending[k] = value
+    return n + 1
+
+
+@kernel
 def _scope_of(
     net: Network, tape: Tape, states: StateArray, row: int, v: int, messages: IntArray
 ) -> IntArray:
@@ -172,15 +186,15 @@ def _scope_of(
     for k in range(net.start[v], net.start[v + 1]):
         u = net.other[k]
         if states[row, u] < 0 and net.rank[u] > net.rank[v]:
-            ranks[n] = net.rank[u]
-            n += 1
+            n = _insert(ranks, n, net.rank[u])
     for message in messages:
         for k in range(tape.first_scope[message] + 1, tape.first_scope[message + 1]):
             rank = net.rank[tape.scope[k]]
-            if not (ranks[:n] == rank).any():
-                ranks[n] = rank
-                n += 1
-    return net.order[np.sort(ranks[:n])]
+            n = _insert(ranks, n, rank)
+    scope = np.empty(n, np.int64)
+    for k in range(n):
+        scope[k] = net.order[ranks[k]]
+    return scope
 
 
 @kernel
@@ -191,7 +205,8 @@ def _add_input(tape: Tape, cell: int, record: int, width: int) -> int:
     tape.input_record[counts[INPUTS]] = record
     counts[INPUTS] += 1
     first = counts[STRIDES]
-    tape.stride[first : first + width] = 0
+    for k in range(first, first + width):
+        tape.stride[k] = 0
     counts[STRIDES] += width
     return int(first)
 

@@ -54,7 +54,9 @@ def _gather(cells: FloatArray, at: IntArray, stride: IntArray, width: int, k: in
 def _log_sum(values: FloatArray) -> float:
     if len(values) == 2:
         return float(max(values[0], values[1]) + np.log1p(np.exp(-abs(values[1] - values[0]))))
-    top = values.max()
+    top = values[0]
+    for value in values:
+        top = max(top, value)
     total = 0.0
     for value in values:
         total += np.exp(value - top)
@@ -75,13 +77,25 @@ def _split_inputs(at: IntArray, stride: IntArray, width: int) -> IntArray:
 @kernel
 def _only(values: IntArray, depends: IntArray, width: int) -> IntArray:
     """Keep what belongs to the inputs that depend on several nodes, ``width`` values for each."""
-    kept = np.empty(int((depends == -2).sum()) * width, np.int64)
+    count = 0
+    for d in depends:
+        count += d == -2
+    kept = np.empty(count * width, np.int64)
     n = 0
     for i in range(len(depends)):
         if depends[i] == -2:
-            kept[n : n + width] = values[i * width : (i + 1) * width]
-            n += width
+            for k in range(i * width, (i + 1) * width):
+                kept[n] = values[k]
+                n += 1
     return kept
+
+
+@kernel
+def _most_states(scope: IntArray, n_states: IntArray) -> int:
+    most = 1
+    for u in scope:
+        most = max(most, n_states[u])
+    return most
 
 
 @kernel
@@ -90,7 +104,6 @@ def _fill_terms(
 ) -> None:
     """Sum the simple inputs: terms[0] has those of no node, terms[1 + d, s] those of node d."""
     width = terms.shape[0]
-    terms[:] = 0.0
     for i in range(len(at)):
         d = depends[i]
         if d == -2:
@@ -172,14 +185,15 @@ def _large_forward(
 ) -> None:  # fmt: skip
     n, width = n_states[node], 1 + len(scope)
     depends = _split_inputs(inputs, stride, width)
-    terms = np.empty((width, n_states[scope].max(), n))
+    terms = np.zeros((width, _most_states(scope, n_states), n))
     _fill_terms(cells, inputs, stride, depends, terms)
     at, steps = _only(inputs, depends, 1), _only(stride, depends, width)
     outer = _inner_nodes(scope, n_states)
     digits = _block_digits(scope, n_states, outer)
     offsets, inner = _block_offsets(digits, steps, width, outer), _block_terms(digits, terms, outer)
     level = np.zeros((1 + outer, n))
-    level[0] = terms[0, 0]
+    for k in range(n):
+        level[0, k] = terms[0, 0, k]
     digit = np.zeros(len(scope), np.int64)
     values = np.empty(n)
     moved = 0
@@ -203,7 +217,7 @@ def _large_backward(
 ) -> None:  # fmt: skip
     n, width = n_states[node], 1 + len(scope)
     depends = _split_inputs(inputs, stride, width)
-    terms = np.empty((width, n_states[scope].max(), n))
+    terms = np.zeros((width, _most_states(scope, n_states), n))
     _fill_terms(cells, inputs, stride, depends, terms)
     by_terms = np.zeros(terms.shape)
     at, steps = _only(inputs, depends, 1), _only(stride, depends, width)
@@ -212,7 +226,8 @@ def _large_backward(
     offsets, inner = _block_offsets(digits, steps, width, outer), _block_terms(digits, terms, outer)
     by_inner = np.zeros(inner.shape)
     level, by_level = np.zeros((1 + outer, n)), np.zeros((1 + outer, n))
-    level[0] = terms[0, 0]
+    for k in range(n):
+        level[0, k] = terms[0, 0, k]
     digit, before = np.zeros(len(scope), np.int64), np.zeros(len(scope), np.int64)
     moved = 0
     for first in range(out, out + size, len(digits)):
@@ -231,14 +246,16 @@ def _large_backward(
                 by_level[outer, k] += share
                 for i in range(len(at)):
                     adjoint[at[i] + offsets[i, j] + k * steps[i * width]] += share
-        before[:] = digit
+        for d in range(outer):
+            before[d] = digit[d]
         moved = _advance(at, digit, scope[:outer], n_states, steps, width)
         for d in range(outer - 1, max(moved, 0) - 1, -1):
             for k in range(n):
                 by_terms[1 + d, before[d], k] += by_level[d + 1, k]
                 by_level[d, k] += by_level[d + 1, k]
                 by_level[d + 1, k] = 0.0
-    by_terms[0, 0] = by_level[0]
+    for k in range(n):
+        by_terms[0, 0, k] = by_level[0, k]
     for j in range(len(digits)):
         for d in range(digits.shape[1]):
             for k in range(n):
@@ -260,7 +277,7 @@ def run_forward(net: Network, tape: Tape, cells: FloatArray, large: int) -> None
                 total += cells[tape.clamp_cell[c] + k * tape.clamp_stride[c]]
             cells[cell + k] = total
     digit = np.zeros(64, np.int64)
-    values = np.empty(net.n_states.max())
+    values = np.empty(_most_states(np.arange(len(net.n_states)), net.n_states))
     for r in range(tape.counts[RECORDS]):
         scope = tape.scope[tape.first_scope[r] : tape.first_scope[r + 1]]
         stride = tape.stride[tape.first_stride[r] : tape.first_stride[r + 1]]

@@ -19,8 +19,13 @@ StateArray = NDArray[np.int16]
 
 @kernel
 def _log_sum(values: FloatArray) -> float:
-    top = values.max()
-    return float(top + np.log(np.exp(values - top).sum()))
+    top = values[0]
+    for value in values:
+        top = max(top, value)
+    total = 0.0
+    for value in values:
+        total += np.exp(value - top)
+    return float(top + np.log(total))
 
 
 @kernel
@@ -57,7 +62,8 @@ def _send(
     total = fields[v].copy()
     for k in range(net.start[v], net.start[v + 1]):
         if states[net.other[k]] < 0:
-            total += messages[k]
+            for s in range(net.n_states[v]):
+                total[s] += messages[k, s]
     n = net.n_states[v]
     values = np.empty(n)
     fresh = np.empty(messages.shape[1])
@@ -89,7 +95,8 @@ def _collect(
     for v in range(len(net.n_states)):
         for k in range(net.start[v], net.start[v + 1]):
             if states[v] < 0 and states[net.other[k]] < 0:
-                totals[v] += messages[k]
+                for s in range(net.n_states[v]):
+                    totals[v, s] += messages[k, s]
     for v in range(len(net.n_states)):
         n = net.n_states[v]
         if states[v] >= 0:

@@ -16,7 +16,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.lapack import dpotrf, dpotri
 
 from loopylatent.data import Column, Observations
-from loopylatent.errors import InferenceError
+from loopylatent.errors import InferenceError, quoted
 from loopylatent.graph import FloatArray, IntArray, LatentGraph, frozen_array
 from loopylatent.inference.evidence import pick
 from loopylatent.inference.optimise import Value
@@ -110,7 +110,7 @@ class Scale:
         square = np.nansum((values - mean) ** 2 * weights[:, None], axis=0) / count
         if not (square > 0).all():
             name = obs.names[int((square > 0).argmin())]
-            raise InferenceError(f"column {name!r} is constant; leave it out of the graph.")
+            raise InferenceError(f"column {quoted(name)} is constant; leave it out of the graph.")
         return cls(frozen_array(mean, np.float64), frozen_array(np.sqrt(square), np.float64))
 
     def rows(self, obs: Observations) -> GaussianRows:

@@ -12,6 +12,7 @@ from loopylatent.data import Observations
 from loopylatent.errors import InferenceError
 from loopylatent.graph import FloatArray, IntArray, LatentGraph, frozen_array
 from loopylatent.inference.discrete import DiscreteModel
+from loopylatent.inference.elimination import eliminate
 from loopylatent.inference.families import Kind
 from loopylatent.inference.gaussian import GaussianModel
 from loopylatent.inference.lbp import Propagation
@@ -100,7 +101,10 @@ class Model:
     @property
     def treewidth(self) -> int:
         """Of the whole graph, by the elimination order used (an upper bound)."""
-        return self._discrete("the treewidth").method.elimination.treewidth
+        found = self.distribution
+        if isinstance(found, DiscreteModel):
+            return found.method.elimination.treewidth
+        return eliminate(self.graph).treewidth
 
     @property
     def df(self) -> int:

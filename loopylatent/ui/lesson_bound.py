@@ -14,7 +14,7 @@ from typing import Any
 import streamlit as st
 
 GRACE = 1.5
-"""Seconds for which, while the lesson plays, a value that it has left is taken for an echo."""
+"""Seconds for which a value that was left by itself is taken for an echo."""
 _NOTHING = object()
 
 

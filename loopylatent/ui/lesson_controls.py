@@ -210,7 +210,7 @@ def _following(
             return True
         if any(st.session_state.get(f"lesson_{name}") for name in BUTTONS):
             return True
-        return w.playing and follower.echoes(wish)
+        return w.moves_by_itself and follower.echoes(wish)
 
     return follows(follower, widget, value, report, is_echo)
 

@@ -11,7 +11,7 @@ import streamlit as st
 
 from loopylatent.lesson import Detail, Lesson, Place
 from loopylatent.lesson.presets import PRESETS, MadeUp, made_up
-from loopylatent.ui.lesson_bound import Follower
+from loopylatent.ui.lesson_bound import GRACE, Follower
 from loopylatent.ui.lesson_keys import Pressed
 from loopylatent.ui.stages import sample_recipe
 from loopylatent.ui.state import FIRST_SAMPLE, Session
@@ -48,6 +48,9 @@ class Walk:
     playing: bool = False
     speed: str = "normal"
     ticked: float = 0.0
+    """When the last step was taken by itself."""
+    entered: float = 0.0
+    """When this lesson was taken, or computed anew."""
     projector: bool = False
     asking: bool = False
     """Whether the class guesses before a join is shown."""
@@ -85,6 +88,7 @@ class Walk:
             self.go(lesson, 0)
         self.why = self.wanted = None
         self.lesson_key, self.columns = key, names
+        self.entered = time.monotonic()
 
     def _answer(self, lesson: Lesson) -> None:
         assert self.why is not None
@@ -146,6 +150,11 @@ class Walk:
             self.ticked = now
         if self.is_last(lesson):
             self.playing = False
+
+    @property
+    def moves_by_itself(self) -> bool:
+        """Whether widgets that show the place have just been moved by something else."""
+        return self.playing or time.monotonic() - self.entered < GRACE
 
     # Guessing ------------------------------------------------------------------------------
 

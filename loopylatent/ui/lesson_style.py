@@ -4,6 +4,7 @@ from __future__ import annotations
 
 STYLE = """
 <style>
+.st-key-lesson_keys { position: absolute; }
 .lesson-caption { position: relative; min-height: 6.6rem; font-size: 1.06rem; line-height: 1.5; }
 .lesson-caption .name { font-weight: 650; overflow-wrap: anywhere; }
 .lesson-caption .number { font-weight: 650; font-variant-numeric: tabular-nums; }
@@ -16,12 +17,12 @@ STYLE = """
 .lesson-code { container-type: inline-size; }
 .lesson-code ol { margin: 0; padding: 0.45rem 0; list-style: none; counter-reset: line;
   border: 1px solid rgba(128, 128, 128, 0.22); border-radius: 8px; }
-.lesson-code li { counter-increment: line; padding: 1px 0.4rem 1px 2.2rem; position: relative;
-  font: clamp(0.66rem, 3.3cqi, 0.8rem)/1.5 ui-monospace, Menlo, Consolas, monospace; margin: 0; }
+.lesson-code li { counter-increment: line; padding: 1px 0.3rem 1px 2rem; position: relative;
+  font: clamp(0.62rem, 3.6cqi, 0.8rem)/1.5 ui-monospace, Menlo, Consolas, monospace; margin: 0; }
 .lesson-code li::before { content: counter(line); position: absolute; left: 0; width: 1.7rem;
   text-align: right; opacity: 0.45; }
-.lesson-code li.indent1 { padding-left: 3.2rem; }
-.lesson-code li.indent2 { padding-left: 4.2rem; }
+.lesson-code li.indent1 { padding-left: 2.9rem; }
+.lesson-code li.indent2 { padding-left: 3.8rem; }
 .lesson-code li.here { background: rgba(0, 114, 178, 0.16); font-weight: 650;
   box-shadow: inset 3px 0 0 #0072B2; }
 .lesson-meaning { font-size: 0.84rem; line-height: 1.45; opacity: 0.8; min-height: 2.4rem;
