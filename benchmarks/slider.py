@@ -1,7 +1,8 @@
-"""From a key press on the slider of r to the redrawn graph, beside a page that does nothing.
+"""From a key press to the redrawn graph, beside a page that does nothing.
 
-Both pages run in Chromium and take turns, so that load hits them alike. Times are taken inside
-the browser, from the key to the change of the page.
+Keys move the slider of r on the Explore page, and walk through the lesson. The pages run in
+Chromium and take turns, so that load hits them alike. Times are taken inside the browser, from the
+key to the change of the page.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from tests.browser import ARGUMENTS, EXECUTABLES
 
 SAMPLE = "newsgroups100_roweislike"
 MOVES = 60
-HEAD = ("from a key press on a slider", "moves", "median, ms", "fastest", "slowest", "beyond, ms")
+SLIDER = ".st-key-slider_r input[type=range]"
+HEAD = ("from a key press", "moves", "median, ms", "fastest", "slowest", "beyond, ms")
 EMPTY_PAGE = """import streamlit as st
 value = st.slider("value", 0.0, 10.0, 5.0, 0.02, key="slider_r")
 with st.container(key="graph"):
@@ -46,10 +48,11 @@ WATCH = """(watched) => {
 """Notes when the watched element shows something else, and when its nodes have come to rest."""
 
 
-def press(page: Page, watched: Locator, key: str) -> dict[str, float]:
-    """Press a key on the slider; return the milliseconds to what was seen."""
+def press(page: Page, watched: Locator, key: str, on: str | None = SLIDER) -> dict[str, float]:
+    """Press a key, on the slider or anywhere; return the milliseconds to what was seen."""
     watched.evaluate(WATCH)
-    page.locator(".st-key-slider_r input[type=range]").focus()
+    if on is not None:
+        page.locator(on).focus()
     page.keyboard.press(key)
     while (times := page.evaluate("globalThis.takeTimes()")) is None:
         page.wait_for_timeout(20)
@@ -90,6 +93,22 @@ def measure(app: Page, empty: Page, addresses: Sequence[str]) -> dict[str, list[
     return taken
 
 
+def walk(lesson: Page, empty: Page, addresses: Sequence[str]) -> dict[str, list[float]]:
+    """Walk over visits of the lesson by keys, and press keys on the empty page in turn."""
+    where = f"{addresses[0]}/Step_by_step?sample={SAMPLE}&r=5&Lambda=0&tau=0.1&step=visit-1-look"
+    graph = open_page(lesson, where, ".st-key-lesson_graph .frame")
+    text = open_page(empty, addresses[1], ".st-key-graph")
+    taken: dict[str, list[float]] = {"nothing": [], "drawn": []}
+    for k in range(-3, MOVES):
+        key = "ArrowRight" if k % 4 else "ArrowLeft"
+        times = press(lesson, graph, key, on=None)
+        idle = press(empty, text, key)
+        if k >= 0:
+            taken["nothing"].append(idle["drawn"] / 1000)
+            taken["drawn"].append(times["drawn"] / 1000)
+    return taken
+
+
 def row(name: str, seconds: list[float], base: float) -> list[str]:
     if not seconds:
         return [name, "0", "", "", "", ""]
@@ -101,7 +120,7 @@ def row(name: str, seconds: list[float], base: float) -> list[str]:
 def report() -> str:
     found = next((path for name in EXECUTABLES if (path := shutil.which(name))), None)
     if found is None:
-        return "## Slider to redraw\n\nNot measured: there is no Chromium on PATH."
+        return "## Key to redraw\n\nNot measured: there is no Chromium on PATH."
     with TemporaryDirectory() as folder, sync_playwright() as playwright:
         script = Path(folder) / "empty.py"
         script.write_text(EMPTY_PAGE, encoding="utf-8")
@@ -113,19 +132,22 @@ def report() -> str:
             viewport: Any = {"width": 1440, "height": 900}
             pages = [browser.new_page(viewport=viewport) for _ in range(2)]
             taken = measure(pages[0], pages[1], (app, empty))
+            steps = walk(pages[0], pages[1], (app, empty))
         browser.close()
-    base = statistics.median(taken["nothing"])
+    base, idle = (statistics.median(times["nothing"]) for times in (taken, steps))
     rows = [
         row("an empty page: its one line of text", taken["nothing"], base),
         row("Explore: the graph is drawn", taken["drawn"], base),
         row("the same, where the graph changed", taken["changed"], base),
         row("Explore: its nodes have come to rest", taken["at rest"], base),
+        row("an empty page again", steps["nothing"], idle),
+        row("Step by step: the next step is drawn", steps["drawn"], idle),
     ]
     return (
-        "## Slider to redraw\n\nNewsgroup sample, 100 columns; steps of r from its opening value "
+        "## Key to redraw\n\nNewsgroup sample, 100 columns; steps of r from its opening value "
         "on; the two pages take turns in one browser that draws without a graphics card. Where "
-        "the graph changes, its nodes glide for 350 ms before they rest.\n\n"
-        + markdown_table(HEAD, rows)
+        "the graph changes, its nodes glide for 350 ms before they rest. The lesson is that of "
+        "r = 5, Λ = 0, τ = 0.1; every fourth step goes back.\n\n" + markdown_table(HEAD, rows)
     )
 
 

@@ -566,6 +566,27 @@ def test_the_curve_sets_r(tab):
     tab.shows(graph)
 
 
+def test_probabilities_are_fitted_drawn_and_taken_away(tab):
+    tab.open(sample="ability16")
+    graph = learned(tab.link()).graph
+    obs = ll.load_sample("ability16").observations
+    plain = tab.ask("root => root.view.edges.get().map(edge => edge.width)")
+    tab.tab("Probabilities")
+    tab.page.get_by_role("button", name="Fit probabilities").click()
+    model = ll.fit_parameters(graph, obs)
+    tab.page.get_by_text(f"{model.train_bic:,.0f}").filter(visible=True).first.wait_for()
+    tab.page.get_by_text("log-likelihood a row (exact)").wait_for()
+    tab.until(lambda: tab.ask("root => root.view.edges.get().map(e => e.width)") != plain)
+    with tab.page.expect_download() as coming:
+        tab.page.locator(".st-key-file_hidden button").click()
+    table = pd.read_csv(coming.value.path())
+    hidden = table[[name for name in table if name.startswith("hidden ")]]
+    np.testing.assert_allclose(hidden, model.hidden_posteriors(obs), atol=1e-6)
+    tab.page.locator(".stMain").evaluate("main => main.scrollTo(0, 0)")
+    tab.find(graph.labels[graph.n_observed])
+    tab.page.get_by_text("Rows that express it most").wait_for()
+
+
 # The keyboard, light and dark, and what readers of screens hear -----------------------------
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
 from loopylatent.errors import LoopyLatentError
+
+log = logging.getLogger(__name__)
 
 
 class Cancelled(Exception):  # noqa: N818  (nothing went wrong)
@@ -44,6 +47,9 @@ def start(key: Hashable, work: Callable[[Callable[[int, int], None]], Any]) -> J
             job.error = "stopped"
         except LoopyLatentError as error:
             job.error = str(error)
+        except Exception as error:
+            log.exception("background work failed: %s", key)
+            job.error = f"this did not work ({type(error).__name__}); the terminal has the details."
         finally:
             job.finished.set()
 

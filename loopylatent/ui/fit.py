@@ -137,16 +137,18 @@ def _edges(model: Model, labels: tuple[str, ...]) -> None:
     st.dataframe(frame, hide_index=True, width="stretch", height=260)
 
 
-def _download(fitted: Fitted, obs: Observations, labels: tuple[str, ...]) -> None:
-    def content() -> str:
-        frame = obs.to_frame()
-        for node in fitted.model.graph.hidden_nodes:
-            frame[f"hidden {labels[node]}"] = fitted.level(node)
-        return frame.rename(columns=lambda name: name_to_csv(str(name))).to_csv(index=False)
+def table_with_hidden(fitted: Fitted, obs: Observations, labels: tuple[str, ...]) -> str:
+    """Return the table as CSV, with a column for every hidden node."""
+    frame = obs.to_frame()
+    for node in fitted.model.graph.hidden_nodes:
+        frame[f"hidden {labels[node]}"] = fitted.level(node)
+    return frame.rename(columns=lambda name: name_to_csv(str(name))).to_csv(index=False)
 
+
+def _download(fitted: Fitted, obs: Observations, labels: tuple[str, ...]) -> None:
     st.download_button(
         "The table with hidden columns (CSV)",
-        data=content,
+        data=lambda: table_with_hidden(fitted, obs, labels),
         file_name="with-hidden.csv",
         mime="text/csv",
         on_click="ignore",
