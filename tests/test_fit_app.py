@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from test_app import PATIENCE, button, drawn, learned, opened, press, ran, session_of
 
 import loopylatent as ll
-from loopylatent.ui.fit import table_with_hidden
+from loopylatent.ui.fit import Fitted, table_with_hidden
 
 BINARY = "ability16"
 """Right and wrong answers, some of them missing."""
@@ -109,6 +109,20 @@ def test_the_table_with_hidden_columns_is_the_posterior(page, model):
     hidden = table[[name for name in table.columns if name.startswith("hidden ")]]
     np.testing.assert_allclose(hidden, model.hidden_posteriors(rows(BINARY)), atol=1e-6)
     assert list(table.columns[: model.graph.n_observed]) == list(model.graph.names)
+
+
+def test_cells_of_the_table_run_nothing_in_a_spreadsheet():
+    rng = np.random.default_rng(0)
+    shared = rng.random(300) < 0.5
+    flip = rng.random((300, 3)) < 0.2
+    texts = np.where(shared[:, None] ^ flip, "=cmd()", "no")
+    obs = ll.Observations.from_frame(pd.DataFrame(texts, columns=["a", "=b()", "c"]))
+    graph = ll.LatentGraph.build(obs.names, 1, [(0, 3), (1, 3), (2, 3)], [0.5, 0.5, 0.5])
+    model = ll.fit_parameters(graph, obs)
+    text = table_with_hidden(Fitted(model, model.hidden_posteriors(obs)), obs, graph.labels)
+    cells = [cell for line in text.splitlines() for cell in line.split(",")]
+    assert not [cell for cell in cells if cell.startswith("=")]
+    assert "'=cmd()" in cells
 
 
 def test_numbers_are_fitted_as_gaussian():

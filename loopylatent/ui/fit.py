@@ -142,7 +142,13 @@ def table_with_hidden(fitted: Fitted, obs: Observations, labels: tuple[str, ...]
     frame = obs.to_frame()
     for node in fitted.model.graph.hidden_nodes:
         frame[f"hidden {labels[node]}"] = fitted.level(node)
-    return frame.rename(columns=lambda name: name_to_csv(str(name))).to_csv(index=False)
+    texts = frame.select_dtypes(["object", "string", "category"]).columns
+    frame[texts] = frame[texts].astype(object).map(_harmless)
+    return frame.rename(columns=name_to_csv).to_csv(index=False)
+
+
+def _harmless(value: object) -> object:
+    return name_to_csv(value) if isinstance(value, str) else value
 
 
 def _download(fitted: Fitted, obs: Observations, labels: tuple[str, ...]) -> None:
