@@ -6,16 +6,16 @@ import os
 import sys
 from pathlib import Path
 
-from benchmarks import fit, groups, initial_graph, learn, slider, surroundings
+from benchmarks import fit, groups, initial_graph, learn, slider, stability, surroundings, sweep
 
 RESULTS = Path(__file__).resolve().parent / "RESULTS.md"
 
 
 def main() -> None:
-    """Write the times to RESULTS.md and the agreement with known groups to docs/groups.md."""
+    """Write the times to RESULTS.md, and the tables of docs/groups.md and docs/stability.md."""
     load_before = os.getloadavg()[0]
     parts = []
-    for part in (initial_graph, learn, fit, slider):
+    for part in (initial_graph, learn, sweep, fit, slider):
         print(f"{part.__name__} ...", file=sys.stderr)
         parts.append(part.report())
     head = (
@@ -27,6 +27,8 @@ def main() -> None:
     print(text)
     print(f"{groups.__name__} ...", file=sys.stderr)
     groups.main()
+    print(f"{stability.__name__} ...", file=sys.stderr)
+    stability.main()
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import fcluster, linkage
@@ -20,11 +19,12 @@ from sklearn.metrics import adjusted_rand_score
 
 from benchmarks import markdown_table
 from loopylatent.api import learn
-from loopylatent.communities import Groups, communities, groups
+from loopylatent.communities import Groups, agreed, communities, groups
 from loopylatent.data import Observations
 from loopylatent.distances import DistanceMatrix, information_distances
 from loopylatent.initial_graph import initial_graph
 from loopylatent.samples import Sample, load_sample
+from loopylatent.suggest import Name, suggest
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -38,9 +38,11 @@ SAMPLES = (
     "stocks_sp100_daily_2003_2007",
 )
 SEEDS = range(5)
-N_RESAMPLES = 50
+N_RESAMPLES = 200
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "groups.md"
 START, END = "<!-- tables: python -m benchmarks.groups -->", "<!-- end of tables -->"
+
+SUGGESTED, SUGGESTED_END = "<!-- suggestions -->", "<!-- end of suggestions -->"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +103,7 @@ def consensus_of_trees(obs: Observations, seed: int) -> Groups:
         D = information_distances(obs.with_weights(weights))
         labels = communities(initial_graph(D, D.r_max), seed).labels
         together += labels[:, None] == labels
-    weights = (together / N_RESAMPLES) ** 3
-    np.fill_diagonal(weights, 0.0)
-    parts = nx.community.louvain_communities(nx.from_numpy_array(weights), seed=seed)
-    labels = np.empty(obs.n_columns, dtype=np.int64)
-    for number, part in enumerate(parts):
-        labels[list(part)] = number
-    return Groups(obs.names, labels)
+    return Groups(obs.names, agreed(together / N_RESAMPLES))
 
 
 def linked(dissimilarity: FloatArray, method: str, n_groups: int) -> IntArray:
@@ -191,13 +187,38 @@ def mean_row(title: str, rows: list[Row]) -> list[str]:
     return [title, *means]
 
 
+def suggested(samples: list[Sample]) -> str:
+    """Return the table of `groups` at each suggestion, one seed each."""
+    names: tuple[Name, ...] = ("tree", "bic", "held-out")
+    body = []
+    for sample in samples:
+        obs, known = sample.observations, sample.groups or {}
+        row = {one.name: one for one in suggest(information_distances(obs), obs, most=30)}
+        cells = []
+        for name in names:
+            one = row.get(name)
+            if one is None:  # the same graph as one to its left
+                cells.append("the same")
+                continue
+            agreement = groups(obs, thresholds=one.thresholds).agreement(known)
+            cells.append(f"{agreement:.2f} (r = {one.thresholds.r:.2f})")
+        body.append([f"`{sample.name}`", *cells])
+    return markdown_table(("sample", "tree", "best BIC", "best on unseen rows"), body)
+
+
 def main() -> None:
     """Measure all samples and put the tables into the page."""
+    samples = [load_sample(name) for name in SAMPLES]
+    put(START, END, tables([measure(sample) for sample in samples]))
+    put(SUGGESTED, SUGGESTED_END, suggested(samples))
+
+
+def put(start: str, end: str, found: str) -> None:
+    """Replace what stands between two marks of the page."""
     text = PAGE.read_text(encoding="utf-8")
-    before, rest = text.split(START)
-    _, after = rest.split(END)
-    found = tables([measure(load_sample(name)) for name in SAMPLES])
-    PAGE.write_text(f"{before}{START}\n{found}\n{END}{after}", encoding="utf-8")
+    before, rest = text.split(start)
+    _, after = rest.split(end)
+    PAGE.write_text(f"{before}{start}\n{found}\n{end}{after}", encoding="utf-8")
 
 
 if __name__ == "__main__":

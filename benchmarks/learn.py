@@ -1,6 +1,9 @@
-"""The learner with and without its trace, the exact curve, and the distances."""
+"""The learner with and without its trace, by each method, the exact curve, and the distances."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -10,8 +13,17 @@ from loopylatent.api import learn
 from loopylatent.data import Observations
 from loopylatent.distances import DistanceMatrix, information_distances
 from loopylatent.graph import LatentGraph
+from loopylatent.grouping import LocalTree, Neighbourhood, group
 from loopylatent.initial_graph import edge_density, initial_graph
 from loopylatent.samples import load_sample
+from loopylatent.settings import LearnSettings, Method, Thresholds
+from loopylatent.synthetic import latent_tree
+
+METHODS: Mapping[Method, str] = {
+    "quartet": "quartet tests",
+    "relaxed": "relaxed grouping",
+    "nj": "neighbor joining",
+}
 
 
 def compare_learning(D: DistanceMatrix, repeats: int = 15) -> str:
@@ -33,6 +45,41 @@ def compare_learning(D: DistanceMatrix, repeats: int = 15) -> str:
         f"Newsgroup sample, r = 5, Λ = 0, τ = 0.1: {result.n_visits} visits, {graph.n_hidden} "
         f"hidden nodes, {graph.n_edges} edges, {graph.n_cycles} cycles; {repeats} repeats.\n\n"
         + markdown_table(TIMING_HEAD, timing_rows(timings, "without trace"))
+    )
+
+
+def compare_methods(D: DistanceMatrix, repeats: int = 9) -> str:
+    """Learn at r = 5 by each grouping method."""
+    ways = {
+        name: partial(learn, D, r=5.0, Lambda=0.0, tau=0.1, method=method, trace=False)
+        for method, name in METHODS.items()
+    }
+    graphs = [f"{name} {way().graph.n_hidden}" for name, way in ways.items()]
+    timings = time_ways(ways, repeats)
+    return (
+        f"Newsgroup sample, r = 5, Λ = 0, τ = 0.1; hidden nodes: {', '.join(graphs)}; {repeats} "
+        "repeats.\n\n" + markdown_table(TIMING_HEAD, timing_rows(timings, "quartet tests"))
+    )
+
+
+def compare_hubs(size: int = 300, repeats: int = 3) -> str:
+    """Group one neighbourhood of many nodes: the leaves of a tree with some noise."""
+    model = latent_tree(size // 15, 0, leaves=15, lengths=(0.3, 0.8), seed=0)
+    rng = np.random.default_rng(0)
+    noise = np.triu(rng.normal(scale=0.02, size=(size, size)), 1)
+    distances = np.maximum(model.distances().values + noise + noise.T, 0.01)
+    np.fill_diagonal(distances, 0.0)
+    ids, thresholds = tuple(range(size)), Thresholds(9.0, 0.02, 0.1)
+
+    def once(method: Method) -> LocalTree:
+        rng = np.random.default_rng(0)
+        at = Neighbourhood(ids, (False,) * size, ids, distances, 1000, rng)
+        return group(at, LearnSettings(thresholds, method))
+
+    timings = time_ways({name: partial(once, m) for m, name in METHODS.items()}, repeats)
+    return (
+        f"One neighbourhood of {size} nodes, {size // 15} hidden nodes in truth; {repeats} "
+        "repeats.\n\n" + markdown_table(TIMING_HEAD, timing_rows(timings, "quartet tests"))
     )
 
 
@@ -95,6 +142,9 @@ def report() -> str:
         [
             "## Learner",
             compare_learning(D),
+            "## Grouping methods",
+            compare_methods(D),
+            compare_hubs(),
             "## Exact curve",
             compare_curves(D),
             "## Distances",

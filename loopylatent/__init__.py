@@ -7,10 +7,13 @@
 25
 """
 
-from loopylatent import synthetic
+from loopylatent import laboratory, synthetic, theory
 from loopylatent._version import __version__
-from loopylatent.api import export, learn, settings_for
+from loopylatent.api import export, learn, settings_for, stability
+from loopylatent.barcode import Bar, barcode
+from loopylatent.coherence import coherence
 from loopylatent.communities import Groups, communities, groups
+from loopylatent.cycle_groups import cycle_groups
 from loopylatent.data import Observations, read_table
 from loopylatent.distances import DistanceMatrix, information_distances
 from loopylatent.errors import (
@@ -21,26 +24,40 @@ from loopylatent.errors import (
     ThresholdError,
 )
 from loopylatent.estimator import LocalCLGrouping
+from loopylatent.evaluate import Contestant, contestants, iter_evaluations
 from loopylatent.graph import LatentGraph
 from loopylatent.inference import Model, fit_parameters
 from loopylatent.initial_graph import EdgeDensity, edge_density, initial_graph
+from loopylatent.lda import fit_lda
 from loopylatent.learn import LearnResult, iter_steps
 from loopylatent.matching import match_hidden
 from loopylatent.project import Project, open_project, write_project
 from loopylatent.recipe import Recipe, read_distances
 from loopylatent.regularize import RegularizedResult
+from loopylatent.report.findings import Findings, examine
+from loopylatent.report.page import to_report, write_report
 from loopylatent.samples import Sample, load_sample, sample_names
 from loopylatent.scoring import Scores
+from loopylatent.seeds import SeedEffect, over_seeds
 from loopylatent.settings import FitSettings, LearnSettings, Thresholds
+from loopylatent.stability import Stability
 from loopylatent.structure_error import structure_error
+from loopylatent.suggest import Suggestion, suggest
+from loopylatent.sweep import Sweep, sweep
+from loopylatent.sweep_points import SweepPoint
+from loopylatent.sweep_scores import PointScores
 from loopylatent.thresholds import default_thresholds, loop_radius
+from loopylatent.topics import Topic, shared_columns, topics
 from loopylatent.trace import replay
 
 __all__ = [
+    "Bar",
+    "Contestant",
     "DataError",
     "DistanceError",
     "DistanceMatrix",
     "EdgeDensity",
+    "Findings",
     "FitSettings",
     "Groups",
     "InferenceError",
@@ -51,34 +68,58 @@ __all__ = [
     "LoopyLatentError",
     "Model",
     "Observations",
+    "PointScores",
     "Project",
     "Recipe",
     "RegularizedResult",
     "Sample",
     "Scores",
+    "SeedEffect",
+    "Stability",
+    "Suggestion",
+    "Sweep",
+    "SweepPoint",
     "ThresholdError",
     "Thresholds",
+    "Topic",
     "__version__",
+    "barcode",
+    "coherence",
     "communities",
+    "contestants",
+    "cycle_groups",
     "default_thresholds",
     "edge_density",
+    "examine",
     "export",
+    "fit_lda",
     "fit_parameters",
     "groups",
     "information_distances",
     "initial_graph",
+    "iter_evaluations",
     "iter_steps",
+    "laboratory",
     "learn",
     "load_sample",
     "loop_radius",
     "match_hidden",
     "open_project",
+    "over_seeds",
     "read_distances",
     "read_table",
     "replay",
     "sample_names",
     "settings_for",
+    "shared_columns",
+    "stability",
     "structure_error",
+    "suggest",
+    "sweep",
     "synthetic",
+    "theory",
+    "to_report",
+    "topics",
     "write_project",
+    "write_report",
 ]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from loopylatent.data import Observations
-from loopylatent.distances import DistanceMatrix
+from loopylatent.distances import DistanceMatrix, Metric, information_distances
 from loopylatent.errors import DataError, ThresholdError
 from loopylatent.export import NO_EXTRAS, Extras, Provenance
 from loopylatent.export import export as export_graph
@@ -16,7 +16,10 @@ from loopylatent.graph import LatentGraph
 from loopylatent.learn import LearnResult, Progress
 from loopylatent.learn import learn as run_learner
 from loopylatent.regularize import TAUS, learn_regularized
-from loopylatent.settings import LearnSettings, Method, Order, Thresholds
+from loopylatent.resampling import SHARE, Scheme
+from loopylatent.settings import READS, LearnSettings, Method, Order, Thresholds
+from loopylatent.stability import N_RESAMPLES, Stability
+from loopylatent.stability import stability as run_stability
 from loopylatent.thresholds import default_thresholds
 
 
@@ -63,12 +66,13 @@ def learn(
     D : DistanceMatrix
     r, Lambda, tau : float, optional
         The thresholds of the paper; those left out come from ``default_thresholds(D)``.
-    method : {"quartet"}
-        How the local latent tree of a neighbourhood is built.
+    method : {"quartet", "relaxed", "nj"}
+        How the local latent tree of a neighbourhood is built: by quartet tests, by relaxed
+        grouping (Lambda and tau play no part), or by neighbor joining (Lambda plays none).
     order : {"degree", "index", "random"}
         The order of the visits. On noisy data the result depends on it.
     seed : int
-        For the random order.
+        For the random order, and for the random starts of relaxed grouping.
     start : LatentGraph, optional
         The initial graph at ``r``, where it is already known (``edge_density(D).graph_at(r)``).
     trace : bool
@@ -107,7 +111,7 @@ def learn(
             "regularize='bic' weighs likelihoods and needs the rows behind the distances; "
             "give them: learn(D, obs=obs, regularize='bic')."
         )
-    taus = TAUS if tau is None else None
+    taus = TAUS if tau is None and "tau" in READS[method] else None
     found = learn_regularized(D, obs, settings, max_hidden, progress, taus=taus, start=start)
     return found if trace else replace(found, trace=None)
 
@@ -152,3 +156,51 @@ def export(
     return export_graph(
         result.graph, path, provenance=provenance(result), format=format, extras=extras
     )
+
+
+def stability(
+    table: Observations | DistanceMatrix,
+    r: float | None = None,
+    Lambda: float | None = None,
+    tau: float | None = None,
+    *,
+    method: Method = "quartet",
+    order: Order = "degree",
+    metric: Metric = "auto",
+    scheme: Scheme | None = None,
+    n_resamples: int = N_RESAMPLES,
+    seed: int = 0,
+    block: int | None = None,
+    share: float = SHARE,
+    progress: Progress | None = None,
+) -> Stability:
+    """Say how much of a learned graph comes back when the data are drawn again.
+
+    Parameters
+    ----------
+    table : Observations or DistanceMatrix
+    r, Lambda, tau : float, optional
+        The thresholds; those left out come from ``default_thresholds``.
+    method, order
+        As in `learn`.
+    metric : str
+        As in `information_distances`.
+    scheme : {"bootstrap", "blocks", "subsample", "noise", "orders"}, optional
+        What is drawn again: rows, runs of rows in time order, a part of the rows, errors of the
+        distances, or only the order of the visits. Rows where there are some.
+    n_resamples, seed, block, share, progress
+        See `loopylatent.stability.stability`, and docs/stability.md for what support means.
+
+    Examples
+    --------
+    >>> from loopylatent.synthetic import latent_cycle
+    >>> found = stability(latent_cycle(girth=8, seed=1).sample(1000), n_resamples=5)
+    >>> found.n_used, found.edges.shape == (found.graph.n_edges,)
+    (5, True)
+    """
+    D = table if isinstance(table, DistanceMatrix) else information_distances(table, metric)
+    settings = settings_for(D, r, Lambda, tau, method=method, order=order, seed=seed)
+    return run_stability(
+        table, settings, metric=metric, scheme=scheme, n_resamples=n_resamples, seed=seed,
+        block=block, share=share, progress=progress,
+    )  # fmt: skip

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
@@ -20,6 +21,16 @@ import pandas as pd
 
 from loopylatent._version import __version__
 from loopylatent.api import export, learn, provenance
+from loopylatent.cli_laboratory import add_laboratory
+from loopylatent.cli_report import (
+    REPORT_HELP,
+    add_report,
+    add_report_options,
+    check_report,
+    make_report,
+)
+from loopylatent.cli_stability import add_stability, check_output, run_stability
+from loopylatent.cli_sweep import add_sweep, run_sweep
 from loopylatent.data import Kind, Observations, OnDegenerate, read_frame, read_table
 from loopylatent.distances import METRICS, DistanceMatrix, information_distances
 from loopylatent.errors import DataError, LoopyLatentError, quoted
@@ -70,6 +81,10 @@ def _parser() -> argparse.ArgumentParser:
     _add_learn(commands)
     _add_distances(commands)
     _add_score(commands)
+    add_sweep(commands, _add_table, _sweep)
+    add_stability(commands, _add_stability_options, _stability)
+    add_report(commands, _add_learn_options, _report)
+    add_laboratory(commands, _say)
     _add_samples(commands)
     return parser
 
@@ -81,16 +96,30 @@ def _add_learn(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         description="Learn a graph. Thresholds that are not given come from the default rule.",
         epilog="Example: python -m loopylatent learn answers.csv --drop id --r 5 -o graph.graphml",
     )
+    _add_learn_options(command)
+    command.add_argument("-o", "--output", type=Path, metavar="FILE", help=OUTPUT_HELP)
+    command.add_argument("--format", choices=FORMATS, help="where the ending does not say it")
+    command.add_argument("--report", type=Path, metavar="FILE", help=REPORT_HELP)
+    add_report_options(command.add_argument_group("for --report"))
+    command.set_defaults(run=_learn)
+
+
+def _add_learn_options(command: argparse.ArgumentParser) -> None:
     _add_table(command)
     command.add_argument("--from-distances", action="store_true", help=FROM_DISTANCES_HELP)
     command.add_argument("--n-samples", type=int, metavar="N", help=N_SAMPLES_HELP)
     _add_learner(command)
-    command.add_argument("-o", "--output", type=Path, metavar="FILE", help=OUTPUT_HELP)
-    command.add_argument("--format", choices=FORMATS, help="where the ending does not say it")
-    command.set_defaults(run=_learn)
 
 
 def _add_learner(command: argparse.ArgumentParser) -> None:
+    _add_thresholds(command)
+    command.add_argument("--order", choices=get_args(Order), default="degree", help=ORDER_HELP)
+    command.add_argument("--seed", type=int, default=0, help=SEED_HELP)
+    command.add_argument("--regularize", choices=("bic",), help=REGULARIZE_HELP)
+    command.add_argument("--max-hidden", type=int, metavar="N", help=MAX_HIDDEN_HELP)
+
+
+def _add_thresholds(command: argparse.ArgumentParser) -> None:
     command.add_argument("--r", type=float, help="radius of the balls; smaller gives more cycles")
     command.add_argument(
         "--Lambda", type=float, help="margin of the quartet test, 0 to below 1; larger is surer"
@@ -98,11 +127,7 @@ def _add_learner(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--tau", type=float, help="hidden nodes nearer than this to a neighbour are merged with it"
     )
-    command.add_argument("--method", choices=get_args(Method), default="quartet")
-    command.add_argument("--order", choices=get_args(Order), default="degree", help=ORDER_HELP)
-    command.add_argument("--seed", type=int, default=0, help="for the random order (default: 0)")
-    command.add_argument("--regularize", choices=("bic",), help=REGULARIZE_HELP)
-    command.add_argument("--max-hidden", type=int, metavar="N", help=MAX_HIDDEN_HELP)
+    command.add_argument("--method", choices=get_args(Method), default="quartet", help=METHOD_HELP)
 
 
 def _add_score(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -121,6 +146,18 @@ def _add_score(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     command.set_defaults(run=_score)
 
 
+def _add_stability_options(command: argparse.ArgumentParser) -> None:
+    _add_table(command)
+    command.add_argument("--from-distances", action="store_true", help=FROM_DISTANCES_HELP)
+    command.add_argument("--n-samples", type=int, metavar="N", help=N_SAMPLES_HELP)
+    _add_thresholds(command)
+
+
+METHOD_HELP = (
+    "how hidden nodes are found: quartet tests (default), relaxed grouping (--Lambda and --tau "
+    "play no part) or nj, neighbor joining (--Lambda plays no part)"
+)
+SEED_HELP = "for the random order and for --method relaxed (default: 0)"
 REGULARIZE_HELP = "add hidden nodes only where this criterion pays for them; needs the rows"
 MAX_HIDDEN_HELP = "with --regularize: never more hidden nodes than this"
 TEST_HELP = "the table to score on, with the same columns; without it TABLE is split"
@@ -176,6 +213,37 @@ def _add_table(command: argparse.ArgumentParser) -> None:
 
 
 def _learn(options: argparse.Namespace) -> None:
+    if options.report is not None:
+        check_report(options, options.report)
+    D, obs, result = _learned_from_table(options)
+    if options.output is not None:
+        _say(f"wrote {export(result, options.output, format=options.format)}")
+    if options.report is not None:
+        _write_report(options, options.report, D, obs, result)
+    if options.output is None and options.report is None:
+        sys.stdout.write(to_edge_csv(result.graph, provenance(result)))
+
+
+def _report(options: argparse.Namespace) -> None:
+    check_report(options, options.output)
+    _write_report(options, options.output, *_learned_from_table(options))
+
+
+def _write_report(
+    options: argparse.Namespace,
+    path: Path,
+    D: DistanceMatrix,
+    obs: Observations | None,
+    result: LearnResult,
+) -> None:
+    kinds = dict(_kind(text) for text in options.kind)
+    progress = partial(_progress, what="reporting") if sys.stderr.isatty() else None
+    _say(f"wrote {make_report(options, path, D, obs, result, kinds, progress)}")
+
+
+def _learned_from_table(
+    options: argparse.Namespace,
+) -> tuple[DistanceMatrix, Observations | None, LearnResult]:
     obs = None if options.from_distances else _observations(options)
     if obs is None:
         D = read_distances(options.table, options.n_samples)
@@ -183,10 +251,7 @@ def _learn(options: argparse.Namespace) -> None:
         D = _estimated_distances(options, obs)
     result = _learned(options, D, obs)
     _say(_summary(result))
-    if options.output is None:
-        sys.stdout.write(to_edge_csv(result.graph, provenance(result)))
-    else:
-        _say(f"wrote {export(result, options.output, format=options.format)}")
+    return D, obs, result
 
 
 def _learned(
@@ -246,6 +311,25 @@ def _train_and_test(options: argparse.Namespace) -> tuple[Observations, Observat
     on_degenerate: OnDegenerate = "drop" if options.drop_degenerate else "error"
     train = obs.take(np.sort(order[n_test:])).usable(on_degenerate)
     return train, obs.take(np.sort(order[:n_test]))
+
+
+def _stability(options: argparse.Namespace) -> None:
+    check_output(options)
+    obs = None if options.from_distances else _observations(options)
+    if obs is None:
+        D = read_distances(options.table, options.n_samples)
+    else:
+        D = _estimated_distances(options, obs)
+    run_stability(options, D, obs, _say, _progress if sys.stderr.isatty() else None)
+
+
+def _sweep(options: argparse.Namespace) -> None:
+    obs = None if options.from_distances else _observations(options)
+    if obs is None:
+        D = read_distances(options.table, options.n_samples)
+    else:
+        D = _estimated_distances(options, obs)
+    run_sweep(options, D, obs, _say)
 
 
 def _distances(options: argparse.Namespace) -> None:
@@ -333,10 +417,10 @@ def _fit_summary(model: Model) -> str:
     return f"{model.kind} model, {model.df} degrees of freedom, {how}, {end}{note}"
 
 
-def _progress(done: int, total: int) -> None:
+def _progress(done: int, total: int, what: str = "learning") -> None:
     with suppress(ZeroDivisionError):
         end = "\n" if done == total else ""
-        print(f"\rlearning: {100 * done // total} %", end=end, file=sys.stderr, flush=True)
+        print(f"\r{what}: {100 * done // total} %", end=end, file=sys.stderr, flush=True)
 
 
 def _say(text: str) -> None:

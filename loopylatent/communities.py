@@ -7,19 +7,22 @@ learns a graph on each of many resamples and keeps the columns together that sta
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
+from scipy.cluster.hierarchy import linkage
+from scipy.spatial.distance import squareform
 from sklearn.metrics import adjusted_rand_score
 
 from loopylatent.data import Observations
-from loopylatent.distances import DistanceMatrix, Metric, information_distances
+from loopylatent.distances import DistanceMatrix, Metric
 from loopylatent.errors import DataError, LoopyLatentError
 from loopylatent.graph import LatentGraph, frozen_array
 from loopylatent.learn import learn
-from loopylatent.settings import LearnSettings
+from loopylatent.resampling import bootstrapped_rows, shaken_distances
+from loopylatent.settings import LearnSettings, Thresholds
 from loopylatent.thresholds import default_thresholds
 
 FloatArray = NDArray[np.float64]
@@ -35,6 +38,7 @@ class Groups:
     labels: IntArray
     together: FloatArray | None = field(default=None, repr=False)
     """(p, p) share of the resamples in which two columns fell into one group."""
+    n_resamples: int = 0
     n_failed: int = 0
     """Resamples on which no graph could be learned."""
 
@@ -75,21 +79,27 @@ def groups(
     table: Observations | DistanceMatrix,
     *,
     metric: Metric = "auto",
-    n_resamples: int = 50,
+    thresholds: Thresholds | None = None,
+    n_resamples: int = 200,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Groups:
     """Return the groups of columns on which resamples agree; their number is found, not given.
 
-    Each resample is learned with the default thresholds and cut into communities. The shares of
-    resamples that keep two columns together, cubed, are the weights of a graph on the columns,
-    and its communities are the groups. Rows are resampled where they are there; distances alone
-    are shaken by the standard error of a correlation.
+    Each resample is learned with the default thresholds, or with those given, and cut into
+    communities. Average linkage on the shares of resamples that keep two columns together gives a
+    hierarchy of the columns; it is cut where the modularity of the fourth powers of these shares
+    is largest. Rows are resampled where they are there; distances alone are shaken by the standard
+    error of a correlation.
     """
     if n_resamples < 2:
         raise DataError(f"n_resamples = {n_resamples} is too few; give at least 2.")
     rng = np.random.default_rng(seed)
-    draw = _row_resampler(table, metric) if isinstance(table, Observations) else _shaker(table)
+    draw = (
+        bootstrapped_rows(table, metric)
+        if isinstance(table, Observations)
+        else shaken_distances(table)
+    )
     names = table.names
     together = np.zeros((len(names), len(names)))
     failed = 0
@@ -97,7 +107,7 @@ def groups(
         if progress is not None:
             progress(k, n_resamples)
         try:
-            labels = _learned_labels(draw(rng), seed)
+            labels = _learned_labels(draw(rng), thresholds, seed)
         except LoopyLatentError:
             failed += 1
             continue
@@ -105,57 +115,54 @@ def groups(
     if failed == n_resamples:
         raise DataError("no resample could be learned; are there enough rows that differ?")
     together /= n_resamples - failed
-    weights = together**3
+    shares = frozen_array(together, np.float64)
+    return Groups(names, agreed(together), shares, n_resamples, failed)
+
+
+def agreed(together: FloatArray) -> IntArray:
+    """Return the groups on which resamples agree, from the shares that keep two columns together.
+
+    Examples
+    --------
+    >>> pairs = np.kron(np.eye(2), np.ones((2, 2)))
+    >>> agreed(0.1 + 0.9 * pairs).tolist()
+    [0, 0, 1, 1]
+    """
+    merges = linkage(squareform(1 - together, checks=False), "average")
+    excess = _beyond_chance(together**4)
+    parts: dict[int, list[int]] = {k: [k] for k in range(len(together))}
+    best, modularity, highest = list(parts.values()), 0.0, 0.0
+    for node, (a, b) in enumerate(merges[:, :2].astype(np.int64).tolist(), start=len(together)):
+        left, right = parts.pop(a), parts.pop(b)
+        modularity += 2 * float(excess[np.ix_(left, right)].sum())
+        parts[node] = left + right
+        if modularity > highest:
+            best, highest = list(parts.values()), modularity
+    return _labelled(best, len(together))
+
+
+def _beyond_chance(weights: FloatArray) -> FloatArray:
+    """What two columns share, less what their totals alone would give: the terms of modularity."""
     np.fill_diagonal(weights, 0.0)
-    labels = _louvain(nx.from_numpy_array(weights), len(names), seed)
-    return Groups(names, labels, frozen_array(together, np.float64), failed)
+    totals = weights.sum(axis=0)
+    expected: FloatArray = np.outer(totals, totals) / max(totals.sum(), np.finfo(float).tiny)
+    return weights - expected
 
 
-def _row_resampler(
-    obs: Observations, metric: Metric
-) -> Callable[[np.random.Generator], DistanceMatrix]:
-    """Bootstrap: each row gets the number of times it was drawn as its weight."""
-    n = obs.n_samples
-    share = np.full(obs.n_rows, 1 / obs.n_rows) if obs.weights is None else obs.weights / n
-
-    def draw(rng: np.random.Generator) -> DistanceMatrix:
-        counts = rng.multinomial(n, share / share.sum()).astype(np.float64)
-        return information_distances(obs.with_weights(counts), metric)
-
-    return draw
-
-
-def _shaker(D: DistanceMatrix) -> Callable[[np.random.Generator], DistanceMatrix]:
-    """Add N(0, (1 - rho^2)^2 / n) to every correlation."""
-    if D.n_samples is None:
-        raise DataError(
-            "groups needs to know how precise the distances are; give n_samples to "
-            "DistanceMatrix.from_array, or pass the observations."
-        )
-    strength = np.exp(-D.values)
-    spread = (1 - strength**2) / np.sqrt(D.n_samples)
-
-    def draw(rng: np.random.Generator) -> DistanceMatrix:
-        noise = np.triu(rng.normal(size=strength.shape) * spread, 1)
-        shaken = np.clip(np.abs(strength + noise + noise.T), 1e-12, 1.0)
-        values = -np.log(shaken)
-        np.fill_diagonal(values, 0.0)
-        return replace(D, values=frozen_array(values, np.float64))
-
-    return draw
-
-
-def _learned_labels(D: DistanceMatrix, seed: int) -> IntArray:
-    result = learn(D, LearnSettings(default_thresholds(D)), trace=False)
+def _learned_labels(D: DistanceMatrix, thresholds: Thresholds | None, seed: int) -> IntArray:
+    result = learn(D, LearnSettings(thresholds or default_thresholds(D)), trace=False)
     return communities(result.graph, seed).labels
 
 
 def _louvain(weighted: nx.Graph[int], n_observed: int, seed: int) -> IntArray:
-    """Group of each observed node; larger groups first, then by their first column."""
     parts = nx.community.louvain_communities(weighted, weight="weight", seed=seed)
-    columns = [sorted(node for node in part if node < n_observed) for part in parts]
-    columns = sorted((c for c in columns if c), key=lambda c: (-len(c), c))
-    labels = np.empty(n_observed, dtype=np.int64)
-    for k, members in enumerate(columns):
+    return _labelled([[node for node in part if node < n_observed] for part in parts], n_observed)
+
+
+def _labelled(parts: list[list[int]], n_columns: int) -> IntArray:
+    """Group of each column; larger groups first, then by their first column."""
+    ordered = sorted((sorted(part) for part in parts if part), key=lambda part: (-len(part), part))
+    labels = np.empty(n_columns, dtype=np.int64)
+    for k, members in enumerate(ordered):
         labels[members] = k
     return frozen_array(labels, np.int64)

@@ -14,18 +14,10 @@ import numpy as np
 from loopylatent.distances import DistanceMatrix
 from loopylatent.errors import DataError
 from loopylatent.graph import LatentGraph
-from loopylatent.grouping import Neighbourhood, group
+from loopylatent.grouping import BY_SURROGATES, Neighbourhood, group
 from loopylatent.initial_graph import check_radius, initial_graph
 from loopylatent.settings import LearnSettings
-from loopylatent.trace import (
-    CleanUpStep,
-    Contraction,
-    Edge,
-    InitialStep,
-    Join,
-    Step,
-    VisitStep,
-)
+from loopylatent.trace import CleanUpStep, Contraction, InitialStep, Step, VisitStep
 from loopylatent.workspace import Workspace
 
 Progress = Callable[[int, int], None]
@@ -129,9 +121,12 @@ def _steps(
             yield visit(workspace, node, D.n_samples, rng, settings)
     if progress is not None:
         progress(len(order), len(order))
+    merged: tuple[Contraction, ...] = ()
+    if settings.method == "relaxed":
+        merged = workspace.contract_short_edges(settings.shortest_edge)
     gone = workspace.drop_idle_hidden()
     changes = workspace.take_changes()
-    yield CleanUpStep(gone, changes.removed, changes.added, workspace.hidden_ids)
+    yield CleanUpStep(gone, changes.removed, changes.added, workspace.hidden_ids, merged)
 
 
 def visit(
@@ -145,26 +140,31 @@ def visit(
     members = workspace.closed_neighbourhood(node)
     hidden = tuple(workspace.is_hidden(member) for member in members)
     surrogates = tuple(workspace.surrogates[member] for member in members)
+    gaps = tuple(workspace.gaps[member] for member in members)
     distances = workspace.distances_between(members)
     distances.setflags(write=False)
-    tree = group(Neighbourhood(members, hidden, surrogates, distances, n_samples, rng), settings)
+    by_surrogates = settings.method in BY_SURROGATES
+    between = workspace.distances_between_surrogates(members) if by_surrogates else distances
+    between.setflags(write=False)
+    tree = group(
+        Neighbourhood(members, hidden, surrogates, distances, n_samples, rng, between, gaps),
+        settings,
+    )
     ids = workspace.replace(members, tree, surrogate=node)
     changes = workspace.take_changes()
     return VisitStep(
         node,
         members,
         hidden,
-        distances,
-        tuple(
-            Join(
-                ids[j.left], ids[j.right], ids[j.hidden], j.left_length, j.right_length, j.supported
-            )
-            for j in tree.joins
-        ),
-        tuple(Contraction(ids[c.removed], ids[c.survivor], c.length) for c in tree.contractions),
+        between,
+        tuple(join.renamed(ids) for join in tree.joins),
+        tuple(contraction.renamed(ids) for contraction in tree.contractions),
         changes.removed,
         changes.added,
         tree.stuck,
         tree.capped,
-        tuple(Edge(ids[e.u], ids[e.v], e.length) for e in tree.rest),
+        tuple(edge.renamed(ids) for edge in tree.rest),
+        tuple(one.renamed(ids) for one in tree.rounds),
+        surrogates if by_surrogates else (),
+        gaps if by_surrogates else (),
     )

@@ -155,6 +155,44 @@ unmatched_left=(), unmatched_right=())
     )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Recognised:
+    """Which of the hidden nodes met before each hidden node of a graph is.
+
+    Parameters
+    ----------
+    numbers : (hidden,) int64 array
+        Its number among those met; new ones are numbered on from there.
+    cosines : (hidden,) float64 array
+        How like it is; 1 for new ones.
+    """
+
+    numbers: IntArray
+    cosines: FloatArray
+
+
+def recognise(profiles: FloatArray, met: FloatArray, threshold: float = 0.95) -> Recognised:
+    """Match the profiles of hidden nodes with those met in other graphs, as `match_hidden` does.
+
+    Examples
+    --------
+    >>> star = LatentGraph.build("abc", 1, [(0, 3), (1, 3), (2, 3)])
+    >>> profiles = hidden_profiles(star)
+    >>> recognise(profiles, profiles).numbers, recognise(profiles, profiles[:0]).numbers
+    (array([0]), array([0]))
+    """
+    cosines = _rounded(profiles @ met.T)
+    rows, columns = linear_sum_assignment(cosines, maximize=True)
+    counts = (cosines[rows, columns] > 0) & (cosines[rows, columns] >= threshold)
+    numbers = np.full(len(profiles), -1, dtype=np.int64)
+    numbers[rows[counts]] = columns[counts]
+    likeness = np.ones(len(profiles))
+    likeness[rows[counts]] = cosines[rows[counts], columns[counts]]
+    new = numbers < 0
+    numbers[new] = len(met) + np.arange(new.sum())
+    return Recognised(frozen_array(numbers, np.int64), frozen_array(likeness, np.float64))
+
+
 def name_node(graph: LatentGraph, node: int, name: str) -> NamedNode:
     """Give a hidden node a name that can follow it into other graphs.
 
@@ -260,6 +298,29 @@ def inner_splits(graph: LatentGraph) -> dict[tuple[int, int], Split]:
     }
 
 
+def cycle_columns(graph: LatentGraph) -> tuple[frozenset[str], ...]:
+    """Return what each cycle of ``graph.cycles`` is known by: its columns.
+
+    These are the columns on the cycle and those next to a hidden node on it, for a ring of hidden
+    nodes has no column of its own.
+
+    Examples
+    --------
+    >>> ring = LatentGraph.build("abc", 2, [(0, 3), (3, 4), (0, 4), (1, 3), (2, 1)])
+    >>> [sorted(columns) for columns in cycle_columns(ring)]
+    [['a', 'b']]
+    """
+    return tuple(
+        frozenset(
+            graph.names[near]
+            for node in cycle
+            for near in ((node,) if node < graph.n_observed else graph.neighbours(node))
+            if near < graph.n_observed
+        )
+        for cycle in graph.cycles
+    )
+
+
 def _nearer(graph: LatentGraph, from_u: FloatArray, from_w: FloatArray) -> frozenset[str]:
     nearer = from_u < from_w * (1 - ROUNDING)
     return frozenset(name for name, near in zip(graph.names, nearer, strict=True) if near)
@@ -306,6 +367,20 @@ def _cosines(named: NamedNode, names: tuple[str, ...], lengths: FloatArray) -> F
 def _column_lengths(graph: LatentGraph) -> FloatArray:
     """(hidden, columns) path lengths."""
     return graph.path_lengths(graph.hidden_nodes)[:, : graph.n_observed]
+
+
+def hidden_profiles(graph: LatentGraph) -> FloatArray:
+    """(hidden, columns) the profile of each hidden node, scaled to norm 1.
+
+    The product of two rows is the cosine by which hidden nodes are matched.
+
+    Examples
+    --------
+    >>> star = LatentGraph.build("abc", 1, [(0, 3), (1, 3), (2, 3)])
+    >>> hidden_profiles(star).round(3)
+    array([[0.577, 0.577, 0.577]])
+    """
+    return _unit_profiles(_column_lengths(graph))
 
 
 def _unit_profiles(lengths: FloatArray) -> FloatArray:

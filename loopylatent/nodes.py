@@ -87,6 +87,6 @@ def birth_of(result: LearnResult, node: int) -> Birth | None:
     working = last.hidden_ids[node - result.graph.n_observed]
     visits = [(k, step) for k, step in enumerate(result.trace) if isinstance(step, VisitStep)]
     for number, (k, step) in enumerate(visits, start=1):
-        if any(join.hidden == working for join in step.joins):
+        if any(join.is_new and join.parent == working for join in step.joins):
             return Birth(number, k, step.node)
     return None

@@ -238,10 +238,11 @@ def read_distances(
 # The same, elsewhere -----------------------------------------------------------------------
 
 
-def to_python(recipe: Recipe) -> str:
+def to_python(recipe: Recipe, *, max_hidden: int | None = None) -> str:
     """Return a script that learns the same graph and writes it to a file.
 
-    It reads the table from the folder in which it runs.
+    It reads the table from the folder in which it runs. ``max_hidden`` is the limit with which a
+    graph with a penalty was learned.
 
     Examples
     --------
@@ -260,6 +261,7 @@ def to_python(recipe: Recipe) -> str:
     named = [f"{name}={getattr(recipe, name)!r}" for name in settings]
     if recipe.regularize != "none":
         named += ["obs=obs", f"regularize={recipe.regularize!r}"]
+        named += [] if max_hidden is None else [f"max_hidden={max_hidden}"]
     lines = [
         f'"""Learn a graph again, with loopylatent {__version__}."""',
         "",
@@ -299,7 +301,9 @@ def _call(start: str, arguments: Sequence[str]) -> str:
     return f"{start}(\n" + "".join(f"    {argument},\n" for argument in arguments) + ")"
 
 
-def to_command(recipe: Recipe, program: str = "python -m loopylatent") -> str:
+def to_command(
+    recipe: Recipe, program: str = "python -m loopylatent", *, max_hidden: int | None = None
+) -> str:
     """Return a line for a POSIX shell that learns the same graph and writes it to a file.
 
     It is one line without control characters: names that hold any are written with backslash
@@ -310,6 +314,8 @@ def to_command(recipe: Recipe, program: str = "python -m loopylatent") -> str:
     recipe : Recipe
     program : str
         How the command line of this package is called; goes into the line as it is.
+    max_hidden : int, optional
+        The limit with which a graph with a penalty was learned.
 
     Examples
     --------
@@ -319,7 +325,10 @@ def to_command(recipe: Recipe, program: str = "python -m loopylatent") -> str:
     loopylatent learn votes.csv '--drop=$(date)' --metric=auto --r=2.0 --Lambda=0.0 --tau=0.1 \
 --method=quartet --order=degree --seed=0 -o graph.graphml
     """
-    words = [program, "learn", *map(shlex.quote, _arguments(recipe)), "-o", _output(recipe)]
+    words = [program, "learn", *map(shlex.quote, _arguments(recipe))]
+    if recipe.regularize != "none" and max_hidden is not None:
+        words.append(f"--max-hidden={max_hidden}")
+    words += ["-o", _output(recipe)]
     line = " ".join(words)
     if len(line) > LONGEST_COMMAND:
         raise DataError(

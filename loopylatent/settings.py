@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from loopylatent.errors import ThresholdError
 
-Method = Literal["quartet"]
+Method = Literal["quartet", "relaxed", "nj"]
 Order = Literal["degree", "index", "random"]
 Inference = Literal["auto", "exact", "lbp"]
+
+READS: Mapping[Method, tuple[str, ...]] = {
+    "quartet": ("r", "Lambda", "tau"),
+    "relaxed": ("r",),
+    "nj": ("r", "tau"),
+}
+"""The thresholds that play a part in each method."""
+RELAXED_TAU = -math.log(0.9)
+"""Relaxed grouping brings its own contraction threshold."""
 
 
 def _finite(name: str, value: float, remedy: str) -> float:
@@ -80,14 +90,17 @@ class LearnSettings:
     Parameters
     ----------
     thresholds : Thresholds
-    method : {"quartet"}
-        How the local latent tree of a neighbourhood is built.
+    method : {"quartet", "relaxed", "nj"}
+        How the local latent tree of a neighbourhood is built: by quartet tests, by families of
+        small spread (without Lambda, and with a tau of its own), or by neighbor joining (without
+        Lambda).
     order : {"degree", "index", "random"}
         The order in which nodes are visited; ``random`` is drawn with ``seed``.
     seed : int
+        For the random order, and for the random starts of relaxed grouping.
     max_outsiders : int
         In neighbourhoods larger than this, the quartet test of a pair looks at no more than
-        this many outsiders, the nearest ones.
+        this many outsiders, the nearest ones, and relaxed grouping splits into no more families.
     """
 
     thresholds: Thresholds
@@ -104,6 +117,11 @@ class LearnSettings:
             raise ThresholdError(
                 f"max_outsiders = {self.max_outsiders} is too few; a quartet needs at least 2."
             )
+
+    @property
+    def shortest_edge(self) -> float:
+        """Edges at a hidden node below this are contracted: tau, or that of relaxed grouping."""
+        return RELAXED_TAU if self.method == "relaxed" else self.thresholds.tau
 
 
 @dataclass(frozen=True, slots=True)

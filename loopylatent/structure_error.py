@@ -7,8 +7,9 @@ adjacency entries under the matching of the hidden nodes for which it is least.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import permutations
+from typing import Literal
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment, quadratic_assignment
@@ -35,11 +36,15 @@ class StructureError:
         The value lies between them, both included.
     is_exact : bool
         Whether they are equal, so that the value is known.
+    matching : tuple of int
+        The hidden node of the second graph, counted from 0, that is matched to each one of the
+        first where ``upper`` is reached; numbers beyond its own stand for added, isolated ones.
     """
 
     lower: int
     upper: int
     is_exact: bool
+    matching: tuple[int, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def value(self) -> int:
@@ -79,17 +84,22 @@ def structure_error(learned: LatentGraph, truth: LatentGraph) -> StructureError:
     """
     problem = _Problem.of(learned, truth)
     if problem.n_hidden <= ENUMERATED_HIDDEN:
-        least = _least_of_all(problem)
-        return StructureError(least, least, is_exact=True)
+        best = _best_of_all(problem)
+        return _result(problem, problem.error(best), best, learned.n_hidden)
     start, lower = _cheapest_assignment(problem)
     if lower == 0:
-        equal = _are_equal(problem)
-        if equal:
-            return StructureError(0, 0, is_exact=True)
+        equal = _equality(problem)
+        if isinstance(equal, np.ndarray):
+            return _result(problem, 0, equal, learned.n_hidden)
         if equal is False:
             lower = 4  # the edge counts have the same parity: it cannot be 2
-    upper = _least_found(problem, start, lower)
-    return StructureError(lower, upper, is_exact=lower == upper)
+    return _result(problem, lower, _best_found(problem, start, lower), learned.n_hidden)
+
+
+def _result(problem: _Problem, lower: int, matching: IntArray, n_hidden: int) -> StructureError:
+    upper = problem.error(matching)
+    found = tuple(matching[:n_hidden].tolist())
+    return StructureError(lower, upper, is_exact=lower == upper, matching=found)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,14 +152,15 @@ def _adjacency(graph: LatentGraph, n_nodes: int) -> csr_array[np.float64, tuple[
     return csr_array((np.ones(2 * graph.n_edges), at), shape=(n_nodes, n_nodes))
 
 
-def _least_of_all(problem: _Problem) -> int:
+def _best_of_all(problem: _Problem) -> IntArray:
     """Try every matching."""
     size = problem.n_hidden
     matchings = np.array(list(permutations(range(size))), dtype=np.int64)
     to_columns = problem.column_costs[np.arange(size), matchings].sum(axis=1)
     left, right = problem.hidden
     matched = right[matchings[:, :, None], matchings[:, None, :]]
-    return problem.fixed + int((to_columns + (left != matched).sum(axis=(1, 2))).min())
+    best: IntArray = matchings[int((to_columns + (left != matched).sum(axis=(1, 2))).argmin())]
+    return best
 
 
 def _cheapest_assignment(problem: _Problem) -> tuple[IntArray, int]:
@@ -167,8 +178,8 @@ def _cheapest_assignment(problem: _Problem) -> tuple[IntArray, int]:
     return matching.astype(np.int64), bound + (problem.error(matching) - bound) % 4
 
 
-def _are_equal(problem: _Problem) -> bool | None:
-    """Say whether some matching makes the graphs equal; None where the tries are used up.
+def _equality(problem: _Problem) -> IntArray | Literal[False] | None:
+    """Return a matching that makes the graphs equal, or False; None where the tries are used up.
 
     Nodes of both graphs are coloured alike, first by the columns next to them, then by the colours
     around them (colour refinement). While a colour has several nodes, one of the left graph is
@@ -191,7 +202,7 @@ def _are_equal(problem: _Problem) -> bool | None:
         matching = np.empty(size, dtype=np.int64)
         matching[np.argsort(left)] = np.argsort(right)
         if problem.error(matching) == 0:
-            return True
+            return matching
     return None
 
 
@@ -221,14 +232,16 @@ def _paired(left: IntArray, right: IntArray, counts: IntArray) -> Iterator[IntAr
         yield colours
 
 
-def _least_found(problem: _Problem, start: IntArray, lower: int) -> int:
-    """Improve good matchings by swaps; return the least error, at once if it is ``lower``."""
-    least = problem.error(start)
+def _best_found(problem: _Problem, start: IntArray, lower: int) -> IntArray:
+    """Improve good matchings by swaps; return the best, at once if its error is ``lower``."""
+    best, least = start, problem.error(start)
     for matching in _good_matchings(problem, start):
-        least = min(least, problem.error(_improved(problem, matching)))
+        improved = _improved(problem, matching)
+        if problem.error(improved) < least:
+            best, least = improved, problem.error(improved)
         if least == lower:
             break
-    return least
+    return best
 
 
 def _good_matchings(problem: _Problem, start: IntArray) -> Iterator[IntArray]:

@@ -7,8 +7,8 @@ in the finished graph.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,10 @@ class Edge:
     v: int
     length: float
 
+    def renamed(self, ids: Sequence[int]) -> Edge:
+        """Return it with positions turned into working numbers."""
+        return Edge(ids[self.u], ids[self.v], self.length)
+
 
 @dataclass(frozen=True, slots=True)
 class Join:
@@ -40,6 +44,88 @@ class Join:
     right_length: float
     supported: bool
     """Whether a declared quartet speaks for the pair (else: none speaks against it)."""
+    q: float | None = None
+    """In neighbor joining, the criterion of the pair: the smallest of all."""
+
+    @property
+    def parent(self) -> int:
+        return self.hidden
+
+    @property
+    def children(self) -> tuple[int, ...]:
+        return (self.left, self.right)
+
+    @property
+    def lengths(self) -> tuple[float, ...]:
+        return (self.left_length, self.right_length)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the parent is a hidden node that was not there before."""
+        return True
+
+    def renamed(self, ids: Sequence[int]) -> Join:
+        """Return it with positions turned into working numbers."""
+        return Join(
+            ids[self.left],
+            ids[self.right],
+            ids[self.hidden],
+            self.left_length,
+            self.right_length,
+            self.supported,
+            self.q,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Nodes that relaxed grouping put under one parent: one of them, or a new hidden node."""
+
+    parent: int
+    children: tuple[int, ...]
+    lengths: tuple[float, ...]
+    """From each child to the parent."""
+    is_new: bool
+    """Whether the parent is a hidden node that was not there before."""
+    candidate: int
+    """The member that comes nearest to being the parent of the others."""
+    misfit: float
+    """By how much it misses, summed over the others."""
+    limit: float
+    """Below this it is their parent."""
+    round: int
+    """Of the visit, counted from 1."""
+
+    def renamed(self, ids: Sequence[int]) -> Family:
+        """Return it with positions turned into working numbers."""
+        return replace(
+            self,
+            parent=ids[self.parent],
+            children=tuple(ids[child] for child in self.children),
+            candidate=ids[self.candidate],
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Round:
+    """One round of relaxed grouping: the nodes that were left, their spreads, the families."""
+
+    active: tuple[int, ...]
+    spreads: FloatArray
+    """(a, a) how far each pair is from differing by a constant."""
+    families: tuple[tuple[int, ...], ...]
+    silhouette: float | None
+    """The best mean silhouette of any split; None where three nodes or fewer were left."""
+    least: float
+    """What it had to exceed; otherwise all are one family."""
+
+    def renamed(self, ids: Sequence[int]) -> Round:
+        """Return it with positions turned into working numbers."""
+        return replace(
+            self,
+            active=tuple(ids[node] for node in self.active),
+            families=tuple(tuple(ids[node] for node in family) for family in self.families),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +135,10 @@ class Contraction:
     removed: int
     survivor: int
     length: float
+
+    def renamed(self, ids: Sequence[int]) -> Contraction:
+        """Return it with positions turned into working numbers."""
+        return Contraction(ids[self.removed], ids[self.survivor], self.length)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +158,7 @@ class VisitStep:
     """Which nodes of the neighbourhood are hidden."""
     distances: FloatArray
     """(k, k) the distances between the nodes of the neighbourhood that were used."""
-    joins: tuple[Join, ...]
+    joins: tuple[Join | Family, ...]
     contractions: tuple[Contraction, ...]
     removed: tuple[Edge, ...]
     added: tuple[Edge, ...]
@@ -78,6 +168,12 @@ class VisitStep:
     """The neighbourhood was so large that only the nearest outsiders were asked."""
     rest: tuple[Edge, ...] = ()
     """What connected the nodes that no join had taken, before anything was contracted."""
+    rounds: tuple[Round, ...] = ()
+    """In relaxed grouping, what led to the families."""
+    surrogates: tuple[int, ...] = ()
+    """In relaxed grouping, the column that stood for each node; ``distances`` are theirs."""
+    gaps: tuple[float, ...] = ()
+    """How far each node is from that column; its edges lost as much."""
 
     @property
     def changes_graph(self) -> bool:
@@ -86,13 +182,17 @@ class VisitStep:
 
 @dataclass(frozen=True, slots=True)
 class CleanUpStep:
-    """Hidden nodes of degree below 3 were removed or bridged; the others got their numbers."""
+    """Hidden nodes of degree below 3 were removed or bridged; the others got their numbers.
+
+    Relaxed grouping contracts short edges once more before that.
+    """
 
     removed_nodes: tuple[int, ...]
     removed: tuple[Edge, ...]
     added: tuple[Edge, ...]
     hidden_ids: tuple[int, ...]
     """The working number of each hidden node of the finished graph."""
+    contractions: tuple[Contraction, ...] = ()
 
 
 Step = InitialStep | VisitStep | CleanUpStep

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from loopylatent._kernels.extension import extend_distances, tree_path_lengths
 from loopylatent.graph import LatentGraph
 from loopylatent.grouping import LocalTree
-from loopylatent.trace import Edge, renumbered
+from loopylatent.trace import Contraction, Edge, renumbered
 
 FloatArray = NDArray[np.float64]
 
@@ -39,6 +39,11 @@ class Workspace:
             self.neighbours[u][v] = self.neighbours[v][u] = length
         self.surrogates = list(range(self._p))
         """For each working number the observed node at whose visit it was created, or itself."""
+        self.gaps = [0.0] * self._p
+        """How far each was from its surrogate in the tree that it was born in, uncontracted.
+
+        Known where local trees are built by surrogates.
+        """
         self._distances = np.array(distances)
         self._before: dict[tuple[int, int], float | None] = {}
 
@@ -48,6 +53,7 @@ class Workspace:
         other._names, other._p = self._names, self._p
         other.neighbours = {node: dict(ends) for node, ends in self.neighbours.items()}
         other.surrogates = list(self.surrogates)
+        other.gaps = list(self.gaps)
         other._distances = self._distances.copy()
         other._before = dict(self._before)
         return other
@@ -73,6 +79,16 @@ class Workspace:
         block: FloatArray = self._distances[index[:, None], index]
         return block
 
+    def distances_between_surrogates(self, nodes: Sequence[int]) -> FloatArray:
+        """(k, k) between the columns that stand for ``nodes``; 0 where two have the same one.
+
+        Where those columns are infinitely far apart, the way through the nodes counts.
+        """
+        block = self.distances_between([self.surrogates[node] for node in nodes])
+        gaps = np.array([self.gaps[node] for node in nodes])
+        through = self.distances_between(nodes) + gaps[:, None] + gaps
+        return np.where(np.isfinite(block), block, through)
+
     def graph(self) -> LatentGraph:
         """Return the graph as it stands, hidden nodes in the order of their creation."""
         edges = {(u, v): d for u, ends in self.neighbours.items() for v, d in ends.items() if u < v}
@@ -84,9 +100,14 @@ class Workspace:
         Returns the working number of each position of the tree.
         """
         first_new = len(self.surrogates)
-        born = range(first_new, first_new + len(tree.joins))
+        born = range(first_new, first_new + tree.n_new)
         ids = members + tuple(born)
         self.surrogates += [surrogate] * len(born)
+        if tree.by_surrogates:
+            paths = _lengths_from(members.index(surrogate), len(ids), tree.grown)
+            self.gaps += paths[len(members) :]
+        else:
+            self.gaps += [0.0] * len(born)
         self._make_room(len(self.surrogates))
         self.neighbours.update({node: {} for node in born})
         inside = set(members)
@@ -119,6 +140,21 @@ class Workspace:
                 del self.neighbours[node]
                 gone.append(node)
         return tuple(gone)
+
+    def contract_short_edges(self, limit: float) -> tuple[Contraction, ...]:
+        """Contract the shortest edge below ``limit`` with a hidden end, until there is none."""
+        contracted = []
+        while short := [
+            (length, u, v)
+            for u, ends in self.neighbours.items()
+            for v, length in ends.items()
+            if u < v and length < limit and self.is_hidden(v)
+        ]:
+            length, stays, goes = min(short)
+            self._set(stays, goes, None)
+            self._hand_over(goes, stays)
+            contracted.append(Contraction(goes, stays, length))
+        return tuple(contracted)
 
     def take_changes(self) -> Changes:
         """Return what has changed since the last call."""
@@ -184,3 +220,21 @@ class Workspace:
             larger = np.full((2 * n_nodes, 2 * n_nodes), np.inf)
             larger[:size, :size] = self._distances
             self._distances = larger
+
+
+def _lengths_from(source: int, n_nodes: int, edges: list[Edge]) -> list[float]:
+    """Path lengths in a forest from one node to all; 0 where no path leads."""
+    ends: list[list[tuple[int, float]]] = [[] for _ in range(n_nodes)]
+    for edge in edges:
+        ends[edge.u].append((edge.v, edge.length))
+        ends[edge.v].append((edge.u, edge.length))
+    found = [np.inf] * n_nodes
+    found[source] = 0.0
+    stack = [source]
+    while stack:
+        node = stack.pop()
+        for other, length in ends[node]:
+            if found[other] == np.inf:
+                found[other] = found[node] + length
+                stack.append(other)
+    return [length if length < np.inf else 0.0 for length in found]

@@ -84,7 +84,8 @@ def lesson_of(page: AppTest) -> Lesson:
     sample = ll.load_sample(params["sample"])
     D = ll.information_distances(sample.observations, metric=params["metric"])
     numbers = {name: float(params[name]) for name in ("r", "Lambda", "tau")}
-    return build(ll.learn(D, **numbers), D, sample.observations, sample.truth)
+    result = ll.learn(D, **numbers, method=params["method"], seed=int(params["seed"]))
+    return build(result, D, sample.observations, sample.truth)
 
 
 def shows(page: AppTest, lesson: Lesson, at: str) -> None:

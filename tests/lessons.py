@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import get_args
 
 import numpy as np
 from hypothesis import strategies as st
@@ -15,15 +16,22 @@ from loopylatent.distances import DistanceMatrix
 from loopylatent.learn import learn
 from loopylatent.lesson import Lesson
 from loopylatent.lesson.places import Place
-from loopylatent.settings import LearnSettings, Thresholds
+from loopylatent.settings import LearnSettings, Method, Thresholds
 from loopylatent.trace import CleanUpStep, replay
 
-BEFORE = ("look", "quartets", "join", "rest", "contract")
+BEFORE = ("look", "quartets", "round", "join", "rest", "contract")
 """Phases of a visit that are over before the graph changes."""
 
 
-def lesson_on(D: DistanceMatrix, r: float, Lambda: float = 0.0, tau: float = 0.1, **more) -> Lesson:
-    result = learn(D, LearnSettings(Thresholds(max(r, D.smallest), Lambda, tau)))
+def lesson_on(
+    D: DistanceMatrix,
+    r: float,
+    Lambda: float = 0.0,
+    tau: float = 0.1,
+    method: Method = "quartet",
+    **more,
+) -> Lesson:
+    result = learn(D, LearnSettings(Thresholds(max(r, D.smallest), Lambda, tau), method))
     return lessons.build(result, D, **more)
 
 
@@ -45,12 +53,31 @@ def stuck_lesson() -> Lesson:
     return lesson_on(D, D.r_max, 0.0, 0.05, obs=obs)
 
 
+@cache
+def stand_in_lesson() -> Lesson:
+    """Relaxed grouping on loops: many rounds, hidden nodes by their stand-ins."""
+    obs = ll.load_sample("bfi25").observations
+    D = ll.information_distances(obs)
+    return lesson_on(D, 2.0, method="relaxed", obs=obs)
+
+
+@cache
+def joined_lesson() -> Lesson:
+    """Neighbor joining on the same columns."""
+    m = stand_in_lesson().material
+    return lesson_on(m.D, 2.0, method="nj", obs=m.obs)
+
+
+REAL = (ring, stuck_lesson, stand_in_lesson, joined_lesson)
+
+
 @st.composite
-def small_lessons(draw):
+def small_lessons(draw, methods: tuple[Method, ...] = get_args(Method)):
     D = draw(distance_matrices())
     finite = D.values[np.isfinite(D.values) & (D.values > 0)]
     r = float(np.quantile(finite, draw(st.floats(0.1, 1.0))))
-    return lesson_on(D, r, draw(st.sampled_from([0.0, 0.02, 0.1])), draw(st.floats(0.0, 0.5)))
+    margin, tau = draw(st.sampled_from([0.0, 0.02, 0.1])), draw(st.floats(0.0, 0.5))
+    return lesson_on(D, r, margin, tau, draw(st.sampled_from(methods)))
 
 
 def graph_of_the_trace(lesson: Lesson, place: Place) -> dict[tuple[int, int], float]:

@@ -1,10 +1,16 @@
 from __future__ import annotations
 
+import networkx as nx
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.spatial.distance import squareform
 from sklearn.metrics import adjusted_rand_score
 
-from loopylatent.communities import communities, groups
+from benchmarks.groups import SAMPLES, bounded, linked, rotated_factors
+from loopylatent.communities import agreed, communities, groups
 from loopylatent.data import Observations
 from loopylatent.distances import DistanceMatrix, information_distances
 from loopylatent.errors import DataError
@@ -90,3 +96,48 @@ def test_agreement_is_the_adjusted_rand_index_over_columns_with_a_known_group(th
 def test_known_groups_of_the_bundled_questionnaires_come_back(sample, at_least):
     data = load_sample(sample)
     assert groups(data.observations).agreement(data.groups) > at_least
+
+
+@given(st.integers(0, 10_000), st.integers(3, 12))
+def test_the_hierarchy_is_cut_where_modularity_is_largest(seed, n_columns):
+    rng = np.random.default_rng(seed)
+    partitions = rng.integers(3, size=(30, n_columns))
+    partitions[:20] = partitions[0]
+    together = np.mean([labels[:, None] == labels for labels in partitions], axis=0)
+    weights = together**4
+    np.fill_diagonal(weights, 0.0)
+    graph = nx.from_numpy_array(weights)
+    merges = linkage(squareform(1 - together), "average")
+
+    def modularity(labels):
+        parts = [set(np.flatnonzero(labels == k).tolist()) for k in np.unique(labels)]
+        return nx.community.modularity(graph, parts)
+
+    best = max(modularity(fcluster(merges, k, "maxclust")) for k in range(1, n_columns + 1))
+    assert modularity(agreed(together)) == pytest.approx(best, abs=1e-9)
+
+
+def test_columns_that_are_never_together_stay_alone():
+    assert agreed(np.eye(4)).tolist() == [0, 1, 2, 3]
+
+
+NUMERIC = [name for name in SAMPLES if name != "mammals47_dna"]
+"""Samples with known groups on which factor analysis is possible."""
+
+
+@pytest.mark.long
+def test_groups_are_ahead_of_methods_that_are_told_their_number():
+    """On average over the samples; docs/groups.md has every one, and where it is behind."""
+    ours, average, factors = [], [], []
+    for name in NUMERIC:
+        data = load_sample(name)
+        obs, known = data.observations, data.groups
+        n_known = len(set(known.values()))
+        columns = [k for k, column in enumerate(obs.names) if column in known]
+        expected = [known[obs.names[k]] for k in columns]
+        linked_ = linked(bounded(information_distances(obs)), "average", n_known)
+        ours.append(groups(obs).agreement(known))
+        average.append(adjusted_rand_score(expected, linked_[columns]))
+        factors.append(adjusted_rand_score(expected, rotated_factors(obs, n_known)[columns]))
+    assert np.mean(ours) > np.mean(average)
+    assert np.mean(ours) > np.mean(factors)

@@ -26,6 +26,14 @@ def test_fit_learns_what_learn_learns(X):
     assert not hasattr(model, "feature_names_in_")
 
 
+@pytest.mark.parametrize("method", ["relaxed", "nj"])
+def test_other_methods_learn_what_learn_learns(X, method):
+    model = ll.LocalCLGrouping(r=4.0, tau=0.1, method=method, seed=2).fit(X)
+    found = ll.learn(ll.information_distances(X), r=4.0, tau=0.1, method=method, seed=2)
+    assert model.graph_ == found.graph
+    assert model.graph_.n_hidden > 0
+
+
 def test_parameters_can_be_read_set_and_cloned(X):
     model = ll.LocalCLGrouping(r=4.0)
     assert model.get_params() == {

@@ -30,7 +30,7 @@ from loopylatent.lesson.markup import caption_html, code_html
 from loopylatent.lesson.page import lesson_data, to_page
 from loopylatent.lesson.pairs import closest_pair, heatmap_order, pair_view
 from loopylatent.lesson.presets import PRESETS, made_up
-from loopylatent.lesson.pseudocode import PSEUDOCODE
+from loopylatent.lesson.pseudocode import PSEUDOCODE, pseudocode
 from loopylatent.lesson.quartets import MOST_NODES, inspect, quartet_table
 from loopylatent.lesson.words import Name, say
 from loopylatent.recipe import digest_of, read_distances
@@ -284,6 +284,9 @@ def test_the_page_draws_the_edges_and_says_the_words_of_every_step(lesson):
         assert said == str(frame.caption)
         assert ("overview" in step) == lesson.places[index].is_coarse
         assert step["line"] == frame.line
+    method = lesson.material.result.settings.method
+    assert [text for _, text, _ in data["code"]] == [line.text for line in pseudocode(method)]
+    assert method == "quartet" or not any("quartets" in visit for visit in data["visits"])
 
 
 def test_the_page_is_whole_and_its_names_cannot_break_out():

@@ -9,6 +9,7 @@ import os
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import networkx as nx
@@ -144,6 +145,17 @@ def test_script_and_line_learn_the_same_graph_from_a_sample(tmp_path):
     assert run_both(SAMPLE, tmp_path) == [digest, digest]
 
 
+@pytest.mark.parametrize("method", ["relaxed", "nj"])
+def test_script_and_line_of_the_other_methods_learn_the_same_graph(method, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    content = saved(ll.load_sample("bfi25").observations.to_frame(), "csv")
+    recipe = Recipe(
+        source="bfi.csv", source_kind="table", r=2.0, Lambda=0.01, tau=0.1, method=method, seed=4
+    )
+    run_inside(recipe, tmp_path, content)
+    assert graph_of(recipe, content) != graph_of(replace(recipe, method="quartet"), content)
+
+
 def test_script_and_line_learn_the_same_graph_from_a_table_with_hostile_names(tmp_path):
     content = hostile_table("parquet")
     recipe = hostile_recipe("-it's $(touch pwned)\n.parquet", content)
@@ -210,6 +222,7 @@ RECIPES = st.builds(
     weights=st.one_of(st.none(), TEXT.filter(str.strip)),
     metric=st.sampled_from(["auto", "rank", "canonical"]),
     drop_degenerate=st.booleans(),
+    method=st.sampled_from(["quartet", "relaxed", "nj"]),
     order=st.sampled_from(["degree", "index", "random"]),
     seed=st.integers(0, 2**63 - 1),
 )

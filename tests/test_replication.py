@@ -8,6 +8,7 @@ from loopylatent.data import Observations
 from loopylatent.distances import information_distances
 from loopylatent.initial_graph import edge_density, initial_graph
 from loopylatent.learn import learn
+from loopylatent.seeds import over_seeds
 from loopylatent.settings import LearnSettings, Thresholds
 
 
@@ -69,3 +70,18 @@ def test_newsgroup_quartet_structures(words, r, hidden, edges):
 def test_the_stock_hub_gets_stuck_at_Lambda_0(stocks):
     result = learn(stocks, LearnSettings(Thresholds(8.2, 0.0, 0.1)))
     assert result.n_stuck > 0
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(("r", "hidden", "edges"), [(8.2, 26, 110), (7.7, 26, 111), (6.7, 26, 111)])
+def test_stocks_by_relaxed_grouping_are_the_papers_table_4(stocks, r, hidden, edges, seed):
+    settings = LearnSettings(Thresholds(r, 0.0, 0.0), "relaxed", seed=seed)
+    graph = learn(stocks, settings).graph
+    assert (graph.n_hidden, graph.n_edges) == (hidden, edges)
+
+
+def test_newsgroup_by_relaxed_grouping_moves_with_the_seed(words):
+    effect = over_seeds(words, LearnSettings(Thresholds(5.0, 0.0, 0.0), "relaxed"), 10)
+    assert len(set(effect.n_hidden)) > 2
+    assert 59 <= min(effect.n_hidden) <= 65
+    assert 68 <= max(effect.n_hidden) <= 69

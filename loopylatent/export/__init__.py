@@ -12,7 +12,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from loopylatent.errors import DataError
-from loopylatent.export.base import NO_EXTRAS, Extras, Provenance, Setting, write_atomically
+from loopylatent.export.base import (
+    NO_EXTRAS,
+    Extras,
+    Provenance,
+    Setting,
+    edge_signs,
+    write_atomically,
+)
 from loopylatent.export.formats import (
     name_from_csv,
     name_to_csv,
@@ -31,6 +38,7 @@ __all__ = [
     "Extras",
     "Provenance",
     "Setting",
+    "edge_signs",
     "export",
     "name_from_csv",
     "name_to_csv",

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loopylatent._version import __version__
+from loopylatent.distances import DistanceMatrix
 from loopylatent.errors import DataError
 from loopylatent.figures.network import Groups, groups_by_node, names_of_groups, node_labels
 from loopylatent.graph import LatentGraph
@@ -146,6 +147,17 @@ def _signs(graph: LatentGraph, signs: Sequence[int] | NDArray[np.integer]) -> li
     if len(signs) != graph.n_edges:
         raise DataError(f"{len(signs)} signs for {graph.n_edges} edges; give one for each edge.")
     return [int(np.sign(sign)) for sign in signs]
+
+
+def edge_signs(graph: LatentGraph, D: DistanceMatrix) -> NDArray[np.int64] | None:
+    """Return the signs of the correlations along edges between columns; 0 at hidden nodes."""
+    if D.signs is None:
+        return None
+    signs = np.zeros(graph.n_edges, dtype=np.int64)
+    between = (graph.edges < graph.n_observed).all(axis=1)
+    u, v = graph.edges[between].T
+    signs[between] = D.signs[u, v]
+    return signs
 
 
 def has_attribute(content: nx.Graph[int], name: str) -> bool:

@@ -37,7 +37,7 @@ from loopylatent.figures.network import (
 from loopylatent.graph import LatentGraph
 from loopylatent.layout import positions as place_nodes
 
-_SYMBOLS: Mapping[str, str] = {
+SYMBOLS: Mapping[str, str] = {
     "dot": "M2 7a5 5 0 1 0 10 0a5 5 0 1 0 -10 0Z",
     "diamond": "M7 1 13 7 7 13 1 7Z",
     "line": "M0 6.6 34 3 34 11 0 7.4Z",
@@ -65,17 +65,17 @@ def to_html(
     >>> "http-equiv" in page, "<img>" in page
     (True, False)
     """
-    scripts = (vis_bundle(), "\n" + _beside("page.js"))  # the policy hashes all between the tags
+    scripts = (vis_bundle(), graph_script())  # the policy hashes all between the tags
     return _template().render(
         title=xml_text(title),
-        summary=_summary(graph),
+        summary=summary_of(graph),
         style=_beside("page.css"),
         scripts=scripts,
         policy=script_policy(scripts),
-        drawing=_drawing(graph, extras),
+        drawing=drawing_of(graph, extras),
         themes=THEMES,
-        legend=_legend_pairs(graph, extras),
-        symbols=_SYMBOLS,
+        legend=legend_pairs(graph, extras),
+        symbols=SYMBOLS,
         tables=_tables(graph, extras),
         origin=_origin_lines(provenance),
         provenance=provenance,
@@ -105,8 +105,8 @@ def script_policy(scripts: Sequence[str]) -> str:
     )
 
 
-def _drawing(graph: LatentGraph, extras: Extras) -> dict[str, Any]:
-    """Nodes and edges once, options for each theme."""
+def drawing_of(graph: LatentGraph, extras: Extras) -> dict[str, Any]:
+    """Return what page.js draws: nodes and edges once, options for each theme."""
     labels = node_labels(graph, extras.hidden_names)
     place = extras.positions if extras.positions is not None else place_nodes(graph, labels=labels)
 
@@ -126,8 +126,8 @@ def _drawing(graph: LatentGraph, extras: Extras) -> dict[str, Any]:
     return light | {"options": {"light": light["options"], "dark": dark["options"]}}
 
 
-def _legend_pairs(graph: LatentGraph, extras: Extras) -> list[dict[str, LegendItem]]:
-    """Legend entries with their light and dark colours."""
+def legend_pairs(graph: LatentGraph, extras: Extras) -> list[dict[str, LegendItem]]:
+    """Return the entries of the legend with their light and dark colours."""
 
     def items(theme: ThemeName) -> tuple[LegendItem, ...]:
         return legend(
@@ -141,20 +141,33 @@ def _legend_pairs(graph: LatentGraph, extras: Extras) -> list[dict[str, LegendIt
     return [{"light": a, "dark": b} for a, b in zip(items("light"), items("dark"), strict=True)]
 
 
-def _summary(graph: LatentGraph) -> str:
+def summary_of(graph: LatentGraph) -> str:
+    """Return the counts of a graph in one line."""
     parts = [
         f"{graph.n_observed} observed",
         f"{graph.n_hidden} hidden",
-        _count(graph.n_edges, "edge"),
-        _count(graph.n_cycles, "cycle"),
+        count(graph.n_edges, "edge"),
+        count(graph.n_cycles, "cycle"),
     ]
     if graph.n_components > 1:
-        parts.append(_count(graph.n_components, "component"))
+        parts.append(count(graph.n_components, "component"))
     return ", ".join(parts)
 
 
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+def count(number: int, thing: str) -> str:
+    """Return how many things there are, in words.
+
+    Examples
+    --------
+    >>> count(1, "edge"), count(2000, "edge")
+    ('1 edge', '2,000 edges')
+    """
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+
+
+def graph_script() -> str:
+    """Return the script that draws the graph, as it stands between its tags."""
+    return "\n" + _beside("page.js")
 
 
 def _origin_lines(provenance: Provenance) -> list[str]:

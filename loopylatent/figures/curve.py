@@ -33,7 +33,7 @@ _FONT = 12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Steps:
+class Steps:
     """The counts that hold from each radius on; arrays of one length."""
 
     r: FloatArray
@@ -43,7 +43,7 @@ class _Steps:
 
 
 @dataclass(frozen=True, slots=True)
-class _Mark:
+class Mark:
     """A radius with a name, shown as a vertical line with a label beside its upper end."""
 
     r: float
@@ -102,10 +102,10 @@ def density_figure(
     if height < LOWEST:
         raise ThresholdError(f"height = {height} is too low; give at least {LOWEST} pixels.")
     known = curve.D if D is None else D
-    low, high = _shown_range(curve, known, r)
-    marks = _marks(known, low, high)
+    low, high = shown_range(curve, known, r)
+    marks = marks_between(known, low, high)
     top = _LEGEND + _LABEL_ROW * max(mark.row for mark in marks)
-    steps = _steps(curve, _kept(curve, r))
+    steps = drawn_steps(curve, r)
     figure = go.Figure(layout=_layout(colours, (low, high), height, top))
     figure.update_layout(uirevision=known.digest)
     figure.add_traces(_lines(steps, curve, r, (low, high), colours))
@@ -122,7 +122,8 @@ def density_figure(
 # What is drawn -----------------------------------------------------------------------------
 
 
-def _shown_range(curve: EdgeDensity, D: DistanceMatrix, r: float) -> tuple[float, float]:
+def shown_range(curve: EdgeDensity, D: DistanceMatrix, r: float) -> tuple[float, float]:
+    """Return the first and the last radius that are shown."""
     first, last = float(curve.r[0]), max(D.r_max, float(curve.r[-1]))
     beside = 0.04 * (last - first or last or 1.0)
     return min(r, max(0.0, first - beside)), max(r, last) + beside
@@ -149,42 +150,42 @@ def _kept(curve: EdgeDensity, r: float) -> IntArray:
     return kept
 
 
-def _steps(curve: EdgeDensity, kept: IntArray) -> _Steps:
-    return _Steps(
-        curve.r[kept], curve.n_edges[kept], curve.n_cycles[kept], curve.n_components[kept]
-    )
+def drawn_steps(curve: EdgeDensity, r: float) -> Steps:
+    """Return the counts at the breakpoints that are drawn, that of ``r`` among them."""
+    kept = _kept(curve, r)
+    return Steps(curve.r[kept], curve.n_edges[kept], curve.n_cycles[kept], curve.n_components[kept])
 
 
-def _counts_at(curve: EdgeDensity, r: float) -> tuple[int, int, int]:
-    """Edges, cycles and components at ``r``."""
+def counts_at(curve: EdgeDensity, r: float) -> tuple[int, int, int]:
+    """Return edges, cycles and components at ``r``."""
     k = int(np.searchsorted(curve.r, r, "right")) - 1
     if k < 0:
         return 0, 0, curve.D.n_columns
     return int(curve.n_edges[k]), int(curve.n_cycles[k]), int(curve.n_components[k])
 
 
-def _marks(D: DistanceMatrix, low: float, high: float) -> list[_Mark]:
-    """The named radii inside the shown range, from left to right."""
+def marks_between(D: DistanceMatrix, low: float, high: float) -> list[Mark]:
+    """Return the named radii inside the shown range, from left to right."""
     named = [(D.r_min, "r<sub>min</sub>", 4), (D.r_max, "r<sub>max</sub>", 4)]
     if D.noise_floor is not None:
         named.append((D.noise_floor, "noise floor", 11))
     return _placed([mark for mark in sorted(named) if low <= mark[0] <= high], low, high)
 
 
-def _placed(named: Sequence[tuple[float, str, int]], low: float, high: float) -> list[_Mark]:
+def _placed(named: Sequence[tuple[float, str, int]], low: float, high: float) -> list[Mark]:
     """Give each label a row such that, on a narrow screen, it meets no line and no label.
 
     Labels lie to the left of their lines; one that reaches beyond a line to its left is set
     above the end of that line. One that would leave the figure is set to the right, on top.
     """
     pixel = (high - low) / _NARROW
-    marks: list[_Mark] = []
+    marks: list[Mark] = []
     for r, text, n_letters in named:
         reaches = r - (_LETTER * n_letters + 8) * pixel
         below = [mark.row for mark in marks if mark.r > reaches and not mark.to_the_right]
         outside = reaches < low - _LEFT * pixel
         row = len(named) if outside else 1 + max(below, default=0)
-        marks.append(_Mark(r, text, row, outside))
+        marks.append(Mark(r, text, row, outside))
     return marks
 
 
@@ -192,10 +193,10 @@ def _placed(named: Sequence[tuple[float, str, int]], low: float, high: float) ->
 
 
 def _lines(
-    steps: _Steps, curve: EdgeDensity, r: float, limits: tuple[float, float], colours: Theme
+    steps: Steps, curve: EdgeDensity, r: float, limits: tuple[float, float], colours: Theme
 ) -> list[dict[str, Any]]:
     low, high = limits
-    at_r = _counts_at(curve, r)
+    at_r = counts_at(curve, r)
     before = (0, 0, curve.D.n_columns)
     counts = (steps.edges, steps.cycles, steps.components)
     words = ("edge", "cycle", "component")
@@ -217,7 +218,7 @@ def _lines(
     return lines
 
 
-def _targets(steps: _Steps) -> dict[str, Any]:
+def _targets(steps: Steps) -> dict[str, Any]:
     """Points that are not seen but can be pointed at and clicked."""
     unseen = {"marker": {"opacity": 0}}
     return {
@@ -255,7 +256,7 @@ def _dots(r: float, counts: Sequence[int], paints: Sequence[str], colours: Theme
     }
 
 
-def _draw_mark(figure: Figure, mark: _Mark, plot_height: int, colours: Theme) -> None:
+def _draw_mark(figure: Figure, mark: Mark, plot_height: int, colours: Theme) -> None:
     end = 1 + (_LABEL_ROW * mark.row - 4) / plot_height
     line = {"color": colours.edge, "width": 1, "dash": "dot"}
     figure.add_shape(

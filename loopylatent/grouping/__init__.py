@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from loopylatent.grouping.base import LocalTree, Neighbourhood
+from loopylatent.grouping.neighbor_joining import group as group_by_neighbor_joining
 from loopylatent.grouping.quartet import group as group_by_quartet
+from loopylatent.grouping.relaxed import group as group_relaxed
 from loopylatent.settings import LearnSettings, Method
 
-__all__ = ["METHODS", "LocalTree", "Neighbourhood", "group"]
+__all__ = ["BY_SURROGATES", "METHODS", "LocalTree", "Neighbourhood", "group"]
 
 METHODS: dict[Method, Callable[[Neighbourhood, LearnSettings], LocalTree]] = {
     "quartet": group_by_quartet,
+    "relaxed": group_relaxed,
+    "nj": group_by_neighbor_joining,
 }
+BY_SURROGATES: frozenset[Method] = frozenset({"relaxed"})
+"""Methods that take the distances of the columns that stand for hidden nodes."""
 
 
 def group(neighbourhood: Neighbourhood, settings: LearnSettings) -> LocalTree:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components, shortest_path
 
-from loopylatent.trace import Contraction, Edge, Join
+from loopylatent.trace import Contraction, Edge, Family, Join, Round
 
 FloatArray = NDArray[np.float64]
 
@@ -25,6 +27,10 @@ class Neighbourhood:
     """(m, m) between the nodes."""
     n_samples: int | None
     rng: np.random.Generator
+    between_surrogates: FloatArray | None = None
+    """(m, m) between the columns that stand for the nodes; None: ``distances``."""
+    gaps: tuple[float, ...] = ()
+    """How far each node is from its surrogate; empty: not at all."""
 
     @property
     def size(self) -> int:
@@ -39,12 +45,66 @@ class LocalTree:
     """
 
     edges: tuple[Edge, ...]
-    joins: tuple[Join, ...]
+    joins: tuple[Join | Family, ...]
     contractions: tuple[Contraction, ...]
     stuck: bool
     capped: bool
     rest: tuple[Edge, ...] = ()
     """What connected the nodes that no join had taken, before anything was contracted."""
+    rounds: tuple[Round, ...] = ()
+    by_surrogates: bool = False
+    """Whether the distances between the surrogates were used."""
+
+    @property
+    def n_new(self) -> int:
+        """Hidden nodes that were made, contracted ones included."""
+        return sum(join.is_new for join in self.joins)
+
+    @property
+    def grown(self) -> list[Edge]:
+        """The tree before anything was contracted."""
+        return [*edges_of(self.joins), *self.rest]
+
+
+def edges_of(joins: Iterable[Join | Family]) -> list[Edge]:
+    """Return the edges from children to parents."""
+    return [
+        Edge(child, join.parent, length)
+        for join in joins
+        for child, length in zip(join.children, join.lengths, strict=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """Nodes that are connected by finite distances, and the distances between all of them."""
+
+    nodes: tuple[int, ...]
+    distances: FloatArray
+
+
+def finite_parts(distances: FloatArray) -> tuple[Part, ...]:
+    """Split nodes where no finite distance connects them; complete each part by shortest paths.
+
+    Examples
+    --------
+    >>> d = np.array([[0, 1, np.inf, np.inf], [1, 0, 2, np.inf], [np.inf, 2, 0, np.inf]])
+    >>> d = np.vstack([d, [np.inf, np.inf, np.inf, 0]])
+    >>> [(part.nodes, part.distances.tolist()) for part in finite_parts(d)][0]
+    ((0, 1, 2), [[0.0, 1.0, 3.0], [1.0, 0.0, 2.0], [3.0, 2.0, 0.0]])
+    """
+    known = np.isfinite(distances)
+    if known.all():
+        return (Part(tuple(range(len(distances))), distances),)
+    n_parts, label = connected_components(known, directed=False)
+    parts = []
+    for k in range(n_parts):
+        nodes = np.flatnonzero(label == k)
+        inside = distances[nodes[:, None], nodes]
+        paths = shortest_path(np.ma.masked_invalid(inside), method="FW", directed=False)
+        filled = np.where(np.isfinite(inside), inside, paths)
+        parts.append(Part(tuple(nodes.tolist()), filled))
+    return tuple(parts)
 
 
 @dataclass(frozen=True, slots=True)

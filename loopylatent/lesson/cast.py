@@ -18,7 +18,7 @@ from loopylatent.graph import LatentGraph
 from loopylatent.layout import shown_label
 from loopylatent.learn import LearnResult
 from loopylatent.matching import match_hidden
-from loopylatent.trace import CleanUpStep, Join, Step, VisitStep
+from loopylatent.trace import CleanUpStep, Family, Join, Step, VisitStep
 
 FloatArray = NDArray[np.float64]
 EdgeKey = tuple[int, int]
@@ -87,7 +87,7 @@ def cast_of(
     labels += _free_labels("t", len(number) - graph.n_nodes, labels)
     where = _Stage(places)
     for node in passing:
-        beside = [number[node.join.left], number[node.join.right]]
+        beside = [number[child] for child in node.join.children]
         where.enter(beside, graph.n_nodes, [node.meets(other) for other in passing])
     if truth is None or set(truth.names) != set(graph.names):
         return Cast(graph.n_observed, number, tuple(labels), where.places, None, ())
@@ -110,7 +110,7 @@ def checked_trace(result: LearnResult) -> tuple[Step, ...]:
 class _Passing:
     """A hidden node that vanishes again, and the steps of the trace in which it is there."""
 
-    join: Join
+    join: Join | Family
     born: int
     gone: int
 
@@ -126,10 +126,10 @@ def _passing(trace: tuple[Step, ...]) -> tuple[_Passing, ...]:
     survivors = set(last.hidden_ids)
     gone = {merged.removed: at for at, step in visits for merged in step.contractions}
     return tuple(
-        _Passing(join, at, gone.get(join.hidden, len(trace)))
+        _Passing(join, at, gone.get(join.parent, len(trace)))
         for at, step in visits
         for join in step.joins
-        if join.hidden not in survivors
+        if join.is_new and join.parent not in survivors
     )
 
 
@@ -138,7 +138,7 @@ def _numbers(
 ) -> dict[int, int]:
     last = trace[-1]
     assert isinstance(last, CleanUpStep)
-    hidden = [*last.hidden_ids, *(node.join.hidden for node in passing)]
+    hidden = [*last.hidden_ids, *(node.join.parent for node in passing)]
     return {node: node for node in range(graph.n_observed)} | {
         node: graph.n_observed + k for k, node in enumerate(hidden)
     }

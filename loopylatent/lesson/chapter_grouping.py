@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from loopylatent.lesson.cast import EdgeKey
-from loopylatent.lesson.frames import DrawnEdge, Frame, Key, Mark, Shade, drawn, ends_of
+from loopylatent.lesson.chapter_methods import (
+    family_caption,
+    neighbors_caption,
+    rest_caption,
+    round_caption,
+    stand_ins_caption,
+)
+from loopylatent.lesson.frames import DrawnEdge, Frame, Key, Mark, drawn, ends_of
 from loopylatent.lesson.material import Material
 from loopylatent.lesson.places import Detail, Place
-from loopylatent.lesson.quartets import QuartetTable, Votes, n_quartets, quartet_table, votes_on
-from loopylatent.lesson.replaying import LocalTreeSketch, change_of
+from loopylatent.lesson.quartets import n_quartets
+from loopylatent.lesson.replaying import change_of
+from loopylatent.lesson.visits import Visit
 from loopylatent.lesson.words import Caption, counted, is_or_are, say
-from loopylatent.trace import CleanUpStep, Join, VisitStep
+from loopylatent.trace import CleanUpStep, Family, Join, VisitStep
 
 ORDERS = {
     "degree": "the best connected ones first",
@@ -19,79 +25,6 @@ ORDERS = {
     "random": "in a random order",
 }
 SKETCH_KEYS = (Key("sketch", "local tree"), Key("kept", "graph"))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Visit:
-    """A visit in the numbers of the lesson."""
-
-    m: Material
-    step: VisitStep
-    at: int
-    number: int
-
-    @classmethod
-    def of(cls, m: Material, place: Place) -> Visit:
-        return cls(m, m.visit(place.step), place.step, place.visit)
-
-    @property
-    def members(self) -> tuple[int, ...]:
-        """The neighbourhood A, in the order in which its distances stand."""
-        return tuple(self.m.cast.number[node] for node in self.step.neighbourhood)
-
-    @property
-    def node(self) -> int:
-        return self.step.node
-
-    @property
-    def sketch(self) -> LocalTreeSketch:
-        return LocalTreeSketch(self.step, self.m.cast)
-
-    @property
-    def shade(self) -> Shade:
-        """A lies around the visited node."""
-        star = tuple(
-            (min(self.node, other), max(self.node, other))
-            for other in self.members
-            if other != self.node
-        )
-        return Shade(self.members, star)
-
-    @property
-    def before(self) -> dict[EdgeKey, float]:
-        return self.m.replays.after(self.at - 1)
-
-    @property
-    def quartets(self) -> QuartetTable | None:
-        """The quartets of A; None where there are too many to list."""
-        return quartet_table(self.step.distances, self.m.thresholds.Lambda)
-
-    def leaves_under(self, node: int, joins: int) -> frozenset[int]:
-        """Return the positions in A of the leaves under a working node after some joins."""
-        position = {member: k for k, member in enumerate(self.step.neighbourhood)}
-        under = {member: {k} for member, k in position.items()}
-        for join in self.step.joins[:joins]:
-            under[join.hidden] = under[join.left] | under[join.right]
-        return frozenset(under[node])
-
-    def votes(self, part: int) -> Votes | None:
-        """Count the quartets that spoke on a join; None where they are not listed."""
-        table = self.quartets
-        if table is None:
-            return None
-        join = self.step.joins[part - 1]
-        return votes_on(
-            table,
-            self.leaves_under(join.left, part - 1),
-            self.leaves_under(join.right, part - 1),
-        )
-
-    def active(self, joins: int) -> tuple[int, ...]:
-        """Return the working nodes that can still be joined after some joins."""
-        there = list(self.step.neighbourhood)
-        for join in self.step.joins[:joins]:
-            there = [n for n in there if n not in (join.left, join.right)] + [join.hidden]
-        return tuple(there)
 
 
 def order_frame(m: Material, place: Place) -> Frame:
@@ -139,13 +72,20 @@ def quartets_frame(m: Material, place: Place) -> Frame:
     return _sketch_frame(visit, place, caption, 8, {}, ())
 
 
+def round_frame(m: Material, place: Place) -> Frame:
+    """The nodes that are left are split into families."""
+    visit = Visit.of(m, place)
+    sketch = visit.sketch.after_joins(visit.joins_before(place))
+    return _sketch_frame(visit, place, round_caption(visit, place), 9, sketch, ())
+
+
 def join_frame(m: Material, place: Place) -> Frame:
-    """Two nodes become siblings."""
+    """Two nodes become siblings, or a family gets its parent."""
     visit = Visit.of(m, place)
     join = visit.step.joins[place.part - 1]
     sketch = visit.sketch.after_joins(place.part)
-    h = m.cast.number[join.hidden]
-    new = tuple(edge for edge in sketch if h in edge and edge not in _older(visit, place.part))
+    older = visit.sketch.after_joins(place.part - 1)
+    new = tuple(edge for edge in sketch if edge not in older)
     return _sketch_frame(visit, place, _join_caption(visit, join, place.part), 10, sketch, new)
 
 
@@ -163,9 +103,11 @@ def contract_frame(m: Material, place: Place) -> Frame:
     goes, stays = m.cast.number[contraction.removed], m.cast.number[contraction.survivor]
     before = visit.sketch.after_contractions(place.part - 1)
     edge = (goes, stays) if goes < stays else (stays, goes)
+    limit = "the [limit] of" if m.result.settings.method == "relaxed" else "τ ="
     caption = say(
-        "{u} and {v} are {d:.3f} apart, less than τ = {tau:.3g}: {u} is [contracted|contract] into "
-        "{v}.", u=m.name(goes), v=m.name(stays), d=contraction.length, tau=m.thresholds.tau,
+        f"{{u}} and {{v}} are {{d:.3f}} apart, less than {limit} {{tau:.3g}}: {{u}} is "
+        "[contracted|contract] into {v}.",
+        u=m.name(goes), v=m.name(stays), d=contraction.length, tau=m.result.settings.shortest_edge,
     )  # fmt: skip
     return _sketch_frame(visit, place, caption, 12, before, (), gone=edge)
 
@@ -199,7 +141,9 @@ def cleanup_frame(m: Material, place: Place) -> Frame:
     assert isinstance(step, CleanUpStep)
     change = change_of(step, m.cast)
     after = m.replays.after(place.step)
-    if step.removed_nodes:
+    if step.contractions:
+        caption = _merged_caption(m, step)
+    elif step.removed_nodes:
         caption = say(
             "{n} fewer than three edges and so explains nothing that an edge could not: {names}. "
             "With two edges it is bridged, with one it goes.",
@@ -224,18 +168,31 @@ def cleanup_frame(m: Material, place: Place) -> Frame:
         drawn(after, marks=marks) + drawn(change.removed, "removed"),
         sketched=frozenset(gone),
         legend=(Key("added", "put in"), Key("removed", "taken away"), Key("kept", "graph"))
-        if step.removed_nodes
+        if step.removed_nodes or step.contractions
         else (),
+    )
+
+
+def _merged_caption(m: Material, step: CleanUpStep) -> Caption:
+    """Relaxed grouping contracts once more at the end."""
+    gone = m.names([m.cast.number[merged.removed] for merged in step.contractions])
+    caption = say(
+        "In the whole graph {edges} below the [limit] of {tau:.3g}, and {names} "
+        "{is_are} [contracted|contract].",
+        edges=counted(len(gone), "edge is", "edges are"), tau=m.result.settings.shortest_edge,
+        names=gone, is_are="is" if len(gone) == 1 else "are",
+    )  # fmt: skip
+    if not step.removed_nodes:
+        return caption
+    return caption + say(
+        "{n} fewer than three edges and explain nothing: bridged or dropped.",
+        n=_hidden_have(len(step.removed_nodes)),
     )
 
 
 def _hidden_have(number: int) -> Caption:
     one = "{n} [hidden] node has" if number == 1 else "{n} [hidden] nodes have"
     return say(one, n=number)
-
-
-def _older(visit: Visit, part: int) -> dict[EdgeKey, float]:
-    return visit.sketch.after_joins(part - 1)
 
 
 def _sketch_frame(
@@ -282,12 +239,18 @@ def _look_caption(visit: Visit) -> Caption:
     if hidden:
         one = "{n} of them is [hidden]." if hidden == 1 else "{n} of them are [hidden]."
         caption += say(one, n=hidden)
-    if len(members) == 3:
+    if hidden and visit.step.surrogates:
+        caption += stand_ins_caption(visit)
+    if len(members) == 3 and m.result.settings.method == "quartet":
         caption += say("Three nodes make no [quartet]: nothing can separate a pair.")
     return caption
 
 
-def _join_caption(visit: Visit, join: Join, part: int) -> Caption:
+def _join_caption(visit: Visit, join: Join | Family, part: int) -> Caption:
+    if isinstance(join, Family):
+        return family_caption(visit, join, _passing(visit, join))
+    if join.q is not None:
+        return neighbors_caption(visit, join, part, _passing(visit, join))
     m, votes = visit.m, visit.votes(part)
     i, j, h = (m.name(m.cast.number[node]) for node in (join.left, join.right, join.hidden))
     if votes is not None and votes.together:
@@ -306,13 +269,15 @@ def _join_caption(visit: Visit, join: Join, part: int) -> Caption:
     )  # fmt: skip
 
 
-def _passing(visit: Visit, join: Join) -> Caption | str:
-    stays = visit.m.cast.number[join.hidden] < visit.m.result.graph.n_nodes
+def _passing(visit: Visit, join: Join | Family) -> Caption | str:
+    stays = visit.m.cast.number[join.parent] < visit.m.result.graph.n_nodes
     return "" if stays else say(" ([passing])")
 
 
 def _rest_caption(visit: Visit) -> Caption:
     m, step = visit.m, visit.step
+    if m.result.settings.method != "quartet":
+        return rest_caption(visit)
     left = m.names([m.cast.number[node] for node in visit.active(len(step.joins))])
     if step.stuck:
         return say(
@@ -357,7 +322,9 @@ def _visit_caption(visit: Visit) -> Caption:
     caption = say(
         "Visit {t} of {T}, at {v}: the {k} nodes of A are grouped by {joins} and {contractions}.",
         t=visit.number, T=m.result.n_visits, v=m.name(visit.node), k=len(step.neighbourhood),
-        joins=counted(len(step.joins), "join"),
+        joins=counted(len(step.joins), "join")
+        if m.result.settings.method != "relaxed"
+        else counted(len(step.joins), "family", "families"),
         contractions=counted(len(step.contractions), "contraction"),
     )  # fmt: skip
     if step.stuck:

@@ -26,6 +26,7 @@ from loopylatent.lesson.chapter_grouping import (
     quartets_frame,
     replace_frame,
     rest_frame,
+    round_frame,
 )
 from loopylatent.lesson.chapter_result import compared_frame, gained_frame
 from loopylatent.lesson.chapters_data import (
@@ -41,6 +42,7 @@ from loopylatent.lesson.frames import Frame
 from loopylatent.lesson.guesses import guesses
 from loopylatent.lesson.material import Material
 from loopylatent.lesson.places import Detail, Place, nearest, places_of
+from loopylatent.lesson.words import Caption
 from loopylatent.trace import VisitStep
 
 
@@ -108,12 +110,16 @@ the closest. Their distance 1.000 is shared out: 0.400 from a to h1, 0.600 from 
 
     # Guessing ------------------------------------------------------------------------------
 
+    def question(self, index: int) -> Caption:
+        """Return what a class is asked before a join."""
+        return guesses(self.material, self.places[index]).question
+
     def candidates(self, index: int) -> tuple[str, ...]:
-        """Return pairs of which one is joined at a step, in the order of their names."""
-        return guesses(self.material, self.places[index]).pairs
+        """Return what may happen at a join, in the order of the names: one of them does."""
+        return guesses(self.material, self.places[index]).options
 
     def answer(self, index: int) -> str:
-        """Return the pair that is joined at a step, as `candidates` writes it."""
+        """Return what does happen, as `candidates` writes it."""
         return guesses(self.material, self.places[index]).answer
 
     # Finding -------------------------------------------------------------------------------
@@ -163,7 +169,7 @@ the closest. Their distance 1.000 is shared out: 0.400 from a to h1, 0.600 from 
 
     def _joined(self, place: Place) -> int:
         join = self.material.visit(place.step).joins[place.part - 1]
-        return self.cast.number[join.hidden]
+        return self.cast.number[join.parent] if join.is_new else -1
 
     def why_edge(self, u: int, v: int) -> int | None:
         """Return the step that put an edge of the finished graph where it is."""
@@ -185,8 +191,7 @@ the closest. Their distance 1.000 is shared out: 0.400 from a to h1, 0.600 from 
         """Return the join that drew an edge; where it came about otherwise, the replacement."""
         step = self.material.visit(place.step)
         for part, join in enumerate(step.joins, start=1):
-            ends = (join.left, join.right)
-            if edge in {self.cast.key(end, join.hidden) for end in ends}:
+            if edge in {self.cast.key(child, join.parent) for child in join.children}:
                 return self.find(f"visit-{place.visit}-join-{part}")
         return index
 
@@ -239,6 +244,7 @@ def _frame(m: Material, place: Place, detail: Detail) -> Frame:
         "order": order_frame,
         "look": look_frame,
         "quartets": quartets_frame,
+        "round": round_frame,
         "join": join_frame,
         "rest": rest_frame,
         "contract": contract_frame,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from html import escape
 
-from loopylatent.lesson.pseudocode import PSEUDOCODE
+from loopylatent.lesson.pseudocode import pseudocode
 from loopylatent.lesson.words import Caption, Name, Number, Part, Term
+from loopylatent.settings import Method
 
 
 def caption_html(caption: Caption) -> str:
@@ -33,12 +34,12 @@ def _part_html(part: Part) -> str:
     return text
 
 
-def code_html(line: int) -> str:
+def code_html(line: int, method: Method = "quartet") -> str:
     """Write the pseudocode with one line marked, counted from 1."""
     rows = [
         f'<li class="indent{code.indent}{" here" if number == line else ""}" '
         f'title="{escape(code.meaning)}"{current(number == line)}>{escape(code.text)}</li>'
-        for number, code in enumerate(PSEUDOCODE, start=1)
+        for number, code in enumerate(pseudocode(method), start=1)
     ]
     return f'<ol class="code">{"".join(rows)}</ol>'
 

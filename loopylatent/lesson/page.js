@@ -116,7 +116,7 @@
 
   function say(step) {
     const parts = isHidden()
-      ? ["Which two nodes of A become siblings next? Guess, then go on."]
+      ? [`${lesson.asks} Guess, then go on.`]
       : now.overview && Array.isArray(step.overview) ? step.overview : step.says;
     by("says").replaceChildren(...parts.map(partNode));
     for (const [k, line] of [...by("code").children].entries()) {

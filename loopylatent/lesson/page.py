@@ -7,6 +7,7 @@ as differences, each from the one before it.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any, get_args
@@ -19,7 +20,6 @@ from loopylatent.export.page import script_policy
 from loopylatent.figures.network import THEMES, ThemeName, stroke, vis_bundle
 from loopylatent.grouping.quartet import VERDICTS
 from loopylatent.layout import shown_label
-from loopylatent.lesson.chapter_grouping import Visit
 from loopylatent.lesson.drawing import (
     FADED,
     MARKED_WIDTH,
@@ -35,14 +35,21 @@ from loopylatent.lesson.heatmap import SHADES
 from loopylatent.lesson.lesson import Lesson
 from loopylatent.lesson.pairs import closest_pair, heatmap_order, pair_view
 from loopylatent.lesson.places import CHAPTERS, Place
-from loopylatent.lesson.pseudocode import PSEUDOCODE
+from loopylatent.lesson.pseudocode import pseudocode
+from loopylatent.lesson.visits import Visit
 from loopylatent.lesson.words import GLOSSARY, Caption, Name, Number, Term
+from loopylatent.settings import Method
 
 MOST_COLUMNS = 200
 """Columns up to which the matrix of distances is part of the page."""
 MOST_NODES = 9
 """Nodes of a neighbourhood up to which its quartets are part of the page."""
 MOST_POINTS = 400
+ASKS: Mapping[Method, str] = {
+    "quartet": "Which two nodes of A become siblings next?",
+    "relaxed": "Which nodes are the next family, and who is its parent?",
+    "nj": "Which two nodes of A are joined next?",
+}
 
 
 def to_page(lesson: Lesson, provenance: Provenance, *, title: str = "Lesson") -> str:
@@ -80,11 +87,12 @@ def lesson_data(lesson: Lesson) -> dict[str, Any]:
     writer = _Writer(lesson)
     steps = [writer.step(k) for k in range(len(lesson.places))]
     first = draw(lesson, lesson.frame(0))
-    cast = lesson.cast
+    cast, method = lesson.cast, lesson.material.result.settings.method
     data = {
         "chapters": list(CHAPTERS.values()),
-        "code": [[line.indent, line.text, line.meaning] for line in PSEUDOCODE],
+        "code": [[line.indent, line.text, line.meaning] for line in pseudocode(method)],
         "glossary": dict(GLOSSARY),
+        "asks": ASKS[method],
         "nodes": [
             [_clean(label), int(cast.is_hidden(node)), *(round(float(x)) for x in place)]
             for node, (label, place) in enumerate(zip(cast.labels, cast.places, strict=True))
@@ -191,7 +199,8 @@ def _visit(lesson: Lesson, place: Place) -> dict[str, Any]:
     visit = Visit.of(lesson.material, place)
     names = [_clean(shown_label(lesson.cast.labels[node])) for node in visit.members]
     found: dict[str, Any] = {"names": names, "distances": _finite(visit.step.distances)}
-    table = visit.quartets
+    asked = lesson.material.result.settings.method == "quartet"
+    table = visit.quartets if asked else None
     if table is not None and len(names) <= MOST_NODES:
         found["quartets"] = [
             [*nodes, *(round(x, 5) for x in products), round(lead, 5), VERDICTS[verdict]]

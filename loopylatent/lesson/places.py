@@ -12,12 +12,12 @@ from typing import Literal
 
 from loopylatent.learn import LearnResult
 from loopylatent.lesson.cast import checked_trace
-from loopylatent.trace import CleanUpStep, VisitStep
+from loopylatent.trace import CleanUpStep, Family, VisitStep
 
 Detail = Literal["coarse", "fine"]
 Phase = Literal[
     "data", "truth", "pair", "matrix", "ball", "tree", "union", "order", "look", "quartets",
-    "join", "rest", "contract", "replace", "cleanup", "gained", "compared",
+    "round", "join", "rest", "contract", "replace", "cleanup", "gained", "compared",
 ]  # fmt: skip
 
 CHAPTERS: Mapping[int, str] = {
@@ -29,10 +29,12 @@ CHAPTERS: Mapping[int, str] = {
 }
 _CHAPTER: Mapping[Phase, int] = {
     "data": 1, "truth": 1, "pair": 2, "matrix": 2, "ball": 3, "tree": 3, "union": 3, "order": 4,
-    "look": 4, "quartets": 4, "join": 4, "rest": 4, "contract": 4, "replace": 4, "cleanup": 4,
-    "gained": 5, "compared": 5,
+    "look": 4, "quartets": 4, "round": 4, "join": 4, "rest": 4, "contract": 4, "replace": 4,
+    "cleanup": 4, "gained": 5, "compared": 5,
 }  # fmt: skip
-_ONLY_FINE: frozenset[Phase] = frozenset({"ball", "look", "quartets", "join", "rest", "contract"})
+_ONLY_FINE: frozenset[Phase] = frozenset(
+    {"ball", "look", "quartets", "round", "join", "rest", "contract"}
+)
 _PHASES = tuple(_CHAPTER)
 
 
@@ -46,7 +48,7 @@ class Place:
     visit: int = 0
     """Counted from 1 over all visits; 0 outside them."""
     part: int = 0
-    """Which join or contraction of the visit, counted from 1."""
+    """Which round, join or contraction of the visit, counted from 1."""
     step: int = -1
     """The step of the trace that this is part of; -1 before the initial graph is complete."""
 
@@ -104,7 +106,12 @@ def _of_visit(step: VisitStep, visit: int, at: int, by_quartets: bool) -> list[P
     found = [place("look")]
     if by_quartets and len(step.neighbourhood) >= 4:
         found.append(place("quartets"))
-    found += [place("join", part) for part in range(1, len(step.joins) + 1)]
+    rounds = 0
+    for part, join in enumerate(step.joins, start=1):
+        if isinstance(join, Family) and join.round > rounds:
+            rounds = join.round
+            found.append(place("round", rounds))
+        found.append(place("join", part))
     found.append(place("rest"))
     found += [place("contract", part) for part in range(1, len(step.contractions) + 1)]
     found.append(place("replace"))

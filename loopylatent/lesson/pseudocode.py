@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
+
+from loopylatent.settings import Method
 
 Line = Literal[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]
 
@@ -87,3 +90,74 @@ PSEUDOCODE: tuple[CodeLine, ...] = (
     ),
     CodeLine(0, "return G", "Observed and hidden nodes, and edges with lengths."),
 )
+_RELAXED: Mapping[int, CodeLine] = {
+    8: CodeLine(
+        1,
+        "while more than two nodes are left:",
+        "At first these are the nodes of A; a hidden one is represented by a column, its stand-in.",
+    ),
+    9: CodeLine(
+        2,
+        "split them into families by spread",
+        "The spread of i and j is the largest less the smallest d_ik − d_jk over the other nodes "
+        "k. Many splits are tried; the best mean silhouette wins, if it exceeds log 2 / largest "
+        "spread.",
+    ),
+    10: CodeLine(
+        2,
+        "give each family a parent",
+        "A member that fits, or else a new hidden node. From then on the parent stands for the "
+        "family.",
+    ),
+    11: CodeLine(
+        1,
+        "connect the last two",
+        "Where one node is left, all are connected already.",
+    ),
+    12: CodeLine(
+        1,
+        "contract edges shorter than −log 0.9",
+        "This method brings its own limit, 0.105; Λ and τ play no part in it. The observed end "
+        "stays, else the older hidden node.",
+    ),
+    14: CodeLine(
+        0,
+        "contract; drop hidden with < 3 edges",
+        "Once more edges below −log 0.9, then hidden nodes that explain nothing: one with two "
+        "edges is bridged.",
+    ),
+}
+_NEIGHBOR_JOINING: Mapping[int, CodeLine] = {
+    8: CodeLine(
+        1,
+        "while more than two nodes are left:",
+        "At first these are the nodes of A. Λ plays no part in this method.",
+    ),
+    9: CodeLine(
+        2,
+        "Q ← (a − 2) d_ij − R_i − R_j",
+        "For every pair of the a nodes that are left; R_i is the sum of the distances from i to "
+        "all of them.",
+    ),
+    10: CodeLine(
+        2,
+        "join the pair of smallest Q",
+        "Under a new hidden node h: d(i,h) = ½ (d_ij + (R_i − R_j)/(a − 2)), and "
+        "d(h,k) = ½ (d_ik + d_jk − d_ij) to every other node k.",
+    ),
+    11: CodeLine(1, "connect the last two", "By an edge of their distance."),
+}
+
+
+def pseudocode(method: Method) -> tuple[CodeLine, ...]:
+    """Return the fifteen lines of a method; they differ in how a neighbourhood is grouped.
+
+    Examples
+    --------
+    >>> pseudocode("nj")[9].text
+    'join the pair of smallest Q'
+    >>> len(pseudocode("relaxed")) == len(pseudocode("quartet"))
+    True
+    """
+    own: Mapping[int, CodeLine] = {"relaxed": _RELAXED, "nj": _NEIGHBOR_JOINING}.get(method, {})
+    return tuple(own.get(number, line) for number, line in enumerate(PSEUDOCODE, start=1))

@@ -79,8 +79,8 @@ class LocalTreeSketch:
         """Return the edges that the first ``count`` joins have made."""
         edges = {}
         for join in self._step.joins[:count]:
-            edges[self._cast.key(join.left, join.hidden)] = join.left_length
-            edges[self._cast.key(join.right, join.hidden)] = join.right_length
+            for child, length in zip(join.children, join.lengths, strict=True):
+                edges[self._cast.key(child, join.parent)] = length
         return edges
 
     @property

@@ -44,6 +44,22 @@ GLOSSARY: Mapping[str, str] = {
     "made one.",
     "stuck": "Every pair that is left is separated by some declared quartet. A larger Λ leaves "
     "fewer verdicts, and fewer such visits.",
+    "spread": "Two siblings differ by the same amount in their distances to every other node. The "
+    "spread is how far these differences lie apart: the largest less the smallest. Small spreads "
+    "make a family.",
+    "family": "Nodes that are put under one parent, because their spreads are small.",
+    "silhouette": "How well a split fits, at most 1: for each node, how much nearer its own family "
+    "is than the next one. A split counts if the mean exceeds log 2 divided by the largest spread.",
+    "parent": "A member is the parent of the others if its distance to each of them is what their "
+    "differences to the other nodes say. It may miss by 0.21 for each of them; otherwise a new "
+    "hidden node is the parent.",
+    "stand-in": "The column at whose visit a hidden node was made. Its distances are measured, so "
+    "they are used in the place of the node's own; afterwards the edges lose how far the two are "
+    "apart.",
+    "Q": "What neighbor joining compares: (nodes left − 2) times the distance of a pair, less the "
+    "sums of the distances of both to all nodes left. The smallest Q marks two nodes that share a "
+    "neighbour.",
+    "limit": "Relaxed grouping contracts edges below −log 0.9 = 0.105, whatever τ is.",
     "structure error": "The number of entries in which the adjacency matrices of two graphs differ "
     "(two for every edge), with the hidden nodes matched as well as can be.",
 }

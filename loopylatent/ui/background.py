@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,6 +29,7 @@ class Job:
     error: str | None = None
     finished: threading.Event = field(default_factory=threading.Event)
     cancelled: threading.Event = field(default_factory=threading.Event)
+    began: float = field(default_factory=time.monotonic)
 
     def report(self, done: int, total: int) -> None:
         """Take a progress report; stops the work once the job is cancelled."""
@@ -76,4 +78,14 @@ class Jobs:
             if job is not None:
                 job.cancelled.set()
             job = self._current[kind] = start(key, work)
+        return job
+
+    def again(
+        self, kind: str, key: Hashable, work: Callable[[Callable[[int, int], None]], Any]
+    ) -> Job:
+        """Start a job for ``key``, even where one for it is there already."""
+        job = self._current.get(kind)
+        if job is not None:
+            job.cancelled.set()
+        job = self._current[kind] = start(key, work)
         return job

@@ -79,7 +79,7 @@ def _found(s: Session, source: Source, graph: LatentGraph) -> Colouring:
     if job.error is not None:
         return _numbered(quick, f"Groups of this graph alone: {plain(job.error)}")
     found: Groups = job.result
-    line = f"{found.n_groups} groups on which 50 resamples agree"
+    line = f"{found.n_groups} groups on which {found.n_resamples} resamples agree"
     if source.groups:
         line += f"; agreement with the known groups: {found.agreement(source.groups):.2f}"
         line += " (1 is equal, 0 is chance)"

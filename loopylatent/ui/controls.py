@@ -9,8 +9,9 @@ import streamlit as st
 from loopylatent.distances import METRICS, DistanceMatrix
 from loopylatent.initial_graph import EdgeDensity
 from loopylatent.samples import sample_titles
-from loopylatent.settings import Method, Order
+from loopylatent.settings import READS, Method, Order
 from loopylatent.ui import words
+from loopylatent.ui.chance import show_chance
 from loopylatent.ui.open_data import open_columns, open_file
 from loopylatent.ui.ranges import (
     Mark,
@@ -61,6 +62,9 @@ def choose_thresholds(s: Session, D: DistanceMatrix, curve: EdgeDensity) -> None
     margin = margin_range(D).holding(s.recipe.Lambda)
     _slider(s, "Lambda", "Λ, the margin", margin, words.LAMBDA)
     _slider(s, "tau", "τ, the shortest edge", contraction_range(D).holding(s.recipe.tau), words.TAU)
+    note = st.container()  # always there, or what is open below would close
+    if words.NO_PART[s.recipe.method]:
+        note.caption(words.NO_PART[s.recipe.method])
 
 
 def choose_method(s: Session, D: DistanceMatrix, *, has_rows: bool) -> None:
@@ -79,7 +83,8 @@ def choose_method(s: Session, D: DistanceMatrix, *, has_rows: bool) -> None:
         st.selectbox(
             "Grouping",
             get_args(Method),
-            help="How the hidden nodes of a neighbourhood are found: by votes of four columns.",
+            format_func=lambda method: words.METHODS[method],
+            help=words.METHOD,
             **bound("method", s.recipe.method, lambda method: s.change(method=method)),
         )
         st.selectbox(
@@ -99,14 +104,17 @@ def choose_method(s: Session, D: DistanceMatrix, *, has_rows: bool) -> None:
                     lambda on: s.change(regularize="bic" if on else "none"),
                 ),
             )
-        if s.recipe.order == "random":
+        if s.recipe.order == "random" or s.recipe.method == "relaxed":
             st.number_input(
                 "Seed",
                 min_value=0,
                 max_value=10**9,
                 step=1,
+                help="Another seed shows how far chance moves the result.",
                 **bound("seed", s.recipe.seed, lambda seed: s.change(seed=int(seed or 0))),
             )
+            if s.recipe.regularize == "none":
+                show_chance(s, D)
 
 
 def step_through_history(s: Session) -> None:
@@ -183,6 +191,7 @@ def _slider(s: Session, name: str, label: str, within: Range, explanation: str) 
         step=within.step,
         format=f"%.{decimals(within.step)}f",
         help=explanation,
+        disabled=name not in READS[s.recipe.method],
         **bound(f"slider_{name}", getattr(s.recipe, name), report, limits=within),
     )
 

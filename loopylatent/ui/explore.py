@@ -21,8 +21,10 @@ from loopylatent.ui.graph_view import graph_view
 from loopylatent.ui.page import Present, theme
 from loopylatent.ui.panel import describe_node, find_node
 from loopylatent.ui.plain import plain
+from loopylatent.ui.report import offer_report
 from loopylatent.ui.scene import CHANGED, LEARNED, LOCAL, Scene, draw
 from loopylatent.ui.state import Session, bound
+from loopylatent.ui.sure import SUPPORT, choose_least, show_sure, support_of
 from loopylatent.ui.take_away import file_stem, offer_code, offer_files
 
 GRAPH_HEIGHT = 680
@@ -72,8 +74,10 @@ def headline(s: Session, now: Present) -> None:
     """The title, what the data are, and the counts of the graph."""
     title = plain(now.source.title)
     took = f" · {1000 * s.memo.seconds['learned']:.0f} ms"
+    support = support_of(s, now.source, now.result.graph)
+    sure = "" if support is None else f" · instability **{support.instability:.2f}**"
     st.markdown(
-        f"**{title}** &nbsp; {summary_line(now.result)}{took}", help=plain(now.source.about)
+        f"**{title}** &nbsp; {summary_line(now.result)}{sure}{took}", help=plain(now.source.about)
     )
     if s.tour is None:
         with st.sidebar:
@@ -115,12 +119,14 @@ def show_graph(s: Session, now: Present) -> Scene:
     labels = _labels(graph, names.by_node)
     positions = s.place(graph, labels)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        view = _choose_view(s)
+        support = support_of(s, now.source, graph)
+        view = _choose_view(s, has_support=support is not None)
         find_node(s, labels)
         colouring = choose_colours(s, now.source, graph)
         with st.popover("Show"):
             marked = _choose_cycles(s)
             around = _choose_part(s, graph)
+        least = choose_least(s) if view == SUPPORT else 0.0
     fitted = fitted_of(s, now.source, graph)
     scene = Scene(
         now.source,
@@ -131,6 +137,8 @@ def show_graph(s: Session, now: Present) -> Scene:
         cycles=marked,
         around=around,
         model=None if fitted is None else fitted.model,
+        support=support,
+        least=least,
     )
     with st.container(key="stage_row"):
         left, right = st.columns([3.7, 1], gap="small")
@@ -147,7 +155,7 @@ def show_graph(s: Session, now: Present) -> Scene:
         )
     with right, st.container(height=GRAPH_HEIGHT, border=False, key="node_panel"):
         describe_node(s, now.source, now.result, labels, theme())
-    if scene.model is not None:
+    if scene.model is not None and view != SUPPORT:
         st.caption("Edges show the fitted correlations: width is strength, dashes are negative.")
     if colouring.line:
         st.caption(colouring.line)
@@ -168,17 +176,21 @@ def wait_for(job: Job) -> None:
     st.caption(f"Groups of this graph; the consensus over resamples is on its way{done} …")
 
 
-def _choose_view(s: Session) -> str:
+def _choose_view(s: Session, *, has_support: bool) -> str:
+    """The views of this graph; its support is one of them once it is known."""
+    views = [LEARNED, LOCAL, CHANGED] + [SUPPORT] * has_support
+    here = s.view.get("view", LEARNED)
+
     def report(view: str | None) -> None:
         s.view["view"] = view or LEARNED
 
     return (
         st.segmented_control(
             "View",
-            [LEARNED, LOCAL, CHANGED],
+            views,
             label_visibility="collapsed",
             help="  \n".join(f"**{name}**: {text}" for name, text in words.VIEWS.items()),
-            **bound("view", s.view.get("view", LEARNED), report),
+            **bound("view", here if here in views else LEARNED, report),
         )
         or LEARNED
     )
@@ -266,8 +278,9 @@ def show_more(s: Session, now: Present, scene: Scene) -> None:
     contents: dict[str, Callable[[], None]] = {
         "Density against r": lambda: show_density(s, now),
         "Probabilities": lambda: show_fit(s, now.source, now.result, labels),
+        "How sure?": lambda: show_sure(s, now.source, now.result, labels, scene.positions),
         "As tables": lambda: show_tables(now, scene),
-        "Take it away": lambda: offer_files(s, scene),
+        "Take it away": lambda: _take_away(s, scene),
         "The same in code": lambda: offer_code(s),
     }
     tabs = st.tabs(list(contents), key="more", on_change="rerun")
@@ -275,6 +288,11 @@ def show_more(s: Session, now: Present, scene: Scene) -> None:
         if tab.open:
             with tab:
                 draw_content()
+
+
+def _take_away(s: Session, scene: Scene) -> None:
+    offer_report(s, scene, file_stem(s))
+    offer_files(s, scene)
 
 
 def _labels(graph: LatentGraph, names: dict[int, str] | Any) -> tuple[str, ...]:

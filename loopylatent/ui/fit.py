@@ -71,20 +71,22 @@ def show_fit(s: Session, source: Source, result: LearnResult, labels: tuple[str,
     job = s.jobs.current("fit")
     here = job is not None and job.key == fit_key(obs, graph)
     if job is not None and here and not job.finished.is_set():
-        _wait(job)
+        wait_for_fit(job)
         return
     if job is not None and here and job.error is not None and job.error != "stopped":
         st.error(plain(job.error))
     fitted = fitted_of(s, source, graph)
     if fitted is None:
-        st.button("Fit probabilities", type="primary", on_click=_begin, args=(s, obs, graph))
+        st.button("Fit probabilities", type="primary", on_click=begin_fit, args=(s, obs, graph))
         return
     _numbers(fitted.model)
     _edges(fitted.model, labels)
     _download(fitted, obs, labels)
 
 
-def _begin(s: Session, obs: Observations, graph: LatentGraph) -> None:
+def begin_fit(s: Session, obs: Observations, graph: LatentGraph) -> None:
+    """Start the fit of a graph, unless it is the current one."""
+
     def work(report: object) -> Fitted:
         model = fit_parameters(graph, obs, progress=report)  # type: ignore[arg-type]
         return Fitted(model, model.hidden_posteriors(obs))
@@ -93,7 +95,8 @@ def _begin(s: Session, obs: Observations, graph: LatentGraph) -> None:
 
 
 @st.fragment(run_every=0.5)
-def _wait(job: Job) -> None:
+def wait_for_fit(job: Job) -> None:
+    """Draw how far a fit is, with a way to stop it."""
     if job.finished.is_set():
         st.rerun()
     left, right = st.columns([5, 1], vertical_alignment="center")

@@ -94,13 +94,15 @@ def graph_view(
     file_name: str = "graph",
     arrow_keys: bool = True,
     fill: float = 1.06,
+    has_script: bool = False,
 ) -> None:
     """Draw a picture; a click calls ``on_click`` with the node, or None beside all nodes.
 
     ``subject`` says what the picture is of: when it changes, the whole graph is brought into
     view; otherwise zoom and place stay. When ``n_centred`` changes, the selected node is brought
     to the middle. With ``arrow_keys`` these walk from node to node. ``fill``
-    says how much of the frame the whole graph takes.
+    says how much of the frame the whole graph takes. ``has_script`` says that the page has
+    called `bring_script`, or has drawn another graph before.
     """
     data = {
         **asdict(shown),
@@ -120,8 +122,14 @@ def graph_view(
         if reply is not None:
             on_click(reply["node"])
 
-    _loader()(key="vis-network")
+    if not has_script:
+        bring_script()
     _component()(key=key, data=data, on_clicked_change=clicked)
+
+
+def bring_script() -> None:
+    """Send vis-network to the browser, once on a page, for all graphs that are drawn after it."""
+    _loader()(key="vis-network")
 
 
 @cache

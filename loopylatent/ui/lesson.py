@@ -9,8 +9,8 @@ from loopylatent.lesson.drawing import draw
 from loopylatent.lesson.frames import Frame
 from loopylatent.lesson.markup import caption_html, code_html
 from loopylatent.lesson.presets import PRESETS, made_up
-from loopylatent.lesson.pseudocode import PSEUDOCODE
-from loopylatent.lesson.words import Caption, say
+from loopylatent.lesson.pseudocode import pseudocode
+from loopylatent.lesson.words import Caption
 from loopylatent.matching import follow_names
 from loopylatent.ui.explore import say_notices
 from loopylatent.ui.graph_view import Picture, graph_view
@@ -102,8 +102,10 @@ def _show_step(s: Session, w: Walk, lesson: Lesson) -> None:
         transport(s, w, lesson)
     with right:
         _say(w, lesson, frame)
-        st.html(f'<div class="lesson-code">{code_html(frame.line)}</div>')
-        st.html(f'<p class="lesson-meaning">{PSEUDOCODE[frame.line - 1].meaning}</p>')
+        method = lesson.material.result.settings.method
+        st.html(f'<div class="lesson-code">{code_html(frame.line, method)}</div>')
+        meaning = pseudocode(method)[frame.line - 1].meaning
+        st.html(f'<p class="lesson-meaning">{meaning}</p>')
     if not w.projector:
         show_details(w, lesson, shown)
 
@@ -149,7 +151,7 @@ def _say(w: Walk, lesson: Lesson, frame: Frame) -> None:
     if not w.hides(lesson):
         _caption(w, frame.caption, _verdict(w, lesson) if w.revealed else "")
         return
-    _caption(w, say("Which two nodes of A become [siblings] next? Guess, then reveal."))
+    _caption(w, lesson.question(w.index))
     options = lesson.candidates(w.index)
 
     def guessed(pair: str | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 import streamlit as st
 
@@ -14,6 +14,7 @@ from loopylatent.layout import shown_label
 from loopylatent.lesson import CHAPTERS, Lesson
 from loopylatent.lesson.page import to_page
 from loopylatent.lesson.presets import PRESETS
+from loopylatent.settings import Method
 from loopylatent.ui.lesson_bound import Follower, follows
 from loopylatent.ui.lesson_keys import pressed_now
 from loopylatent.ui.lesson_state import (
@@ -32,6 +33,8 @@ from loopylatent.ui.take_away import file_stem
 
 NUMBERS = ("r", "Lambda", "tau")
 BUTTONS = ("first", "back", "play", "next", "last", "change", "reveal")
+THRESHOLDS = ("slider_r", "r_snapped", "slider_Lambda", "slider_tau", "preset", "data", "method")
+"""Widgets beside the lesson that compute it anew."""
 DETAILS = {"fine": "every step", "coarse": "one step a ball or visit"}
 
 
@@ -63,7 +66,8 @@ def _take_thresholds(s: Session, params: Mapping[str, str]) -> None:
             continue
         if math.isfinite(number):
             values[name] = number
-    s.change(**values)
+    method = params.get("method")
+    s.change(**values, **({"method": method} if method in get_args(Method) else {}))
 
 
 def link_of(s: Session, w: Walk) -> dict[str, str]:
@@ -72,6 +76,7 @@ def link_of(s: Session, w: Walk) -> dict[str, str]:
     preset = preset_of(s)
     if preset is not None and PRESETS[preset].sample is None:
         params |= {"lesson": preset, **{name: repr(getattr(s.recipe, name)) for name in NUMBERS}}
+        params |= {"method": s.recipe.method}
     return params | ({"projector": "1"} if w.projector else {})
 
 
@@ -100,6 +105,8 @@ def headline(s: Session, w: Walk, now: Present, lesson: Lesson) -> None:
     if not w.projector:
         preset = preset_of(s)
         about = PRESETS[preset].look_at if preset is not None else now.source.about
+        if preset is not None and s.recipe.method != "quartet":
+            about += " (Said of quartet votes; other methods may find something else.)"
         st.caption(plain(about))
 
 
@@ -203,8 +210,11 @@ def _following(
 ) -> Mapping[str, Any]:
     """Tie a widget to the walk, which keys, buttons and play move as well."""
     follower = w.followers.setdefault(widget, Follower())
+    thresholds = {name: st.session_state.get(name) for name in THRESHOLDS}
 
     def is_echo(wish: Any) -> bool:
+        if any(st.session_state.get(name) != value for name, value in thresholds.items()):
+            return True  # one hand moves one thing at a time
         keys = pressed_now(KEYS)
         if keys.counter and keys != w.pressed:
             return True

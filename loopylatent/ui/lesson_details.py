@@ -10,16 +10,19 @@ import streamlit as st
 
 from loopylatent.layout import shown_label
 from loopylatent.lesson import Lesson
-from loopylatent.lesson.chapter_grouping import Visit
 from loopylatent.lesson.frames import Frame
 from loopylatent.lesson.heatmap import matrix_figure, points_figure
 from loopylatent.lesson.pairs import PairView, closest_pair, heatmap_order, pair_view
+from loopylatent.lesson.visits import Visit
+from loopylatent.trace import Family, Join
 from loopylatent.ui.lesson_inspector import inspector, quartets
 from loopylatent.ui.lesson_state import Walk
 from loopylatent.ui.page import theme
 from loopylatent.ui.plain import plain
 from loopylatent.ui.state import Session, bound
 
+_View = Callable[[Walk, Lesson, Frame], None]
+QUARTETS, INSPECTOR = "Quartets", "Quartet inspector"
 ROWS_SHOWN = 8
 TABLE_HEIGHT = 300
 
@@ -29,9 +32,9 @@ TABLE_HEIGHT = 300
 
 def show_details(w: Walk, lesson: Lesson, frame: Frame) -> None:
     """Tables with the numbers of this step; which one is chosen."""
-    views = _VIEWS[frame.place.chapter]
-    if frame.place.visit == 0 and frame.place.chapter == 4:
-        views = {"Visits": _visits, "Quartet inspector": inspector}
+    views = _views(lesson, frame)
+    if not views:
+        return
     here = w.view if w.view in views else next(iter(views))
 
     def report(view: str | None) -> None:
@@ -48,6 +51,21 @@ def show_details(w: Walk, lesson: Lesson, frame: Frame) -> None:
         **bound("lesson_view", here, report),
     )
     views[here](w, lesson, frame)
+
+
+def _views(lesson: Lesson, frame: Frame) -> Mapping[str, _View]:
+    """The tables that belong to a step; quartets only where the method asks them."""
+    views = _VIEWS[frame.place.chapter]
+    if frame.place.visit == 0 and frame.place.chapter == 4:
+        views = {"Visits": _visits, INSPECTOR: inspector}
+    method = lesson.material.result.settings.method
+    if method == "quartet":
+        return views
+    own: dict[str, _View] = {"Spreads": _spreads} if method == "relaxed" else {"Q": _criterion}
+    kept: dict[str, _View] = {}
+    for name, view in views.items():
+        kept |= own if name == QUARTETS else {name: view} if name != INSPECTOR else {}
+    return kept
 
 
 def _data(w: Walk, lesson: Lesson, frame: Frame) -> None:
@@ -139,15 +157,63 @@ def _neighbourhood(w: Walk, lesson: Lesson, frame: Frame) -> None:
     st.dataframe(
         table.map(_rounded),
         width="content",
-        height=min(38 + 35 * len(names), TABLE_HEIGHT),
+        height=_height(len(names)),
     )
+    st.caption(STAND_INS if visit.step.surrogates else OWN_DISTANCES)
+
+
+STAND_INS = (
+    "Distances between the nodes of A; a hidden node has those of its stand-in, the column at "
+    "whose visit it was made."
+)
+OWN_DISTANCES = (
+    "Distances between the nodes of A. Those of hidden nodes come from the lengths in the graph "
+    "around them."
+)
+
+
+def _spreads(w: Walk, lesson: Lesson, frame: Frame) -> None:
+    """The spreads of the round, with the families."""
+    del w
+    visit = Visit.of(lesson.material, frame.place)
+    found = visit.round_at(frame.place)
+    if found is None:
+        st.caption("Two nodes are connected as they are; no spread is asked.")
+        return
+    family = {node: k for k, nodes in enumerate(found.families, start=1) for node in nodes}
+    names = [lesson.cast.labels[lesson.cast.number[node]] for node in found.active]
+    rows = pd.MultiIndex.from_arrays(
+        [[f"family {family[node]}" for node in found.active], names], names=["", " "]
+    )
+    table = pd.DataFrame(found.spreads, index=rows, columns=names).map(_rounded)
+    st.dataframe(table, width="content", height=_height(len(names)))
     st.caption(
-        "Distances between the nodes of A. Those of hidden nodes come from the lengths in the "
-        "graph around them."
+        "Spreads of this round: by how much the differences of distances to the other nodes vary. "
+        "A pair farther apart than 4.61 counts as 10."
     )
+
+
+def _criterion(w: Walk, lesson: Lesson, frame: Frame) -> None:
+    """Q of every pair that can be joined at this step."""
+    del w
+    visit = Visit.of(lesson.material, frame.place)
+    found = visit.criterion_at(frame.place)
+    names = [lesson.cast.labels[lesson.cast.number[node]] for node in found.nodes]
+    table = pd.DataFrame(found.q, index=names, columns=names).map(_rounded)
+    st.dataframe(table, width="content", height=_height(len(names)))
+    st.caption(
+        f"Q of the pairs among the {len(names)} nodes that are left: (nodes − 2) times the "
+        "distance of a pair, less the sums of the distances of both to all. The smallest is joined."
+    )
+
+
+def _height(rows: int) -> int:
+    return min(38 + 35 * rows, TABLE_HEIGHT)
 
 
 def _rounded(value: float) -> str:
+    if math.isnan(value):
+        return ""
     return f"{value:.3f}" if math.isfinite(value) else "∞"
 
 
@@ -156,16 +222,7 @@ def _local_tree(w: Walk, lesson: Lesson, frame: Frame) -> None:
     del w
     visit = Visit.of(lesson.material, frame.place)
     label = {node: lesson.cast.labels[at] for node, at in lesson.cast.number.items()}
-    joins = pd.DataFrame(
-        {
-            "joined": [f"{label[j.left]}, {label[j.right]}" for j in visit.step.joins],
-            "under": [label[j.hidden] for j in visit.step.joins],
-            "distance": [j.left_length + j.right_length for j in visit.step.joins],
-            "first to parent": [j.left_length for j in visit.step.joins],
-            "second to parent": [j.right_length for j in visit.step.joins],
-            "a quartet speaks for it": [j.supported for j in visit.step.joins],
-        }
-    )
+    joins = pd.DataFrame([_join_row(join, label) for join in visit.step.joins])
     merged = pd.DataFrame(
         {
             "contracted": [label[c.removed] for c in visit.step.contractions],
@@ -176,6 +233,32 @@ def _local_tree(w: Walk, lesson: Lesson, frame: Frame) -> None:
     left, right = st.columns([2, 1])
     left.dataframe(joins, hide_index=True, width="stretch")
     right.dataframe(merged, hide_index=True, width="stretch")
+
+
+def _join_row(join: Join | Family, label: Mapping[int, str]) -> dict[str, object]:
+    """A join, or the family under one parent, with its numbers."""
+    children = ", ".join(label[child] for child in join.children)
+    if isinstance(join, Family):
+        return {
+            "round": join.round,
+            "family": children,
+            "parent": label[join.parent],
+            "new": join.is_new,
+            "lengths to it": ", ".join(f"{length:.3f}" for length in join.lengths),
+            "best member": label[join.candidate],
+            "misses by": join.misfit,
+            "may miss by": join.limit,
+        }
+    row: dict[str, object] = {
+        "joined": children,
+        "under": label[join.hidden],
+        "distance": join.left_length + join.right_length,
+        "first to parent": join.left_length,
+        "second to parent": join.right_length,
+    }
+    if join.q is not None:
+        return row | {"Q": join.q}
+    return row | {"a quartet speaks for it": join.supported}
 
 
 def _gains(w: Walk, lesson: Lesson, frame: Frame) -> None:
@@ -196,19 +279,18 @@ def _gains(w: Walk, lesson: Lesson, frame: Frame) -> None:
 
 _GAINED = {"added": "put in", "removed": "taken away", "kept": "kept"}
 _COMPARED = {"wrong": "not in the truth", "removed": "missed", "kept": "found"}
-_View = Callable[[Walk, Lesson, Frame], None]
 _VIEWS: Mapping[int, Mapping[str, _View]] = {
     1: {"The table": _data},
-    2: {"Quartet inspector": inspector},
-    3: {"Ball and tree": _ball, "Quartet inspector": inspector},
+    2: {INSPECTOR: inspector},
+    3: {"Ball and tree": _ball, INSPECTOR: inspector},
     4: {
         "Distances in A": _neighbourhood,
-        "Quartets": quartets,
+        QUARTETS: quartets,
         "Local tree": _local_tree,
         "Visits": _visits,
-        "Quartet inspector": inspector,
+        INSPECTOR: inspector,
     },
-    5: {"Edges": _gains, "Visits": _visits, "Quartet inspector": inspector},
+    5: {"Edges": _gains, "Visits": _visits, INSPECTOR: inspector},
 }
 
 

@@ -11,9 +11,9 @@ import streamlit as st
 
 from loopylatent.layout import shown_label
 from loopylatent.lesson import Lesson
-from loopylatent.lesson.chapter_grouping import Visit
 from loopylatent.lesson.frames import Frame
 from loopylatent.lesson.quartets import PAIRINGS, Inspection, inspect, n_quartets
+from loopylatent.lesson.visits import Visit
 from loopylatent.ui.lesson_state import Walk
 from loopylatent.ui.state import bound
 

@@ -1,9 +1,10 @@
-"""A link that restores a bundled sample with its settings; what it says is checked."""
+"""A link that restores a bundled sample with its settings and pins; what it says is checked."""
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +18,16 @@ from loopylatent.ui.stages import sample_recipe, source_of
 
 NUMBERS = ("r", "Lambda", "tau")
 WORDS = ("method", "order", "metric", "regularize")
+MOST_PINS = 8
+LONGEST_PIN_NAME = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """A setting that is kept to be compared, with a name."""
+
+    name: str
+    recipe: Recipe
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +65,48 @@ def params_of(recipe: Recipe) -> dict[str, str]:
     params |= {name: repr(getattr(recipe, name)) for name in NUMBERS}
     params |= {name: getattr(recipe, name) for name in WORDS}
     return params | {"seed": str(recipe.seed)}
+
+
+def pin_params(pins: Sequence[Pin]) -> dict[str, str]:
+    """Return what a link says of the pins; those of uploaded data are left out."""
+    carried = [[pin.name, _short(pin.recipe)] for pin in pins if pin.recipe.source_kind == "sample"]
+    return {"pins": json.dumps(carried, separators=(",", ":"))} if carried else {}
+
+
+def pins_of(params: Mapping[str, str]) -> tuple[Pin, ...]:
+    """Read the pins of a link; those that cannot be used are left out."""
+    try:
+        read = json.loads(params.get("pins", "[]"))
+    except (ValueError, RecursionError):
+        return ()
+    found: dict[str, Pin] = {}
+    for entry in read[:MOST_PINS] if isinstance(read, list) else []:
+        pin = _pin(entry)
+        if pin is not None:
+            found.setdefault(pin.name, pin)
+    return tuple(found.values())
+
+
+def _pin(entry: Any) -> Pin | None:
+    if not isinstance(entry, list) or len(entry) != 2 or not isinstance(entry[1], dict):
+        return None
+    name, told = entry
+    if not isinstance(name, str) or not name.strip():
+        return None
+    params = {str(key): str(value) for key, value in told.items()}
+    try:
+        values = _values(params)
+        recipe = Recipe(source=f"sample:{params['sample']}", source_kind="sample", **values)
+    except (LoopyLatentError, TypeError, KeyError):
+        return None
+    return Pin(name.strip()[:LONGEST_PIN_NAME], recipe)
+
+
+def _short(recipe: Recipe) -> dict[str, str]:
+    """The parameters of a recipe without those that are as always."""
+    usual = {"method": "quartet", "order": "degree", "metric": "auto", "regularize": "none"}
+    usual |= {"seed": "0"}
+    return {key: value for key, value in params_of(recipe).items() if usual.get(key) != value}
 
 
 def _values(params: Mapping[str, str]) -> dict[str, Any]:

@@ -38,3 +38,16 @@ class Memo:
         found: T
         found, self.seconds[kind] = kept[key]
         return found
+
+    def known(self, kind: str, key: Hashable) -> Any:
+        """Return the result known under ``key``, or None; nothing is computed."""
+        kept = self._kept.get(kind)
+        return None if kept is None or key not in kept else kept[key][0]
+
+    def keep(self, kind: str, key: Hashable, result: Any, seconds: float = 0.0) -> None:
+        """Remember a result that was computed elsewhere, in the place of an older one."""
+        kept = self._kept.setdefault(kind, OrderedDict())
+        kept[key] = (result, seconds)
+        kept.move_to_end(key)
+        while len(kept) > self._most:
+            kept.popitem(last=False)

@@ -21,11 +21,20 @@ from loopylatent.ui.controls import (
     choose_thresholds,
     step_through_history,
 )
+from loopylatent.ui.pins import offer_pin
 from loopylatent.ui.plain import plain
 from loopylatent.ui.stages import Source, curve_of, learned, regularized_job, source_of
 from loopylatent.ui.state import Session, session
 
-PAGES = {"app.py": "Explore", "pages/1_Step_by_step.py": "Step by step"}
+PAGES = {
+    "app.py": "Explore",
+    "pages/1_Step_by_step.py": "Step by step",
+    "pages/2_Tune.py": "Tune",
+    "pages/3_Compare.py": "Compare",
+    "pages/4_Evaluate.py": "Evaluate",
+    "pages/5_Laboratory.py": "Laboratory",
+    "pages/6_Theory.py": "Theory",
+}
 SLOW_FROM = 200
 """Columns from which learning shows its progress."""
 STYLE = """
@@ -39,6 +48,8 @@ STYLE = """
 .stSidebar .stVerticalBlock { gap: 0.6rem; }
 [data-testid="stCaptionContainer"] { color: inherit; opacity: 0.75; }
 .st-key-node_panel { height: clamp(360px, calc(100vh - 225px), 680px) !important; }
+.st-key-pages { column-gap: 0; }
+.st-key-pages a { padding: 0.15rem 0.3rem; }
 .st-key-view button { padding: 0.25rem 0.6rem; }
 @media (max-width: 1200px) {
   .st-key-node_panel { height: auto !important; }
@@ -98,7 +109,7 @@ def choose(s: Session, linked: Mapping[str, str] | None = None) -> Present:
     ``linked`` is what a page adds to the link to itself.
     """
     with st.sidebar:
-        _pages()
+        show_pages()
         choose_data(s)
         with refusals(s):
             with st.spinner("Distances between all columns …"):
@@ -108,16 +119,18 @@ def choose(s: Session, linked: Mapping[str, str] | None = None) -> Present:
             choose_thresholds(s, source.distances, curve)
             choose_method(s, source.distances, has_rows=source.observations is not None)
         step_through_history(s)
+        offer_pin(s)
     with refusals(s, history=False):
         result = learned(s.memo, source.distances, s.recipe, _progress(source))
     job = regularized_job(s.jobs, s.memo, source, s.recipe)
     if job is not None:
         result = _regularized(s, job, result)
-    st.query_params.from_dict(link.params_of(s.recipe) | dict(linked or {}))
+    params = link.params_of(s.recipe) | link.pin_params(s.pins) | dict(linked or {})
+    st.query_params.from_dict(params)
     return Present(s, source, curve, result)
 
 
-def _pages() -> None:
+def show_pages() -> None:
     """The pages of the app; the first one is called after its file if Streamlit lists them."""
     with st.container(horizontal=True, gap="small", key="pages"):
         for path, label in PAGES.items():

@@ -48,7 +48,7 @@ def describe_node(
     hidden = node >= graph.n_observed
     st.markdown(f"**{plain(labels[node])}**" + (" · hidden" if hidden else " · observed"))
     if hidden:
-        _name_field(s, result, node, labels[node])
+        name_field(s, result, node, labels[node])
     elif source.observations is not None:
         _values(source, labels[node], theme)
     offer_why(graph, node, labels)
@@ -94,7 +94,8 @@ def _hidden_nodes(s: Session, result: LearnResult, labels: tuple[str, ...]) -> N
     )
 
 
-def _name_field(s: Session, result: LearnResult, node: int, label: str) -> None:
+def name_field(s: Session, result: LearnResult, node: int, label: str) -> None:
+    """Draw the field in which a hidden node is given a name."""
     given = {named.name for named in s.now.names}
     own = label if label in given else None
 

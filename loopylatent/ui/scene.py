@@ -10,13 +10,18 @@ from numpy.typing import NDArray
 
 from loopylatent.figures.difference import GONE, NEW, difference, mark_cycles, mark_edges
 from loopylatent.figures.network import LegendItem
+from loopylatent.figures.support import mark_edges as shade_edges
+from loopylatent.figures.support import mark_nodes as shade_nodes
+from loopylatent.figures.support import shaded_looks
 from loopylatent.graph import LatentGraph
 from loopylatent.inference import Model
 from loopylatent.learn import LearnResult
+from loopylatent.stability import Stability
 from loopylatent.ui.colours import Colouring
 from loopylatent.ui.fit import as_fitted
 from loopylatent.ui.graph_view import Picture, picture
 from loopylatent.ui.stages import Source, edge_signs
+from loopylatent.ui.sure import SUPPORT
 
 LEARNED, LOCAL, CHANGED = "Learned graph", "Local trees", "What changed"
 
@@ -36,6 +41,10 @@ class Scene:
     """The nodes to show, where not all are wanted."""
     model: Model | None = None
     """The fit of this graph, whose strengths and signs the edges then show."""
+    support: Stability | None = None
+    """The support of this graph, where it is known."""
+    least: float = 0.0
+    """What has less support is not drawn, in the view of support."""
 
 
 def draw(view: str, scene: Scene) -> Picture:
@@ -53,6 +62,8 @@ def draw(view: str, scene: Scene) -> Picture:
             LegendItem("line", NEW, NEW, "put in by grouping"),
             LegendItem("dashes", GONE, GONE, "taken away by grouping"),
         )
+    elif view == SUPPORT and scene.support is not None:
+        shown = _supported(scene, scene.support)
     else:
         shown = _learned(scene)
         shown = _with_cycles(shown, learned) if scene.cycles else shown
@@ -69,6 +80,20 @@ def _learned(scene: Scene) -> Picture:
         group_names=scene.colouring.names,
         signs=np.sign(scene.model.edge_strengths).astype(np.int64),
         hidden_names=scene.names,
+    )
+
+
+def _supported(scene: Scene, found: Stability) -> Picture:
+    """The learned graph, dark and solid where it came back; signs would be dashes too."""
+    shown = _picture(scene, found.graph, scene.names, signs=False)
+    nodes = shade_nodes(shown.nodes, found, scene.least)
+    there = {node["id"] for node in nodes}
+    edges = shade_edges(shown.edges, found, scene.least)
+    return replace(
+        shown,
+        nodes=nodes,
+        edges=[edge for edge in edges if {edge["from"], edge["to"]} <= there],
+        looks=shaded_looks(shown.looks),
     )
 
 

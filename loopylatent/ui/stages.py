@@ -10,13 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from loopylatent.api import settings_for
 from loopylatent.data import Observations, read_table
 from loopylatent.distances import DistanceMatrix, information_distances
 from loopylatent.errors import DataError
+from loopylatent.export import edge_signs as edge_signs
 from loopylatent.graph import LatentGraph
 from loopylatent.initial_graph import EdgeDensity, edge_density
 from loopylatent.learn import LearnResult, Progress, learn
@@ -181,14 +179,3 @@ def carried_nodes(before: LatentGraph, graph: LatentGraph) -> dict[int, int]:
     carried = {node: number[name] for node, name in enumerate(before.names)}
     pairs = match_hidden(before, graph, threshold=0.5).pairs
     return carried | {pair.left: pair.right for pair in pairs}
-
-
-def edge_signs(graph: LatentGraph, D: DistanceMatrix) -> NDArray[np.int64] | None:
-    """Signs of the correlations along edges between columns; 0 at hidden nodes."""
-    if D.signs is None:
-        return None
-    signs = np.zeros(graph.n_edges, dtype=np.int64)
-    between = (graph.edges < graph.n_observed).all(axis=1)
-    u, v = graph.edges[between].T
-    signs[between] = D.signs[u, v]
-    return signs

@@ -71,6 +71,8 @@ class Session:
     tour: int | None = None
     memo: Memo = field(default_factory=Memo)
     jobs: Jobs = field(default_factory=Jobs)
+    pins: tuple[link.Pin, ...] = ()
+    """Settings that are kept to be compared."""
     view: dict[str, Any] = field(default_factory=dict)
     """What is shown and how: small plain values that change no result."""
 
@@ -153,7 +155,8 @@ def session() -> Session:
         opening = link.opening_of(params, FIRST_SAMPLE, memo)
         now = Moment(opening.recipe, opening.fresh)
         tour = None if params else 0  # whoever comes by a link knows the place
-        st.session_state[KEY] = Session(now, notice=opening.notice, tour=tour, memo=memo)
+        pins = link.pins_of(params)
+        st.session_state[KEY] = Session(now, notice=opening.notice, tour=tour, memo=memo, pins=pins)
     found: Session = st.session_state[KEY]
     return found
 
@@ -165,14 +168,18 @@ def bound(
 
     ``value`` is shown; a change made by the user goes to ``report`` before the page runs. A
     slider names its ``limits``: while they and the value are those that it has, nothing is sent
-    back to the browser, where further keys may have been pressed since.
+    back to the browser, where further keys may have been pressed since. It is still told where to
+    begin: a browser that had not drawn it before the page ran again would begin at its lower end.
     """
     mark = f"{widget} limits"
     here = (st.session_state.get(widget), st.session_state.get(mark))
+    begin: dict[str, Any] = {}
     if limits is None or here != (value, limits):
         st.session_state[widget], st.session_state[mark] = value, limits
+    else:
+        begin = {"value": value}
 
     def changed() -> None:
         report(st.session_state[widget])
 
-    return {"key": widget, "on_change": changed}
+    return {"key": widget, "on_change": changed} | begin

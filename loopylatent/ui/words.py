@@ -54,6 +54,26 @@ PARTS: dict[str, int | None] = {
     "within 2 steps": 2,
     "within 3 steps": 3,
 }
+METHODS = {
+    "quartet": "quartet votes",
+    "relaxed": "relaxed families",
+    "nj": "neighbor joining",
+}
+METHOD = (
+    "How the hidden nodes of a neighbourhood are found.  \n"
+    "**Quartet votes** join two nodes where no vote of four separates them; this is the method "
+    "with the guarantees.  \n"
+    "**Relaxed families**, behind the paper's experiments, are nodes whose distances to the others "
+    "differ by nearly a constant; the search for them has random starts.  \n"
+    "**Neighbor joining** joins the pair that best fits a tree, again and again, and asks for no "
+    "margin."
+)
+NO_PART = {
+    "quartet": "",
+    "relaxed": "Λ and τ play no part here: relaxed grouping merges what is nearer than "
+    "0.105 (−log 0.9), always.",
+    "nj": "Λ plays no part in neighbor joining.",
+}
 ORDER = {
     "degree": "the best connected columns first",
     "index": "in the order of the columns",
@@ -80,6 +100,7 @@ VIEWS = {
     "Learned graph": "the result: observed and hidden nodes",
     "Local trees": "where it starts: the union of the shortest trees of all balls, no hidden nodes",
     "What changed": "edges that grouping took away and put in",
+    "Support": "how often each part came back on resampled data; below the graph, How sure?",
 }
 TOUR = (
     (

@@ -1,0 +1,258 @@
+"""How well the graphs of a sweep foretell rows that they have not seen (section 6.1).
+
+The rows are split once. At each setting the graph is learned and fitted on one part alone, and
+scored on the other: a row that is foretold has taken no part in finding the graph.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+
+import numpy as np
+
+from loopylatent.data import Observations
+from loopylatent.distances import DistanceMatrix, information_distances
+from loopylatent.errors import DataError, LoopyLatentError, ThresholdError
+from loopylatent.graph import LatentGraph
+from loopylatent.inference import fit_parameters
+from loopylatent.inference.fit import one_thread
+from loopylatent.initial_graph import EdgeDensity, edge_density
+from loopylatent.pool import Check, Progress, as_they_finish
+from loopylatent.scoring import Scores
+from loopylatent.settings import FitSettings, LearnSettings
+from loopylatent.sweep_points import Known, halving_order, iter_points
+
+TEST_SHARE = 0.3
+"""Share of the rows that are kept for scoring."""
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Rows to learn from, with their distances, and rows to foretell."""
+
+    train: Observations = field(repr=False)
+    test: Observations = field(repr=False)
+    D: DistanceMatrix = field(repr=False)
+    curve: EdgeDensity = field(repr=False)
+    seed: int
+
+    @classmethod
+    def of(
+        cls, obs: Observations, D: DistanceMatrix, test_share: float = TEST_SHARE, seed: int = 0
+    ) -> Split:
+        """Split the rows behind ``D`` at random.
+
+        Examples
+        --------
+        >>> from loopylatent.synthetic import latent_cycle
+        >>> obs = latent_cycle(girth=6, seed=1).sample(500)
+        >>> split = Split.of(obs, information_distances(obs))
+        >>> split.train.n_rows, split.test.n_rows, split.D.n_samples
+        (350, 150, 350)
+        """
+        if D.metric == "given":
+            raise DataError(
+                "these distances were given, so those of a part of the rows are not known; "
+                "scores need distances that are estimated from the table."
+            )
+        if not 0 < test_share < 1:
+            raise ThresholdError(
+                f"test_share = {test_share:g} is not between 0 and 1; such as {TEST_SHARE}."
+            )
+        n_test = round(test_share * obs.n_rows)
+        if n_test in (0, obs.n_rows):
+            raise DataError(
+                f"a share of {test_share:g} of {obs.n_rows} rows leaves none to "
+                f"{'score on' if n_test == 0 else 'learn from'}; choose another share."
+            )
+        chosen = obs.select(list(D.names))
+        order = np.random.default_rng(seed).permutation(obs.n_rows)
+        train = chosen.take(np.sort(order[n_test:])).usable()
+        own = information_distances(train, D.metric)
+        return cls(train, chosen.take(np.sort(order[:n_test])), own, edge_density(own), seed)
+
+    @property
+    def digest(self) -> str:
+        """What the scores depend on beside the settings."""
+        return f"{self.train.digest} {self.test.digest} {self.D.digest} {self.seed}"
+
+    @property
+    def n_train(self) -> float:
+        """Rows learned from, or the sum of their weights."""
+        weights = self.train.weights
+        return float(self.train.n_rows if weights is None else weights.sum())
+
+
+@dataclass(frozen=True, slots=True)
+class PointScores:
+    """How a graph that was learned and fitted on some rows does on those and on others.
+
+    Everything is "higher is better" but the perplexities in ``test``. Gaussian models are scored
+    on standard scores.
+    """
+
+    settings: LearnSettings
+    graph: LatentGraph = field(repr=False)
+    """Learned from the training rows alone."""
+    test: Scores
+    n_train: float
+    converged: bool
+    seconds: float = field(compare=False)
+    """Fit and scores together."""
+
+    @property
+    def is_exact(self) -> bool:
+        return self.test.method == "exact"
+
+    @property
+    def train_log_likelihood(self) -> float:
+        """Of all training rows."""
+        return self.test.train_bic + 0.5 * self.test.df * math.log(self.n_train)
+
+    @property
+    def train_row(self) -> float:
+        """The mean log-likelihood of a training row."""
+        return self.train_log_likelihood / self.n_train
+
+    @property
+    def bic_row(self) -> float:
+        """BIC on the training rows, for one row."""
+        return self.test.train_bic / self.n_train
+
+    @property
+    def test_row(self) -> float:
+        """The mean log-likelihood of a row that was kept apart."""
+        return self.test.log_likelihood / self.test.n_samples
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A setting that could not be scored, and why."""
+
+    settings: LearnSettings
+    reason: str
+
+
+Scored = PointScores | Failed
+
+
+def score_key(
+    split: Split, settings: LearnSettings, fit: FitSettings | None = None
+) -> tuple[str, str, LearnSettings, FitSettings]:
+    """Under which the scores of a setting are known."""
+    return ("scores", split.digest, settings, fit or FitSettings())
+
+
+def iter_scores(
+    split: Split,
+    settings: Sequence[LearnSettings],
+    *,
+    fit: FitSettings | None = None,
+    known: Known | None = None,
+    progress: Progress | None = None,
+    threads: int | None = None,
+) -> Iterator[Scored]:
+    """Yield the scores of each of the settings as they come; equal graphs are fitted once.
+
+    The ends come first, then the middle, then the quarters, so that the first few already show
+    how the scores run. A setting that cannot be scored is told with its reason and stops nothing.
+
+    Parameters
+    ----------
+    split : Split
+    settings : sequence of LearnSettings
+        In the order of the plot, such as ascending r.
+    fit : FitSettings, optional
+    known : Known, optional
+        Scores that are in it are not computed again; new ones are kept there.
+    progress : callable, optional
+        Called with the models fitted and to be fitted; may raise to stop.
+    threads : int, optional
+        All cores by default. The scores do not depend on it.
+    """
+    fit = fit or FitSettings()
+    known = Known() if known is None else known
+    wanted = list(dict.fromkeys(settings))
+    new = []
+    for one in wanted:
+        scored = known.get(score_key(split, one, fit))
+        if scored is not None:
+            yield scored
+        else:
+            new.append(one)
+    possible = [one for one in new if one.thresholds.r >= split.D.smallest]
+    for one in new:
+        if one.thresholds.r < split.D.smallest:
+            yield _kept(known, split, fit, Failed(one, _too_small(split, one)))
+    graphs = {
+        point.settings: point.graph
+        for point in iter_points(
+            split.D,
+            possible,
+            curve=split.curve,
+            known=known,
+            progress=None if progress is None else lambda *_: progress(0, len(possible)),
+            threads=threads,
+        )
+    }
+    sharing: dict[LatentGraph, list[LearnSettings]] = {}
+    for k in halving_order(len(possible)):
+        sharing.setdefault(graphs[possible[k]], []).append(possible[k])
+    different = list(sharing)
+    tasks = [_task(split, graph, sharing[graph][0], fit, known) for graph in different]
+    with one_thread():
+        for k, first in as_they_finish(tasks, progress, threads):
+            for one in sharing[different[k]]:
+                yield _kept(known, split, fit, _for(first, one))
+
+
+def _for(scored: Scored, settings: LearnSettings) -> Scored:
+    """The same scores under settings that give the same graph."""
+    if isinstance(scored, Failed):
+        return Failed(settings, scored.reason)
+    parts = (scored.graph, scored.test, scored.n_train, scored.converged, scored.seconds)
+    return PointScores(settings, *parts)
+
+
+def _kept(known: Known, split: Split, fit: FitSettings, scored: Scored) -> Scored:
+    known.put(score_key(split, scored.settings, fit), scored)
+    return scored
+
+
+def _too_small(split: Split, settings: LearnSettings) -> str:
+    return (
+        f"r = {settings.thresholds.r:.4g} is below the smallest distance of the rows that are "
+        f"learned from, {split.D.smallest:.4g}"
+    )
+
+
+def _task(
+    split: Split, graph: LatentGraph, settings: LearnSettings, fit: FitSettings, known: Known
+) -> Callable[[Check], Scored]:
+    key = ("fitted", split.digest, graph.digest, fit)
+
+    def work(check: Check) -> Scored:
+        found: Scored | None = known.get(key)
+        if found is None:
+            found = _scored(split, graph, settings, fit, check)
+            known.put(key, found)
+        return found
+
+    return work
+
+
+def _scored(
+    split: Split, graph: LatentGraph, settings: LearnSettings, fit: FitSettings, check: Check
+) -> Scored:
+    began = perf_counter()
+    try:
+        model = fit_parameters(graph, split.train, fit, check)
+        check(0, 0)
+        test = model.scores(split.test, seed=split.seed)
+    except LoopyLatentError as error:
+        return Failed(settings, str(error))
+    seconds = perf_counter() - began
+    return PointScores(settings, graph, test, split.n_train, model.converged, seconds)

@@ -1,0 +1,46 @@
+"""Models with a known graph: exact distances, exact samples (the oracle of section 5.1).
+
+``latent_cycle``, ``latent_tree`` and ``from_skeleton`` make a `SyntheticModel`; the skeleton may be
+a cage by name, a random regular graph, or a list of edges.
+"""
+
+from loopylatent.synthetic.checks import LENGTHS, STRONGEST_POTENTIAL, Range
+from loopylatent.synthetic.discrete import DiscreteLaw
+from loopylatent.synthetic.families import from_skeleton, latent_cycle, latent_tree
+from loopylatent.synthetic.gaussian import GaussianLaw
+from loopylatent.synthetic.gibbs import Diagnostics, GibbsRun, gibbs
+from loopylatent.synthetic.model import Drawn, Kind, SyntheticModel
+from loopylatent.synthetic.one_cycle import Spins
+from loopylatent.synthetic.skeletons import (
+    CAGES,
+    cage,
+    hidden_by_chance,
+    read_edges,
+    regular_skeleton,
+)
+from loopylatent.synthetic.specification import Family, Specification
+
+__all__ = [
+    "CAGES",
+    "LENGTHS",
+    "STRONGEST_POTENTIAL",
+    "Diagnostics",
+    "DiscreteLaw",
+    "Drawn",
+    "Family",
+    "GaussianLaw",
+    "GibbsRun",
+    "Kind",
+    "Range",
+    "Specification",
+    "Spins",
+    "SyntheticModel",
+    "cage",
+    "from_skeleton",
+    "gibbs",
+    "hidden_by_chance",
+    "latent_cycle",
+    "latent_tree",
+    "read_edges",
+    "regular_skeleton",
+]

@@ -1,0 +1,226 @@
+"""Pairwise models of two or more states with known tables: exact pairs of columns, exact rows.
+
+Everything is exact where no table of the elimination order is too large. Rows are drawn backwards
+along that order: the last node summed out is drawn first, each other one given the nodes that
+were still beside it when it was summed out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loopylatent.errors import InferenceError
+from loopylatent.graph import FloatArray, IntArray, LatentGraph, frozen_array
+from loopylatent.inference.elimination import LARGEST_TABLE, Elimination, eliminate
+from loopylatent.inference.exact import ExactPartition
+from loopylatent.inference.layout import Layout
+from loopylatent.inference.lbp import Propagation
+from loopylatent.pool import Progress
+
+StateArray = NDArray[np.int16]
+
+NEVER = -1e5
+"""The log-potential of a state that is ruled out; it weighs nothing beside any other."""
+BLOCK = 2**16
+"""Rows drawn at a time, so that a million of them need little memory."""
+MOST_WORK = 4e9
+"""Cells that may be touched for the distances of all columns: about a minute."""
+
+
+@dataclass(frozen=True, eq=False)
+class DiscreteLaw:
+    """A pairwise model whose tables are known.
+
+    Parameters
+    ----------
+    layout : Layout
+        The graph and the number of states, the same for all nodes.
+    cells : (cells,) float64 array
+        The log-potentials of nodes and edges; see ``Layout``.
+
+    Examples
+    --------
+    >>> pair = LatentGraph.build(["a", "b"], 0, [(0, 1)])
+    >>> law = DiscreteLaw.ising(pair, np.array([np.arctanh(0.5)]))
+    >>> law.pair_tables()[0, :, 1].round(3).tolist()
+    [[0.375, 0.125], [0.125, 0.375]]
+    """
+
+    layout: Layout
+    cells: FloatArray = field(repr=False)
+
+    @classmethod
+    def ising(
+        cls, graph: LatentGraph, potentials: FloatArray, fields: FloatArray | None = None
+    ) -> DiscreteLaw:
+        """Return the Ising model with these potentials of edges and of nodes."""
+        layout = Layout(graph, frozen_array(np.full(graph.n_nodes, 2), np.int64))
+        cells = np.zeros(layout.n_cells)
+        if fields is not None:
+            cells[: 2 * graph.n_nodes] = np.outer(fields, [-1.0, 1.0]).ravel()
+        cells[2 * graph.n_nodes :] = np.outer(potentials, [1.0, -1.0, -1.0, 1.0]).ravel()
+        return cls(layout, frozen_array(cells, np.float64))
+
+    @property
+    def graph(self) -> LatentGraph:
+        return self.layout.graph
+
+    @property
+    def n_states(self) -> int:
+        return int(self.layout.n_states[0])
+
+    @cached_property
+    def elimination(self) -> Elimination:
+        return eliminate(self.graph, self.layout.n_states)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether rows and distances are exact: no table of the elimination is too large."""
+        return self.elimination.fits(LARGEST_TABLE)
+
+    @cached_property
+    def marginals(self) -> FloatArray:
+        """(cells,) probabilities of the states of nodes and edges.
+
+        Where exact sums are out of reach these are the beliefs of loopy belief propagation.
+        """
+        sums: ExactPartition | Propagation = (
+            ExactPartition(self.layout, self.elimination)
+            if self.is_exact
+            else Propagation(self.layout, self.elimination)
+        )
+        return frozen_array(sums.evaluate(self.cells).by_cells, np.float64)
+
+    @cached_property
+    def couplings(self) -> FloatArray:
+        """(edges,) the Ising potential of each edge, for two states."""
+        first = self.layout.edge_cell
+        tables = self.cells[first[:, None] + np.arange(4)]
+        return frozen_array(tables @ [0.25, -0.25, -0.25, 0.25], np.float64)
+
+    @cached_property
+    def edge_distances(self) -> FloatArray:
+        """(edges,) -log of the normalised determinant of the two ends: -log|correlation|."""
+        tables = [self.layout.edge_table(self.marginals, k) for k in range(self.graph.n_edges)]
+        shape = (self.graph.n_edges, self.n_states, self.n_states)
+        joint = np.array(tables).reshape(shape)
+        spread = joint.sum(axis=2).prod(axis=1) * joint.sum(axis=1).prod(axis=1)
+        return frozen_array(-_log(np.abs(np.linalg.det(joint)) / np.sqrt(spread)), np.float64)
+
+    def pair_tables(self, progress: Progress | None = None) -> FloatArray:
+        """(p, K, p, K) exact joint probabilities of the states of every two columns.
+
+        A column is held in each of its states in turn; what the others then do is its conditional
+        distribution. On the diagonal stand the probabilities of its own states.
+        """
+        self._check_exact("the distances of all columns", 2 * self.graph.n_observed)
+        p, size = self.graph.n_observed, self.n_states
+        partition = ExactPartition(self.layout, self.elimination)
+        shares = self.marginals[: p * size].reshape(p, size)
+        found = np.empty((p, size, p, size))
+        for column in range(p):
+            report(progress, column, p)
+            for state in range(size):
+                held = self.cells.copy()
+                others = np.arange(size) != state
+                self.layout.node_table(held, column)[others] = NEVER
+                given = partition.evaluate(held).by_cells[: p * size].reshape(p, size)
+                found[column, state] = shares[column, state] * given
+        return (found + found.transpose(2, 3, 0, 1)) / 2
+
+    def draw(
+        self, n: int, rng: np.random.Generator, progress: Progress | None = None
+    ) -> StateArray:
+        """(n, nodes) states of independent rows, exactly."""
+        self._check_exact("exact rows")
+        steps = _backward_steps(self.layout, self.cells, self.elimination.order)
+        rows = np.empty((n, self.graph.n_nodes), np.int16)
+        for first in range(0, n, BLOCK):
+            report(progress, first, n)
+            _draw_block(rows[first : first + BLOCK], steps, rng)
+        return rows
+
+    def _check_exact(self, what: str, times: int = 1) -> None:
+        if self.is_exact and times * self.elimination.total_size <= MOST_WORK:
+            return
+        raise InferenceError(
+            f"{what} need tables of 2^{self.elimination.log2_largest:.0f} entries (treewidth "
+            f"{self.elimination.treewidth}), which is out of reach; use distances(), or sample()."
+        )
+
+
+def report(progress: Progress | None, done: int, total: int) -> None:
+    """Say how far the work is; what it raises ends it."""
+    if progress is not None:
+        progress(done, total)
+
+
+def _log(values: FloatArray) -> FloatArray:
+    with np.errstate(divide="ignore"):
+        logs: FloatArray = np.log(values)
+    return logs
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Step:
+    """How one node is drawn: given the states of some others, which are drawn before it."""
+
+    node: int
+    given: tuple[int, ...]
+    strides: IntArray
+    cumulative: FloatArray
+    """(states of the given nodes, K) the chance of each state or a lower one."""
+
+
+def _backward_steps(layout: Layout, cells: FloatArray, order: IntArray) -> list[_Step]:
+    """Sum out the nodes; return how each is drawn, in the order of drawing."""
+    waiting = [_Factor((v,), layout.node_table(cells, v)) for v in range(layout.graph.n_nodes)]
+    edges = layout.graph.edges.tolist()
+    waiting += [_Factor((u, v), layout.edge_table(cells, k)) for k, (u, v) in enumerate(edges)]
+    steps = []
+    for node in order.tolist():
+        used = [factor for factor in waiting if node in factor.scope]
+        waiting = [factor for factor in waiting if node not in factor.scope]
+        table = _product(used)
+        logs = np.moveaxis(table.logs, table.scope.index(node), -1)
+        given = tuple(v for v in table.scope if v != node)
+        top = logs.max(axis=-1, keepdims=True)
+        weights = np.exp(logs - top)
+        total = weights.sum(axis=-1, keepdims=True)
+        cumulative = (weights / total).cumsum(axis=-1)
+        if given:
+            waiting.append(_Factor(given, (top + np.log(total))[..., 0]))
+        sizes = logs.shape[:-1]
+        strides = np.array([int(np.prod(sizes[k + 1 :])) for k in range(len(sizes))], np.int64)
+        steps.append(_Step(node, given, strides, cumulative.reshape(-1, logs.shape[-1])))
+    return steps[::-1]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Factor:
+    """A table of logarithms over some nodes, ascending."""
+
+    scope: tuple[int, ...]
+    logs: FloatArray
+
+
+def _product(factors: Sequence[_Factor]) -> _Factor:
+    scope = tuple(sorted({node for factor in factors for node in factor.scope}))
+    total: FloatArray = np.zeros((1,) * len(scope))
+    for factor in factors:
+        size = dict(zip(factor.scope, factor.logs.shape, strict=True))
+        total = total + factor.logs.reshape([size.get(node, 1) for node in scope])
+    return _Factor(scope, total)
+
+
+def _draw_block(rows: StateArray, steps: Sequence[_Step], rng: np.random.Generator) -> None:
+    for step in steps:
+        known = rows[:, list(step.given)] @ step.strides
+        uniform = rng.random(len(rows))
+        lower = step.cumulative[known, :-1]
+        rows[:, step.node] = (uniform[:, None] >= lower).sum(axis=1)

@@ -1,0 +1,328 @@
+"""Families of models with a known graph: rings, trees, and any skeleton."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, get_args
+
+import networkx as nx
+import numpy as np
+
+from loopylatent.errors import DataError, ThresholdError, quoted
+from loopylatent.graph import FloatArray, LatentGraph, frozen_array
+from loopylatent.inference.layout import Layout
+from loopylatent.synthetic.checks import (
+    LENGTHS,
+    STRONGEST_POTENTIAL,
+    Range,
+    count,
+    generator,
+    positive,
+    signed,
+)
+from loopylatent.synthetic.discrete import DiscreteLaw
+from loopylatent.synthetic.gaussian import GaussianLaw
+from loopylatent.synthetic.model import LETTERS, Kind, SyntheticModel
+
+UNEVENNESS = 0.5
+"""Standard deviation of what is added to every log-potential of a random table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How the parameters of a model are drawn; see `latent_cycle`."""
+
+    lengths: Range
+    potentials: Range | None
+    random_signs: bool
+    fields: Range | None
+    kind: Kind
+    n_states: int
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(Kind):
+            known = ", ".join(get_args(Kind))
+            raise ThresholdError(f"kind = {self.kind!r} is unknown; choose one of {known}.")
+        if self.fields is not None and self.kind != "ising":
+            raise ThresholdError(f"fields are for Ising models; kind = {self.kind!r} has none.")
+        if count("n_states", self.n_states, 2) > len(LETTERS):
+            raise ThresholdError(f"n_states = {self.n_states} is more than {len(LETTERS)}.")
+        states = self.kind in ("symmetric", "tables")
+        if self.n_states > 2 and not states:
+            raise ThresholdError(
+                f"n_states = {self.n_states} needs kind 'symmetric' or 'tables', not {self.kind!r}."
+            )
+        if self.random_signs and states:
+            raise ThresholdError("states have no sign; random_signs is for spins and numbers.")
+        if self.potentials is not None and self.kind != "ising":
+            raise ThresholdError("potentials are those of Ising models; give lengths instead.")
+
+
+def latent_cycle(
+    girth: int = 10,
+    leaves: int = 2,
+    depth: int = 1,
+    *,
+    lengths: Range = LENGTHS,
+    potentials: Range | None = None,
+    random_signs: bool = False,
+    fields: Range | None = None,
+    kind: Kind = "ising",
+    n_states: int = 2,
+    seed: int = 0,
+) -> SyntheticModel:
+    """Return a ring of hidden nodes, each with observed leaves or with a tree below it.
+
+    Parameters
+    ----------
+    girth : int
+        Hidden nodes on the ring, at least 3.
+    leaves : int
+        Columns on each of them, at least 1.
+    depth : int
+        Edges from the ring down to the columns. With 2 or more, what hangs on a ring node are
+        hidden nodes with ``leaves`` nodes below each, and so on down to the columns; ``leaves``
+        is then at least 2.
+    lengths : pair of float
+        Edge lengths are drawn uniformly from this range.
+    potentials : pair of float, optional
+        Draw the Ising potentials of the edges instead; their lengths are -log tanh(theta). The
+        paper takes 0.05 to 0.2.
+    random_signs : bool
+        Whether the correlation of an edge is negative with probability one half.
+    fields : pair of float, optional
+        Draw a node potential of every node uniformly from this range; Ising models only.
+    kind : {"ising", "symmetric", "tables", "gaussian"}
+        What the nodes are: spins; ``n_states`` states, of which an edge keeps one or draws one of
+        the others evenly; the same with tables made uneven at random; numbers.
+    n_states : int
+        States of every node, where ``kind`` is "symmetric" or "tables".
+    seed : int
+
+    Examples
+    --------
+    >>> latent_cycle(girth=8, leaves=3).graph
+    LatentGraph(24 observed, 8 hidden, 32 edges, 1 cycles)
+    """
+    ring: nx.Graph[int] = nx.cycle_graph(count("girth", girth, 3))
+    on_each = count("leaves", leaves, 1)
+    lowest = _deepened(ring, on_each, count("depth", depth, 1))
+    plan = _planted(ring, set(ring), dict.fromkeys(lowest, on_each))
+    return _with_law(
+        plan, Choice(lengths, potentials, random_signs, fields, kind, n_states), generator(seed)
+    )
+
+
+def latent_tree(
+    n_hidden: int = 6,
+    n_observed_inner: int = 2,
+    leaves: int = 0,
+    *,
+    lengths: Range = LENGTHS,
+    potentials: Range | None = None,
+    random_signs: bool = False,
+    fields: Range | None = None,
+    kind: Kind = "ising",
+    n_states: int = 2,
+    seed: int = 0,
+) -> SyntheticModel:
+    """Return a random tree whose inner nodes are hidden or observed.
+
+    The inner nodes form a tree drawn uniformly from all trees. Then observed leaves are added: on
+    every hidden node ``leaves``, or more where its degree would be below 3, and on observed inner
+    nodes as many as make them inner.
+
+    Parameters
+    ----------
+    n_hidden, n_observed_inner : int
+        How many inner nodes there are, together at least 1.
+    leaves : int
+        The least number of leaves on every hidden node.
+    lengths, potentials, random_signs, fields, kind, n_states, seed
+        As in `latent_cycle`.
+
+    Examples
+    --------
+    >>> tree = latent_tree(n_hidden=3, n_observed_inner=1, seed=4).graph
+    >>> tree.n_hidden, tree.n_cycles, [len(tree.neighbours(h)) for h in tree.hidden_nodes]
+    (3, 0, [3, 3, 3])
+    """
+    counts = count("n_hidden", n_hidden, 0), count("n_observed_inner", n_observed_inner, 0)
+    least = count("leaves", leaves, 0)
+    if sum(counts) == 0:
+        raise ThresholdError("n_hidden + n_observed_inner = 0; a tree needs an inner node.")
+    rng = generator(seed)
+    inner = _random_tree(sum(counts), rng)
+    hidden = set(rng.choice(sum(counts), counts[0], replace=False).tolist())
+    needed = {
+        node: max(least, 3 - degree) if node in hidden else max(0, 2 - degree)
+        for node, degree in inner.degree
+    }
+    plan = _planted(inner, hidden, needed)
+    return _with_law(plan, Choice(lengths, potentials, random_signs, fields, kind, n_states), rng)
+
+
+def from_skeleton(
+    nx_graph: nx.Graph[Any],
+    leaves: int = 1,
+    hidden: Iterable[Hashable] | None = None,
+    *,
+    keep_names: bool = False,
+    lengths: Range = LENGTHS,
+    potentials: Range | None = None,
+    random_signs: bool = False,
+    fields: Range | None = None,
+    kind: Kind = "ising",
+    n_states: int = 2,
+    seed: int = 0,
+) -> SyntheticModel:
+    """Return the given graph with hidden nodes, each of them with observed leaves.
+
+    Parameters
+    ----------
+    nx_graph : networkx.Graph
+        The skeleton; its own edge attributes are not read.
+    leaves : int
+        Columns on each hidden node.
+    hidden : iterable of nodes, optional
+        Which nodes are hidden (default: all). The others are columns, the first ones.
+    keep_names : bool
+        Whether columns are called as in the skeleton, and leaves after the node that they hang
+        on; else x1, x2, ...
+    lengths, potentials, random_signs, fields, kind, n_states, seed
+        As in `latent_cycle`.
+
+    Raises
+    ------
+    DataError
+        Where the skeleton is no simple graph, or a hidden node has a degree below 3.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> from_skeleton(nx.petersen_graph(), leaves=2).graph
+    LatentGraph(20 observed, 10 hidden, 35 edges, 6 cycles)
+    """
+    on_each = count("leaves", leaves, 0)
+    _check_skeleton(nx_graph)
+    chosen = dict.fromkeys(nx_graph if hidden is None else hidden)
+    for node in chosen:
+        if node not in nx_graph:
+            raise DataError(
+                f"hidden node {quoted(str(node))} is not in the skeleton; give nodes that it has."
+            )
+    for node in nx_graph:
+        if node in chosen and nx_graph.degree[node] + on_each < 3:
+            raise DataError(
+                f"hidden node {quoted(str(node))} has {nx_graph.degree[node]} neighbours and "
+                f"{on_each} leaves, together below 3; give more leaves or make it observed."
+            )
+    plan = _planted(nx_graph, set(chosen), dict.fromkeys(chosen, on_each), keep_names)
+    return _with_law(
+        plan, Choice(lengths, potentials, random_signs, fields, kind, n_states), generator(seed)
+    )
+
+
+def _check_skeleton(skeleton: nx.Graph[Any]) -> None:
+    if skeleton.is_directed() or skeleton.is_multigraph():
+        raise DataError("the skeleton is directed or has parallel edges; give a networkx.Graph.")
+    if len(skeleton) == 0:
+        raise DataError("the skeleton has no nodes; give a graph with at least one.")
+    loops = list(nx.nodes_with_selfloops(skeleton))
+    if loops:
+        raise DataError(
+            f"node {quoted(str(loops[0]))} of the skeleton has an edge to itself; remove it."
+        )
+
+
+def _deepened(ring: nx.Graph[int], leaves: int, depth: int) -> list[int]:
+    """Grow trees of hidden nodes below the ring, in place; return the lowest of these nodes."""
+    if depth > 1 and leaves < 2:
+        raise ThresholdError(
+            f"leaves = {leaves} with depth = {depth}: hidden nodes below the ring would have two "
+            "neighbours, and no column could show them; give at least 2 leaves."
+        )
+    lowest = list(ring)
+    for _ in range(depth - 1):
+        first = len(ring)
+        below = range(first, first + leaves * len(lowest))
+        ring.add_edges_from((lowest[k // leaves], new) for k, new in enumerate(below))
+        lowest = list(below)
+    return lowest
+
+
+def _planted(
+    inner: nx.Graph[Any],
+    hidden: Collection[Hashable],
+    leaves: Mapping[Any, int],
+    keep_names: bool = False,
+) -> LatentGraph:
+    """Number the observed inner nodes, then the leaves, then the hidden nodes; lengths are 1."""
+    owners = [node for node in inner for _ in range(leaves.get(node, 0))]
+    observed = [node for node in inner if node not in hidden]
+    p = len(observed) + len(owners)
+    number = {node: k for k, node in enumerate(observed)}
+    number.update({node: p + k for k, node in enumerate(n for n in inner if n in hidden)})
+    edges = [(number[u], number[v]) for u, v in inner.edges]
+    edges += [(len(observed) + k, number[owner]) for k, owner in enumerate(owners)]
+    names = [f"x{k + 1}" for k in range(p)]
+    if keep_names:
+        on = [f"{node}.{k + 1}" for node in inner for k in range(leaves.get(node, 0))]
+        names = [str(node) for node in observed] + on
+        if len(set(names)) < len(names):
+            raise DataError("two columns would have one name; give the nodes other names.")
+    return LatentGraph.build(names, len(hidden), edges)
+
+
+def _random_tree(n_nodes: int, rng: np.random.Generator) -> nx.Graph[int]:
+    """Draw a tree on ``0..n_nodes-1``, all equally likely, by its Prüfer sequence."""
+    tree: nx.Graph[int] = nx.path_graph(n_nodes)
+    if n_nodes > 2:
+        tree = nx.from_prufer_sequence(rng.integers(n_nodes, size=n_nodes - 2).tolist())
+    return tree
+
+
+def _with_law(plan: LatentGraph, choice: Choice, rng: np.random.Generator) -> SyntheticModel:
+    """Draw a length and a sign for each edge, in the order of the edges, then what else varies."""
+    if choice.potentials is None:
+        drawn = positive("lengths", choice.lengths, np.inf, plan.n_edges, rng)
+    else:
+        potentials = choice.potentials
+        theta = positive("potentials", potentials, STRONGEST_POTENTIAL, plan.n_edges, rng)
+        drawn = -np.log(np.tanh(theta))
+    signs = rng.choice([-1, 1], plan.n_edges) if choice.random_signs else np.ones(plan.n_edges)
+    graph = _with_lengths(plan, drawn)
+    law: DiscreteLaw | GaussianLaw | None = None
+    if choice.kind == "gaussian":
+        law = GaussianLaw.of(graph, signs * np.exp(-drawn))
+    elif choice.kind != "ising":
+        law = _states(graph, choice, rng)
+    elif choice.fields is not None:
+        limits = choice.fields
+        fields = signed("fields", limits, STRONGEST_POTENTIAL, plan.n_nodes, rng)
+        law = DiscreteLaw.ising(graph, signs * np.arctanh(np.exp(-drawn)), fields)
+    if isinstance(law, DiscreteLaw) and choice.kind != "symmetric":
+        graph = _with_lengths(plan, law.edge_distances)
+    return SyntheticModel(graph, frozen_array(signs, np.int64), choice.kind, law)
+
+
+def _with_lengths(plan: LatentGraph, lengths: FloatArray) -> LatentGraph:
+    return LatentGraph.build(plan.names, plan.n_hidden, plan.edges, lengths)
+
+
+def _states(graph: LatentGraph, choice: Choice, rng: np.random.Generator) -> DiscreteLaw:
+    """Edges that keep a state with a chance that gives them their lengths, perhaps made uneven.
+
+    With a share s of rows in which both ends agree by more than chance, the determinant of the
+    channel is s^(K-1): an edge of length l has s = e^(-l/(K-1)).
+    """
+    size = choice.n_states
+    layout = Layout(graph, frozen_array(np.full(graph.n_nodes, size), np.int64))
+    share = np.exp(-graph.lengths / (size - 1))
+    bonus = np.log1p(size * share / (1 - share))
+    cells = np.zeros(layout.n_cells)
+    cells[size * graph.n_nodes :] = np.outer(bonus, np.eye(size).ravel()).ravel()
+    if choice.kind == "tables":
+        cells[size * graph.n_nodes :] += rng.normal(0, UNEVENNESS, size**2 * graph.n_edges)
+    return DiscreteLaw(layout, frozen_array(cells, np.float64))

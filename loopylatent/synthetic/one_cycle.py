@@ -1,0 +1,143 @@
+"""Ising models without fields on graphs with at most one cycle, in closed form.
+
+On a forest the correlation of two nodes is the product along their path; on a ring with a and b
+the products along its two arcs it is (a + b) / (1 + ab).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loopylatent.errors import InferenceError
+from loopylatent.graph import FloatArray, IntArray, LatentGraph
+
+Spins = NDArray[np.int8]
+
+
+@dataclass(frozen=True, slots=True)
+class Arc:
+    """An edge, walked from a node whose spin is known to one whose spin is not."""
+
+    known: int
+    new: int
+    correlation: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parts:
+    """A model with at most one cycle, as that ring and the trees that hang on it or lie apart."""
+
+    ring: IntArray
+    """Nodes of the ring in order; none on a forest."""
+    ring_weights: FloatArray
+    """Correlations of its edges; the last one leads back to the first node."""
+    trees: LatentGraph
+    """The graph without the edges of the ring."""
+    roots: tuple[int, ...]
+    """One node for each tree: that on the ring, else the first."""
+    arcs: tuple[Arc, ...]
+    """The edges of the trees, walked from the roots."""
+
+    @classmethod
+    def of(cls, graph: LatentGraph, correlations: FloatArray) -> Parts:
+        """Cut a graph with at most one cycle; ``correlations`` are those of its edges."""
+        if graph.n_cycles > 1:
+            raise InferenceError(f"the graph has {graph.n_cycles} cycles, not at most one.")
+        ring = [node for cycle in graph.cycles for node in cycle]
+        # with one cycle, an edge between two of its nodes lies on it
+        kept = ~np.isin(graph.edges, ring).all(axis=1)
+        trees = LatentGraph.build(
+            graph.names, graph.n_hidden, graph.edges[kept], graph.lengths[kept]
+        )
+        pairs = zip(graph.edges.tolist(), correlations.tolist(), strict=True)
+        weights = {frozenset(ends): weight for ends, weight in pairs}
+        around = [weights[frozenset(ends)] for ends in pairwise([*ring, *ring[:1]])]
+        roots = _roots(trees, ring)
+        arcs = tuple(Arc(*ends, weights[frozenset(ends)]) for ends in _walk(trees, roots))
+        return cls(np.array(ring, dtype=np.int64), np.array(around), trees, roots, arcs)
+
+    def tree_correlations(self, p: int) -> FloatArray:
+        """(p, nodes) correlations of columns and nodes of the same tree; 0 for the others."""
+        signs = np.ones(self.trees.n_nodes)
+        for arc in self.arcs:
+            signs[arc.new] = signs[arc.known] * np.sign(arc.correlation)
+        strengths: FloatArray = np.exp(-self.trees.path_lengths(range(p)))
+        return signs[:p, None] * signs * strengths
+
+    def column_correlations(self, p: int) -> FloatArray:
+        """(p, p) exact correlations of the columns."""
+        along_trees = self.tree_correlations(p)
+        # a column hangs on at most one node of the ring
+        to_ring = along_trees[:, self.ring]
+        around = to_ring @ _ring_correlations(self.ring_weights) @ to_ring.T
+        tree = self.trees.component_of[:p]
+        return np.where(tree[:, None] == tree, along_trees[:, :p], around)
+
+
+def _roots(trees: LatentGraph, ring: list[int]) -> tuple[int, ...]:
+    first = {int(trees.component_of[node]): node for node in reversed(range(trees.n_nodes))}
+    on_ring = {int(trees.component_of[node]): node for node in ring}
+    return tuple((first | on_ring).values())
+
+
+def _walk(trees: LatentGraph, roots: tuple[int, ...]) -> Iterator[tuple[int, int]]:
+    """Yield each edge from the end nearer to its root, edges near the root first."""
+    known = set(roots)
+    queue = deque(roots)
+    while queue:
+        node = queue.popleft()
+        for new in trees.neighbours(node):
+            if new not in known:
+                known.add(new)
+                queue.append(new)
+                yield node, new
+
+
+def _ring_correlations(weights: FloatArray) -> FloatArray:
+    """(k, k) correlations on a ring, from those of its edges: (a + b) / (1 + ab)."""
+    k = len(weights)
+    one_way = np.ones((k, k))
+    for start in range(k):
+        along = np.cumprod(np.roll(weights, -start)[:-1])
+        one_way[start, (start + 1 + np.arange(k - 1)) % k] = along
+    whole = np.prod(weights)
+    # the way from j to i goes on where that from i to j ends; on the diagonal it is the whole ring
+    other_way = one_way.T - np.diag(np.full(k, 1 - whole))
+    correlations: FloatArray = (one_way + other_way) / (1 + whole)
+    return correlations
+
+
+def sample_spins(parts: Parts, n: int, rng: np.random.Generator) -> Spins:
+    """(nodes, n) spins: first the roots, then each other node given the one before it."""
+    spins = np.empty((parts.trees.n_nodes, n), dtype=np.int8)
+    for root in parts.roots:
+        if root not in parts.ring[1:]:
+            spins[root] = 2 * (rng.random(n) < 0.5) - 1
+    _sample_ring(spins, parts, rng)
+    for arc in parts.arcs:
+        stays = rng.random(n) < (1 + arc.correlation) / 2
+        spins[arc.new] = np.where(stays, spins[arc.known], -spins[arc.known])
+    return spins
+
+
+def _sample_ring(spins: Spins, parts: Parts, rng: np.random.Generator) -> None:
+    """Draw the ring after its first node, each node given the one before it and the first.
+
+    The way from a node on to the first acts like one edge whose correlation is the product.
+    """
+    if len(parts.ring) == 0:
+        return
+    first = spins[parts.ring[0]]
+    onward = np.cumprod(parts.ring_weights[::-1])[::-1]
+    for k, (known, new) in enumerate(pairwise(parts.ring)):
+        weight = parts.ring_weights[k]
+        pull = onward[k + 1] * (spins[known] * first)
+        stays = (1 + weight) * (1 + pull) / (2 + 2 * weight * pull)
+        same = rng.random(len(first)) < stays
+        spins[new] = np.where(same, spins[known], -spins[known])

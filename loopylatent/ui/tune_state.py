@@ -1,0 +1,270 @@
+"""What the page Tune computes in the background, and what it remembers of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
+from time import monotonic
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from loopylatent.barcode import Bar, barcode
+from loopylatent.data import Observations
+from loopylatent.distances import DistanceMatrix
+from loopylatent.initial_graph import EdgeDensity
+from loopylatent.loops import LoopTest, loop_test
+from loopylatent.pool import Progress
+from loopylatent.recipe import Recipe
+from loopylatent.settings import LearnSettings, Thresholds
+from loopylatent.sweep_points import (
+    Known,
+    SweepPoint,
+    along_r,
+    grid,
+    holds_all,
+    iter_points,
+    over_grid,
+    point_key,
+    radii,
+)
+from loopylatent.sweep_scores import Scored, Split, iter_scores, score_key
+from loopylatent.ui.background import Job
+from loopylatent.ui.page import Present
+from loopylatent.ui.state import Session
+
+KEY = "loopylatent tune"
+GRAPHS, SCORES = "sweep", "sweep scores"
+CELLS, CELL_SCORES = "grid", "grid scores"
+LOOPS = "loops"
+JOBS = {
+    GRAPHS: "Learning along r",
+    SCORES: "Fitting along r",
+    CELLS: "Learning the grid",
+    CELL_SCORES: "Fitting the grid",
+    LOOPS: "Simulating tables from a tree",
+}
+
+
+@dataclass(slots=True)
+class Tuning:
+    """What one session remembers on this page."""
+
+    known: Known = field(default_factory=Known)
+    said: str | None = None
+    """What the last click did."""
+    said_of: Recipe | None = None
+    n_clicks: int = 0
+    n_cancelled: int = 0
+    began: dict[Hashable, float] = field(default_factory=dict)
+
+    def say(self, s: Session, text: str) -> None:
+        """Remember what a click did; it is said until the next change."""
+        self.said, self.said_of = text, s.recipe
+        self.n_clicks += 1
+
+    def heard(self, s: Session) -> str | None:
+        return self.said if s.recipe is self.said_of else None
+
+
+def tuning() -> Tuning:
+    """Return what this browser tab remembers."""
+    if KEY not in st.session_state:
+        st.session_state[KEY] = Tuning()
+    found: Tuning = st.session_state[KEY]
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Which settings the page looks at: along r, and around the present margin and length."""
+
+    D: DistanceMatrix
+    curve: EdgeDensity
+    obs: Observations | None
+    here: LearnSettings
+    along: tuple[LearnSettings, ...]
+    is_complete: bool
+    """Whether nothing happens between two radii of ``along``."""
+    Lambdas: tuple[float, ...]
+    taus: tuple[float, ...]
+    cells: tuple[LearnSettings, ...]
+
+    @property
+    def along_key(self) -> Hashable:
+        fixed = self.here.thresholds
+        line = replace(self.here, thresholds=Thresholds(0.0, fixed.Lambda, fixed.tau))
+        return (self.D.digest, line)
+
+    @property
+    def cells_key(self) -> Hashable:
+        return (self.D.digest, self.cells)
+
+    @property
+    def split_key(self) -> Hashable:
+        return ("split", self.D.digest, None if self.obs is None else self.obs.digest)
+
+
+def plan_of(s: Session, now: Present) -> Plan:
+    """Return the settings to look at; the present ones are among them."""
+    D, here = now.source.distances, s.recipe.settings
+    along = s.memo.get("tune radii", D.digest, lambda: radii(now.curve))
+    around = grid(D)
+    Lambdas = np.unique([*around.Lambdas, here.thresholds.Lambda])
+    taus = np.unique([*around.taus, here.thresholds.tau])
+    return Plan(
+        D,
+        now.curve,
+        now.source.observations,
+        here,
+        tuple(along_r(here, along)),
+        holds_all(now.curve, along),
+        tuple(Lambdas.tolist()),
+        tuple(taus.tolist()),
+        tuple(over_grid(here, Lambdas, taus)),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What is there so far of some settings."""
+
+    points: tuple[SweepPoint, ...]
+    scores: tuple[Scored, ...]
+    n_wanted: int
+
+    @property
+    def has_all_points(self) -> bool:
+        return len(self.points) == self.n_wanted
+
+    @property
+    def has_all_scores(self) -> bool:
+        return len(self.scores) == self.n_wanted
+
+
+def found_of(t: Tuning, plan: Plan, settings: tuple[LearnSettings, ...]) -> Found:
+    """Return what is known of the settings, in their order."""
+    points = [t.known.get(point_key(plan.D, one)) for one in settings]
+    split: Split | None = t.known.get(plan.split_key)
+    scores = [] if split is None else [t.known.get(score_key(split, one)) for one in settings]
+    return Found(
+        tuple(one for one in points if one is not None),
+        tuple(one for one in scores if one is not None),
+        len(settings),
+    )
+
+
+# Jobs --------------------------------------------------------------------------------------
+
+
+def runs(job: Job | None) -> bool:
+    """Whether somebody waits for it."""
+    return job is not None and not job.finished.is_set() and not job.cancelled.is_set()
+
+
+def running(s: Session) -> dict[str, Job]:
+    """The jobs of this page that are under way."""
+    jobs = {kind: s.jobs.current(kind) for kind in JOBS}
+    return {kind: job for kind, job in jobs.items() if job is not None and runs(job)}
+
+
+def begin(s: Session, t: Tuning, kind: str, key: Hashable, work: Callable[[Progress], Any]) -> None:
+    """Start a job, or go on with it where it was cancelled."""
+    full_key = (key, t.n_cancelled)
+    before = s.jobs.current(kind)
+    if before is None or before.key != full_key:
+        t.began[kind] = monotonic()
+    s.jobs.get(kind, full_key, work)
+
+
+def is_of(job: Job | None, key: Hashable) -> bool:
+    """Whether a job works, or worked, on this."""
+    return job is not None and isinstance(job.key, tuple) and job.key[0] == key
+
+
+def cancel(s: Session, t: Tuning) -> None:
+    """Stop everything on this page; what is done stays."""
+    for job in running(s).values():
+        job.cancelled.set()
+    t.n_cancelled += 1
+
+
+def drop_old(s: Session, plan: Plan) -> None:
+    """Stop what nobody looks at any more because other settings were chosen."""
+    keys = {
+        GRAPHS: plan.along_key,
+        SCORES: plan.along_key,
+        CELLS: plan.cells_key,
+        CELL_SCORES: plan.cells_key,
+        LOOPS: loops_key(plan),
+    }
+    for kind, job in running(s).items():
+        if not is_of(job, keys[kind]):
+            job.cancelled.set()
+
+
+def learn_points(
+    s: Session, t: Tuning, plan: Plan, kind: str, settings: tuple[LearnSettings, ...]
+) -> None:
+    """Learn all settings, unless that was done or cancelled."""
+    key = plan.along_key if kind == GRAPHS else plan.cells_key
+    job = s.jobs.current(kind)
+    if found_of(t, plan, settings).has_all_points or (job is not None and is_of(job, key)):
+        return
+
+    def work(report: Progress) -> None:
+        points = list(
+            iter_points(plan.D, settings, curve=plan.curve, known=t.known, progress=report)
+        )
+        if kind == GRAPHS:
+            t.known.put(("barcode", key), barcode(points, plan.D.r_max))
+
+    begin(s, t, kind, key, work)
+
+
+def bars_of(t: Tuning, plan: Plan) -> tuple[Bar, ...]:
+    """Return the barcode of r; while graphs are missing, of those that are there."""
+    bars: tuple[Bar, ...] | None = t.known.get(("barcode", plan.along_key))
+    return barcode(found_of(t, plan, plan.along).points, plan.D.r_max) if bars is None else bars
+
+
+def score_points(
+    s: Session, t: Tuning, plan: Plan, kind: str, settings: tuple[LearnSettings, ...]
+) -> None:
+    """Fit and score all settings; what was done before is not done again."""
+    obs = plan.obs
+    if obs is None:
+        return
+
+    def work(report: Progress) -> None:
+        report(0, len(settings))
+        split = t.known.get(plan.split_key)
+        if split is None:
+            split = Split.of(obs, plan.D)
+            t.known.put(plan.split_key, split)
+        for _ in iter_scores(split, settings, known=t.known, progress=report):
+            pass
+
+    begin(s, t, kind, plan.along_key if kind == SCORES else plan.cells_key, work)
+
+
+def loops_key(plan: Plan) -> Hashable:
+    """What a loop test is of."""
+    return ("loops", plan.D.digest, plan.here.thresholds.r)
+
+
+def begin_loop_test(s: Session, t: Tuning, plan: Plan) -> None:
+    """Test the loops at the present radius."""
+
+    def work(report: Progress) -> None:
+        found = loop_test(plan.D, plan.here.thresholds.r, progress=report)
+        t.known.put(loops_key(plan), found)
+
+    begin(s, t, LOOPS, loops_key(plan), work)
+
+
+def loops_found(t: Tuning, plan: Plan) -> LoopTest | None:
+    """Return the loop test at the present radius, if it was made."""
+    found: LoopTest | None = t.known.get(loops_key(plan))
+    return found

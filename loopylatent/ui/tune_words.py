@@ -1,0 +1,94 @@
+"""What the page Tune says."""
+
+from __future__ import annotations
+
+from time import monotonic
+
+from loopylatent.loops import LoopTest
+from loopylatent.sweep_points import SweepPoint
+from loopylatent.ui.background import Job
+
+ALONG = "The learned graph at every r that matters. **Click** a place to go there."
+SOME = (
+    "The learned graph at {n} of the r at which its start changes, evenly chosen. **Click** a "
+    "place to go there."
+)
+GRID = (
+    "All pairs of Λ and τ at the present r = {r:.3g}. **Click** a cell to go there; the framed "
+    "one is where you are."
+)
+BARS = (
+    "From which r to which r each cycle and each hidden node is there: the long-lived ones do not "
+    "hang on your choice. Full colour: there at the present r. **Click** a bar to go to its middle."
+)
+SUGGEST = (
+    "Learns and fits at each of the {n} radii on {share:.0%} of the rows, and tests on the others."
+)
+NO_ROWS = "Distances alone cannot be scored; open the table behind them."
+PLAIN = "The sweep shows plain graphs, without *Hidden nodes must pay (BIC)*."
+UNREAD = "The chosen grouping does not read {names}, so the cells do not differ in it."
+LOOPS = (
+    "Noise alone can close loops. The test simulates 39 tables from the learned tree and counts "
+    "their loops at the same r."
+)
+SPARSE = "Rare yes/no columns are noisier than the test assumes; do not trust it on sparse data."
+DEFAULTS = "Loops are counted with the default Λ and τ."
+
+
+def loops_sentence(test: LoopTest) -> str:
+    """Say what the loop test found.
+
+    Examples
+    --------
+    >>> print(loops_sentence(LoopTest(11, 0.0, 0.025, 39, 0)))
+    **11 loops**; noise on a tree would make 0.0 on average (39 simulated tables, p = 0.025). \
+A tree does not explain them.
+    >>> print(loops_sentence(LoopTest(0, 1.5, 1.0, 39, 0)))
+    **No loops** at this r, so there is nothing to test.
+    """
+    if test.n_loops == 0:
+        return "**No loops** at this r, so there is nothing to test."
+    loops = "1 loop" if test.n_loops == 1 else f"{test.n_loops} loops"
+    verdict = "A tree does not explain them." if test.is_real else "Noise can explain them."
+    failed = f", {test.n_failed} of them failed" if test.n_failed else ""
+    return (
+        f"**{loops}**; noise on a tree would make {test.mean_by_noise:.1f} on average "
+        f"({test.n_simulations} simulated tables{failed}, p = {test.p_value:.3g}). {verdict}"
+    )
+
+
+def gone_to(point: SweepPoint | None, what: str) -> str:
+    """Say where a click has led."""
+    if point is None:
+        return f"Now at {what}."
+    cycles = "1 cycle" if point.n_cycles == 1 else f"{point.n_cycles} cycles"
+    return (
+        f"Now at {what}: {point.n_edges} edges, {point.n_hidden} hidden nodes, {cycles}. "
+        "Undo in the sidebar goes back."
+    )
+
+
+def progress_line(title: str, job: Job, began: float) -> str:
+    """Say how far a job is: done, left, and how long that will take at the pace so far."""
+    if job.total == 0:
+        return f"{title} …"
+    line = f"{title}: {job.done} of {job.total} done, {job.total - job.done} left"
+    if 1 < job.done < job.total:  # the first one may have had to be compiled
+        line += f", about {duration((monotonic() - began) / job.done * (job.total - job.done))}"
+    return line
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words.
+
+    Examples
+    --------
+    >>> duration(7.4), duration(95), duration(4000)
+    ('7 s', '1 min 35 s', '1 h 6 min')
+    """
+    whole = max(1, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"

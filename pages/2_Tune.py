@@ -1,0 +1,11 @@
+"""Tune: which thresholds, seen over all of them; what lives long, what scores well."""
+
+from loopylatent.ui import tune
+from loopylatent.ui.page import choose, setup
+
+session = setup("Tune")
+now = choose(session)
+
+tune.say_notices(session)
+tune.headline(session, now)
+tune.show(session, now)

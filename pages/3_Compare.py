@@ -1,0 +1,11 @@
+"""Compare: pinned settings side by side on one layout; what they share and where they differ."""
+
+from loopylatent.ui import compare
+from loopylatent.ui.page import choose, setup
+
+session = setup("Compare")
+now = choose(session)
+
+compare.say_notices(session)
+pair = compare.choose_pair(session, now)
+compare.show(session, pair)

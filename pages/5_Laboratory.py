@@ -1,0 +1,8 @@
+"""Laboratory: make a model, sample it, learn it back, see where it breaks."""
+
+from loopylatent.ui import lab
+from loopylatent.ui.page import setup
+
+session = setup("Laboratory")
+chosen = lab.choose()
+lab.show(session, chosen)
