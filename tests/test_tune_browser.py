@@ -218,7 +218,7 @@ def test_cancel_works_while_a_sweep_runs_and_the_page_stays_usable(tune):
     told = re.compile(r"Fitting along r: (\d+) of (\d+) done, (\d+) left")
     done = tab.until(
         lambda: (
-            (found := told.search(progress.inner_text() if progress.count() else ""))
+            (found := told.search(" ".join(progress.all_inner_texts())))
             and int(found[1]) >= 1
             and found
         )
@@ -247,7 +247,7 @@ def test_suggestions_are_applied_with_one_click(tune):
 
 @pytest.mark.parametrize(("size", "scheme"), [((1440, 900), "light"), ((1024, 768), "dark")])
 def test_the_plot_is_seen_whole_without_scrolling(tune, size, scheme):
-    tab = tune(size=size, scheme=scheme, **WORDS)
+    tab = tune(size=size, scheme=scheme, **RING)
     box = tab.until(lambda: tab.plot.bounding_box())
     assert box["y"] >= 0
     assert box["y"] + box["height"] <= size[1]
