@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from browser import WatchedPage
 
 pytest_plugins = ["browser", "app_server"]
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.browser, pytest.mark.long, pytest.mark.xdist_group("browser")]
 
 RING = "latent_cycle"
 PATIENCE = 30.0

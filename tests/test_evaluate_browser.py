@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from loopylatent.ui.evaluate import MEETING, SCORES
 
 pytest_plugins = ["browser", "app_server"]
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.browser, pytest.mark.long, pytest.mark.xdist_group("browser")]
 
 PATIENCE = 1000 * 90.0  # milliseconds until a condition that does not come true fails the test
 COLD = 1000 * 150.0  # the same for the first page of a server

@@ -446,7 +446,13 @@ def test_quick_keys_are_not_lost_and_the_view_stays(tab):
     tab.until(lambda: tab.ask("root => root.debug().scale") > 1.2 * scale)
     tab.rests()
     view = "root => [root.debug().scale, root.view.network.getViewPosition()]"
-    zoomed = tab.ask(view)
+
+    def steady() -> Any:
+        first = tab.ask(view)
+        tab.page.wait_for_timeout(300)
+        return first if first == tab.ask(view) else None
+
+    zoomed = tab.until(steady)
 
     start = float(tab.link()["r"])
     tab.slider("r").focus()

@@ -22,7 +22,7 @@ from loopylatent.layout import shown_label
 from loopylatent.synthetic import latent_cycle
 
 pytest_plugins = ["browser", "app_server"]
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.browser, pytest.mark.long, pytest.mark.xdist_group("browser")]
 
 PATIENCE = 60.0  # seconds until a condition that does not come true fails the test
 COLD = 120.0  # the same for the first page of a server
