@@ -32,6 +32,8 @@ T = TypeVar("T")
 
 PARALLEL_FROM = 200
 """Columns from which threads pay."""
+BLOCK = 32
+"""Balls that are worked on at a time: what they find is united before the next ones begin."""
 
 
 def initial_graph(D: DistanceMatrix, r: float) -> LatentGraph:
@@ -44,7 +46,7 @@ def initial_graph(D: DistanceMatrix, r: float) -> LatentGraph:
     [[0, 1], [1, 2]]
     """
     check_radius(D, r)
-    parts = _over_centres(lambda centres: union_of_local_trees(D.values, r, centres), D.n_columns)
+    parts = over_centres(lambda centres: union_of_local_trees(D.values, r, centres), D.n_columns)
     edges = np.argwhere(np.logical_or.reduce(parts))
     return LatentGraph.build(D.names, 0, edges, D.values[edges[:, 0], edges[:, 1]])
 
@@ -147,17 +149,22 @@ def edge_density(D: DistanceMatrix) -> EdgeDensity:
     >>> curve.n_components.tolist(), curve.n_cycles.tolist()
     ([2, 1], [0, 0])
     """
-    parts = _over_centres(lambda centres: local_tree_intervals(D.values, centres), D.n_columns)
-    rows = np.concatenate(parts)
-    rows = rows[np.lexsort((rows[:, 2], rows[:, 1], rows[:, 0]))]
-    return EdgeDensity(D, frozen_array(merge_intervals(rows), np.float64))
+    parts = over_centres(
+        lambda centres: _united(local_tree_intervals(D.values, centres)), D.n_columns
+    )
+    return EdgeDensity(D, frozen_array(_united(np.concatenate(parts)), np.float64))
 
 
-def _over_centres(work: Callable[[IntArray], T], p: int) -> list[T]:
+def _united(rows: FloatArray) -> FloatArray:
+    """Sort intervals by edge and unite those of equal edges."""
+    return merge_intervals(rows[np.lexsort((rows[:, 2], rows[:, 1], rows[:, 0]))])
+
+
+def over_centres(work: Callable[[IntArray], T], p: int) -> list[T]:
     """Share the balls among threads; the parts come back in the order of their columns."""
     threads = (os.cpu_count() or 1) if p >= PARALLEL_FROM else 1
     if threads == 1:
         return [work(np.arange(p))]
-    blocks = np.array_split(np.arange(p), 4 * threads)
+    blocks = np.array_split(np.arange(p), max(4 * threads, p // BLOCK))
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(work, blocks))

@@ -17,10 +17,8 @@ BoolArray = NDArray[np.bool_]
 
 
 @kernel
-def precedes(distances: FloatArray, a: int, b: int, c: int, d: int) -> bool:
-    """Whether edge ab comes before edge cd in the total order of edges."""
-    if distances[a, b] != distances[c, d]:
-        return bool(distances[a, b] < distances[c, d])
+def earlier(a: int, b: int, c: int, d: int) -> bool:
+    """Whether edge ab comes before edge cd of the same length: smaller node, then larger node."""
     if min(a, b) != min(c, d):
         return min(a, b) < min(c, d)
     return max(a, b) < max(c, d)
@@ -34,30 +32,29 @@ def spanning_tree(distances: FloatArray, nodes: IntArray) -> IntArray:
     """
     k = len(nodes)
     parent = np.full(k, -1, np.int64)
-    reached = np.zeros(k, np.bool_)
-    current = 0
-    for _ in range(k):
-        reached[current] = True
-        nearest = -1
-        for x in range(k):
-            if reached[x]:
-                continue
-            u, v = nodes[current], nodes[x]
-            if np.isfinite(distances[u, v]) and (
-                parent[x] < 0 or precedes(distances, u, v, nodes[parent[x]], v)
+    reach = np.full(k, np.inf)  # length of the edge to the parent
+    waiting = np.arange(k)
+    here = place = 0
+    for left in range(k - 1, 0, -1):
+        waiting[place] = waiting[left]  # node ``here`` is in the tree now
+        u = nodes[here]
+        place = 0
+        for q in range(left):
+            x, y = waiting[q], waiting[place]
+            v = nodes[x]
+            d = distances[u, v]
+            if d < reach[x] or (
+                d == reach[x] and d < np.inf and earlier(u, v, nodes[parent[x]], v)
             ):
-                parent[x] = current
-            if nearest < 0 or (
-                parent[x] >= 0
-                and (
-                    parent[nearest] < 0
-                    or precedes(
-                        distances, nodes[parent[x]], v, nodes[parent[nearest]], nodes[nearest]
-                    )
-                )
-            ):
-                nearest = x
-        current = nearest
+                parent[x], reach[x] = here, d
+            if reach[x] < reach[y]:
+                place = q
+            elif reach[x] == reach[y] and q != place:
+                if parent[x] < 0:
+                    place = q if x < y else place
+                elif earlier(nodes[parent[x]], v, nodes[parent[y]], nodes[y]):
+                    place = q
+        here = waiting[place]
     return parent
 
 
@@ -73,8 +70,13 @@ def union_of_local_trees(distances: FloatArray, r: float, centres: IntArray) -> 
     """(p, p) upper triangle: the edges of the spanning trees of the balls around ``centres``."""
     p = len(distances)
     present = np.zeros((p, p), np.bool_)
+    all_done = False
     for v in centres:
         ball = np.flatnonzero(distances[v] <= r)
+        if len(ball) == p:  # many balls hold all columns when r is large: one tree serves them
+            if all_done:
+                continue
+            all_done = True
         parent = spanning_tree(distances, ball)
         for x in range(len(ball)):
             if parent[x] >= 0:
@@ -95,39 +97,51 @@ def _append(rows: FloatArray, n: int, a: int, b: int, birth: float, death: float
 
 
 @kernel
-def _root_again(
-    parent: IntArray, order: IntArray, births: FloatArray, ends: IntArray, ages: FloatArray
-) -> None:
-    """Write the tree with the edges ``ends`` as parents and an order in which parents come first.
+def _edge_precedes(ball: IntArray, parent: IntArray, k: int, e: int, f: int) -> bool:
+    """Whether edge e comes before edge f of the same length.
 
-    Node 0 is the root; ``births`` follows the edges from ``ages`` to the lower node of each.
+    Edges have numbers while node k is inserted: y < k is the edge from y to k, and -1 - w is the
+    edge from w to its parent.
     """
-    k = len(ends)
-    start = np.zeros(k + 2, np.int64)
-    for e in range(k):
-        start[ends[e, 0] + 1] += 1
-        start[ends[e, 1] + 1] += 1
-    for x in range(k + 1):
-        start[x + 1] += start[x]
-    slot = start[: k + 1].copy()
-    other = np.empty(2 * k, np.int64)
-    edge = np.empty(2 * k, np.int64)
-    for e in range(k):
-        a, b = ends[e, 0], ends[e, 1]
-        other[slot[a]], edge[slot[a]] = b, e
-        slot[a] += 1
-        other[slot[b]], edge[slot[b]] = a, e
-        slot[b] += 1
-    parent[0], order[0] = -1, 0
+    a, b = (e, k) if e >= 0 else (-1 - e, parent[-1 - e])
+    c, d = (f, k) if f >= 0 else (-1 - f, parent[-1 - f])
+    first, second = min(ball[a], ball[b]), min(ball[c], ball[d])
+    if first != second:
+        return bool(first < second)
+    return bool(max(ball[a], ball[b]) < max(ball[c], ball[d]))
+
+
+@kernel
+def _turn_towards(
+    parent: IntArray, length: FloatArray, birth: FloatArray, y: int, k: int, reach: float, r: float
+) -> None:
+    """Hang the part of the tree that holds ``y`` onto node k: the path above y is reversed."""
+    above, edge, age = k, reach, r
+    node = y
+    while node >= 0:
+        following = parent[node]
+        parent[node], above = above, node
+        length[node], edge = edge, length[node]
+        birth[node], age = age, birth[node]
+        node = following
+
+
+@kernel
+def _order_from_root(parent: IntArray, order: IntArray, head: IntArray, after: IntArray) -> None:
+    """Write the nodes of a tree with root 0 into ``order``, parents first."""
+    k = len(parent)
+    head[:k] = -1
+    for node in range(1, k):
+        after[node] = head[parent[node]]
+        head[parent[node]] = node
+    order[0] = 0
     done = 1
-    for position in range(k + 1):
-        x = order[position]
-        for s in range(start[x], start[x + 1]):
-            y = other[s]
-            if y != parent[x]:
-                parent[y], births[y] = x, ages[edge[s]]
-                order[done] = y
-                done += 1
+    for position in range(k):
+        child = head[order[position]]
+        while child >= 0:
+            order[done] = child
+            done += 1
+            child = after[child]
 
 
 @kernel
@@ -144,10 +158,11 @@ def local_tree_intervals(distances: FloatArray, centres: IntArray) -> FloatArray
     n_rows = 0
     ball = np.empty(p, np.int64)
     parent, order = np.empty(p, np.int64), np.empty(p, np.int64)
-    births = np.empty(p, np.float64)
-    best = np.empty((p, 2), np.int64)  # edge that each node passes up, as positions in the ball
-    best_birth = np.empty(p, np.float64)
-    ends, ages = np.empty((p, 2), np.int64), np.empty(p, np.float64)
+    length, birth = np.empty(p, np.float64), np.empty(p, np.float64)  # of the edge to the parent
+    star = np.empty(p, np.float64)
+    best, best_length = np.empty(p, np.int64), np.empty(p, np.float64)  # what each node passes up
+    fallen, joined = np.empty(p, np.int64), np.empty(p, np.int64)
+    head, after = np.empty(p, np.int64), np.empty(p, np.int64)
     for centre in centres:
         ball[0], parent[0], order[0] = centre, -1, 0
         k = 1
@@ -156,43 +171,54 @@ def local_tree_intervals(distances: FloatArray, centres: IntArray) -> FloatArray
             if x == centre or not np.isfinite(radius):
                 continue
             ball[k] = x
-            fallen = 0
+            n_fallen = n_joined = 0
             for y in range(k):
-                best[y, 0], best[y, 1], best_birth[y] = y, k, radius
+                star[y] = best_length[y] = distances[x, ball[y]]
+                best[y] = y
             for position in range(k - 1, 0, -1):
                 w = order[position]
                 up = parent[w]
-                a, b, age = best[w, 0], best[w, 1], best_birth[w]
-                if precedes(distances, ball[a], ball[b], ball[w], ball[up]):
-                    ends[position - 1, 0], ends[position - 1, 1] = a, b
-                    ages[position - 1] = age
-                    a, b, age = w, up, births[w]
+                worse, worse_length = best[w], best_length[w]
+                if worse_length < length[w] or (
+                    worse_length == length[w] and _edge_precedes(ball, parent, k, worse, -1 - w)
+                ):
+                    if worse >= 0:
+                        joined[n_joined] = worse
+                        n_joined += 1
+                    worse, worse_length = -1 - w, length[w]
+                if worse_length < best_length[up] or (
+                    worse_length == best_length[up]
+                    and _edge_precedes(ball, parent, k, worse, best[up])
+                ):
+                    worse, best[up] = best[up], worse
+                    best_length[up] = worse_length
+                if worse < 0:  # an edge of the old tree falls out
+                    fallen[n_fallen] = -1 - worse
+                    n_fallen += 1
+            if best[0] >= 0:
+                joined[n_joined] = best[0]
+                n_joined += 1
+            for f in range(n_fallen):
+                w = fallen[f]
+                if birth[w] < radius:
+                    rows = _append(rows, n_rows, ball[w], ball[parent[w]], birth[w], radius)
+                    n_rows += 1
+                parent[w] = -2
+            for j in range(n_joined):
+                y = joined[j]
+                top = y
+                while parent[top] >= 0:
+                    top = parent[top]
+                if top == 0:
+                    parent[k], length[k], birth[k] = y, star[y], radius
                 else:
-                    ends[position - 1, 0], ends[position - 1, 1] = w, up
-                    ages[position - 1] = births[w]
-                # edge ab is the worse of the two: it goes on only if it beats the parent's best
-                if precedes(distances, ball[a], ball[b], ball[best[up, 0]], ball[best[up, 1]]):
-                    a, best[up, 0] = best[up, 0], a
-                    b, best[up, 1] = best[up, 1], b
-                    age, best_birth[up] = best_birth[up], age
-                if b != k:  # an edge of the old tree falls out (star edges end in x)
-                    fallen += 1
-                    if age < radius:
-                        rows = _append(rows, n_rows, ball[a], ball[b], age, radius)
-                        n_rows += 1
-            ends[k - 1, 0], ends[k - 1, 1] = best[0, 0], best[0, 1]
-            ages[k - 1] = best_birth[0]
-            if fallen == 0:  # x hangs on as a leaf
-                for e in range(k):
-                    if ends[e, 1] == k:
-                        parent[k] = ends[e, 0]
-                births[k] = radius
-                order[k] = k
-            else:
-                _root_again(parent, order, births, ends[:k], ages[:k])
+                    _turn_towards(parent, length, birth, y, k, star[y], radius)
+            order[k] = k
             k += 1
+            if n_fallen:
+                _order_from_root(parent[:k], order, head, after)
         for y in range(1, k):
-            rows = _append(rows, n_rows, ball[y], ball[parent[y]], births[y], np.inf)
+            rows = _append(rows, n_rows, ball[y], ball[parent[y]], birth[y], np.inf)
             n_rows += 1
     return rows[:n_rows].copy()
 
