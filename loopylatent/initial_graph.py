@@ -16,6 +16,7 @@ from typing import Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from loopylatent._kernels.list_trees import trees_from_lists
 from loopylatent._kernels.spanning import (
     local_tree_intervals,
     merge_intervals,
@@ -25,6 +26,7 @@ from loopylatent._kernels.spanning import (
 from loopylatent.distances import DistanceMatrix
 from loopylatent.errors import ThresholdError
 from loopylatent.graph import LatentGraph, frozen_array
+from loopylatent.sparse_distances import Distances, SparseDistances
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -36,8 +38,14 @@ BLOCK = 32
 """Balls that are worked on at a time: what they find is united before the next ones begin."""
 
 
-def initial_graph(D: DistanceMatrix, r: float) -> LatentGraph:
+def initial_graph(D: Distances, r: float) -> LatentGraph:
     """Return the union over all columns v of the minimum spanning tree of the ball of v.
+
+    Parameters
+    ----------
+    D : DistanceMatrix
+    r : float
+        The radius of the balls.
 
     Examples
     --------
@@ -46,13 +54,31 @@ def initial_graph(D: DistanceMatrix, r: float) -> LatentGraph:
     [[0, 1], [1, 2]]
     """
     check_radius(D, r)
+    if isinstance(D, SparseDistances):
+        return _initial_graph_from_lists(D, r)
     parts = over_centres(lambda centres: union_of_local_trees(D.values, r, centres), D.n_columns)
     edges = np.argwhere(np.logical_or.reduce(parts))
     return LatentGraph.build(D.names, 0, edges, D.values[edges[:, 0], edges[:, 1]])
 
 
-def check_radius(D: DistanceMatrix, r: float) -> None:
-    """Refuse a radius at which no ball holds a second column."""
+def _initial_graph_from_lists(D: SparseDistances, r: float) -> LatentGraph:
+    p = D.n_columns
+
+    def edges_of(centres: IntArray) -> IntArray:
+        u, v = trees_from_lists(D.start, D.other, D.length, r, centres).T
+        return np.unique(u * p + v)
+
+    u, v = np.divmod(np.unique(np.concatenate(over_centres(edges_of, p))), p)
+    return LatentGraph.build(D.names, 0, np.column_stack([u, v]), D.listed(u, v))
+
+
+def check_radius(D: Distances, r: float) -> None:
+    """Refuse a radius at which no ball holds a second column, or beyond what is known."""
+    if isinstance(D, SparseDistances) and r > D.cutoff:
+        raise ThresholdError(
+            f"r = {r:.4g} is beyond the cut-off {D.cutoff:.4g} up to which distances were kept; "
+            f"use a smaller r, or sparse_distances(table, cutoff={r:.4g})."
+        )
     if r < D.smallest:
         raise ThresholdError(
             f"r = {r:.4g} is below the smallest distance, {D.smallest:.4g}: every ball holds one "
@@ -136,7 +162,11 @@ class EdgeDensity:
 
 
 def edge_density(D: DistanceMatrix) -> EdgeDensity:
-    """Follow all local trees over the whole range of r.
+    """Return the initial graph at every r: all local trees, followed over the whole range.
+
+    Parameters
+    ----------
+    D : DistanceMatrix
 
     Examples
     --------

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from loopylatent.distances import DistanceMatrix
 from loopylatent.errors import DataError
 from loopylatent.graph import LatentGraph
 from loopylatent.grouping import BY_SURROGATES, Neighbourhood, group
 from loopylatent.initial_graph import check_radius, initial_graph
+from loopylatent.node_distances import node_distances
 from loopylatent.settings import LearnSettings
+from loopylatent.sparse_distances import Distances
 from loopylatent.trace import CleanUpStep, Contraction, InitialStep, Step, VisitStep
 from loopylatent.workspace import Workspace
 
@@ -29,11 +30,17 @@ class LearnResult:
     """A learned graph, where it started from, and how it came about."""
 
     graph: LatentGraph
+    """What was learned."""
     initial_graph: LatentGraph
+    """The union of the local trees, where it began."""
     settings: LearnSettings
+    """With which it was learned."""
     metric: str
+    """Of the distances."""
     data_digest: str
+    """The digest of the distances."""
     n_visits: int
+    """Neighbourhoods that were grouped."""
     n_stuck: int
     """Visits in which no pair could be joined any more; a larger Lambda leaves fewer."""
     n_capped: int
@@ -43,7 +50,7 @@ class LearnResult:
 
 
 def learn(
-    D: DistanceMatrix,
+    D: Distances,
     settings: LearnSettings,
     *,
     start: LatentGraph | None = None,
@@ -69,13 +76,23 @@ def learn(
 
 
 def iter_steps(
-    D: DistanceMatrix,
+    D: Distances,
     settings: LearnSettings,
     *,
     start: LatentGraph | None = None,
     progress: Progress | None = None,
 ) -> Iterator[Step]:
-    """Yield the initial graph, each visit, and the clean-up at the end."""
+    """Yield the initial graph, each visit, and the clean-up at the end.
+
+    Parameters
+    ----------
+    D : DistanceMatrix
+    settings : LearnSettings
+    start : LatentGraph, optional
+        The initial graph, where it is already known.
+    progress : callable, optional
+        Called with the visits done and the visits in all.
+    """
     workspace = _prepare(D, settings, start)
     return _steps(workspace, workspace.graph(), D, settings, progress)
 
@@ -95,19 +112,19 @@ def visiting_order(initial: LatentGraph, settings: LearnSettings) -> tuple[int, 
     return tuple(inner)
 
 
-def _prepare(D: DistanceMatrix, settings: LearnSettings, start: LatentGraph | None) -> Workspace:
+def _prepare(D: Distances, settings: LearnSettings, start: LatentGraph | None) -> Workspace:
     r = settings.thresholds.r
     check_radius(D, r)
     initial = initial_graph(D, r) if start is None else start
     if initial.names != D.names or initial.n_hidden:
         raise DataError("the initial graph does not belong to these distances; leave it out.")
-    return Workspace(initial, D.values)
+    return Workspace(initial, node_distances(D))
 
 
 def _steps(
     workspace: Workspace,
     initial: LatentGraph,
-    D: DistanceMatrix,
+    D: Distances,
     settings: LearnSettings,
     progress: Progress | None,
 ) -> Iterator[Step]:

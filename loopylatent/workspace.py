@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from loopylatent._kernels.extension import extend_distances, tree_path_lengths
+from loopylatent._kernels.extension import tree_path_lengths
 from loopylatent.graph import LatentGraph
 from loopylatent.grouping import LocalTree
+from loopylatent.node_distances import NodeDistances
 from loopylatent.trace import Contraction, Edge, renumbered
 
 FloatArray = NDArray[np.float64]
@@ -31,7 +32,7 @@ class Workspace:
     nodes that have gone are not used again.
     """
 
-    def __init__(self, initial: LatentGraph, distances: FloatArray) -> None:
+    def __init__(self, initial: LatentGraph, distances: NodeDistances) -> None:
         self._names = initial.names
         self._p = initial.n_observed
         self.neighbours: dict[int, dict[int, float]] = {node: {} for node in range(self._p)}
@@ -44,7 +45,7 @@ class Workspace:
 
         Known where local trees are built by surrogates.
         """
-        self._distances = np.array(distances)
+        self._distances = distances
         self._before: dict[tuple[int, int], float | None] = {}
 
     def copy(self) -> Workspace:
@@ -75,9 +76,7 @@ class Workspace:
 
     def distances_between(self, nodes: Sequence[int]) -> FloatArray:
         """(k, k) a copy of the distances between ``nodes``."""
-        index = np.asarray(nodes)
-        block: FloatArray = self._distances[index[:, None], index]
-        return block
+        return self._distances.between(nodes)
 
     def distances_between_surrogates(self, nodes: Sequence[int]) -> FloatArray:
         """(k, k) between the columns that stand for ``nodes``; 0 where two have the same one.
@@ -108,7 +107,7 @@ class Workspace:
             self.gaps += paths[len(members) :]
         else:
             self.gaps += [0.0] * len(born)
-        self._make_room(len(self.surrogates))
+        self._distances.make_room(len(self.surrogates))
         self.neighbours.update({node: {} for node in born})
         inside = set(members)
         for u in members:
@@ -175,8 +174,7 @@ class Workspace:
             del self.neighbours[u][v], self.neighbours[v][u]
             return
         self.neighbours[u][v] = self.neighbours[v][u] = length
-        if not np.isfinite(self._distances[u, v]):  # an edge is never infinitely long
-            self._distances[u, v] = self._distances[v, u] = length
+        self._distances.note_edge(u, v, length)
 
     def _offer(self, u: int, v: int, length: float) -> None:
         """Add an edge; of two parallel ones the shorter stays."""
@@ -198,28 +196,13 @@ class Workspace:
         if not born:
             return
         there = [node for node in members if node in self.neighbours]
-        inside = {*there, *born}
-        outside = [node for node in self.neighbours if node not in inside]
         paths = tree_path_lengths(
             len(ids),
             np.array([(edge.u, edge.v) for edge in tree.edges], dtype=np.int64),
             np.array([edge.length for edge in tree.edges]),
         )
         kept = np.array([position[node] for node in there + born])
-        extend_distances(
-            self._distances,
-            np.array(there),
-            paths[kept[:, None], kept],
-            np.array(born),
-            np.array(outside, dtype=np.int64),
-        )
-
-    def _make_room(self, n_nodes: int) -> None:
-        size = len(self._distances)
-        if n_nodes > size:
-            larger = np.full((2 * n_nodes, 2 * n_nodes), np.inf)
-            larger[:size, :size] = self._distances
-            self._distances = larger
+        self._distances.place(there, born, paths[kept[:, None], kept], self.neighbours)
 
 
 def _lengths_from(source: int, n_nodes: int, edges: list[Edge]) -> list[float]:

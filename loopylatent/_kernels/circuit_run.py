@@ -99,35 +99,34 @@ def _most_states(scope: IntArray, n_states: IntArray) -> int:
 
 
 @kernel
-def _fill_terms(
-    cells: FloatArray, at: IntArray, stride: IntArray, depends: IntArray, terms: FloatArray
-) -> None:
-    """Sum the simple inputs: terms[0] has those of no node, terms[1 + d, s] those of node d."""
-    width = terms.shape[0]
+def _simple_inputs(
+    at: IntArray, stride: IntArray, depends: IntArray, n_states: IntArray, terms: FloatArray
+) -> IntArray:
+    """(2, n) each cell of a simple input, and which of the terms it is part of, counted flat.
+
+    terms[0] has the inputs of no node, terms[1 + d, s] those of node d of the scope in state s.
+    """
+    width, most, n = terms.shape
+    found = np.empty((2, len(at) * most * n), np.int64)
+    c = 0
     for i in range(len(at)):
         d = depends[i]
         if d == -2:
             continue
-        for s in range(terms.shape[1] if d >= 0 else 1):
+        for s in range(n_states[d] if d >= 0 else 1):
             step = s * stride[i * width + 1 + d] if d >= 0 else 0
-            for k in range(terms.shape[2]):
-                terms[1 + d, s, k] += cells[at[i] + step + k * stride[i * width]]
+            for k in range(n):
+                found[0, c] = at[i] + step + k * stride[i * width]
+                found[1, c] = ((1 + d) * most + s) * n + k
+                c += 1
+    return found[:, :c]
 
 
 @kernel
-def _spread_terms(
-    adjoint: FloatArray, at: IntArray, stride: IntArray, depends: IntArray, terms: FloatArray
-) -> None:
-    """Hand the derivatives by the sums of simple inputs on to these inputs."""
-    width = terms.shape[0]
-    for i in range(len(at)):
-        d = depends[i]
-        if d == -2:
-            continue
-        for s in range(terms.shape[1] if d >= 0 else 1):
-            step = s * stride[i * width + 1 + d] if d >= 0 else 0
-            for k in range(terms.shape[2]):
-                adjoint[at[i] + step + k * stride[i * width]] += terms[1 + d, s, k]
+def _add(source: FloatArray, taken: IntArray, target: FloatArray, given: IntArray) -> None:
+    """Add entries of one flat array to those of another."""
+    for c in range(len(taken)):
+        target[given[c]] += source[taken[c]]
 
 
 @kernel
@@ -186,7 +185,8 @@ def _large_forward(
     n, width = n_states[node], 1 + len(scope)
     depends = _split_inputs(inputs, stride, width)
     terms = np.zeros((width, _most_states(scope, n_states), n))
-    _fill_terms(cells, inputs, stride, depends, terms)
+    simple = _simple_inputs(inputs, stride, depends, n_states[scope], terms)
+    _add(cells, simple[0], terms.ravel(), simple[1])
     at, steps = _only(inputs, depends, 1), _only(stride, depends, width)
     outer = _inner_nodes(scope, n_states)
     digits = _block_digits(scope, n_states, outer)
@@ -218,7 +218,8 @@ def _large_backward(
     n, width = n_states[node], 1 + len(scope)
     depends = _split_inputs(inputs, stride, width)
     terms = np.zeros((width, _most_states(scope, n_states), n))
-    _fill_terms(cells, inputs, stride, depends, terms)
+    simple = _simple_inputs(inputs, stride, depends, n_states[scope], terms)
+    _add(cells, simple[0], terms.ravel(), simple[1])
     by_terms = np.zeros(terms.shape)
     at, steps = _only(inputs, depends, 1), _only(stride, depends, width)
     outer = _inner_nodes(scope, n_states)
@@ -260,7 +261,7 @@ def _large_backward(
         for d in range(digits.shape[1]):
             for k in range(n):
                 by_terms[1 + outer + d, digits[j, d], k] += by_inner[j, k]
-    _spread_terms(adjoint, inputs, stride, depends, by_terms)
+    _add(by_terms.ravel(), simple[1], adjoint, simple[0])
 
 
 @kernel
