@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, get_args
 
@@ -20,15 +21,21 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import erfc
 
-from loopylatent.data import Observations
+from loopylatent.block_sums import sum_blocks
+from loopylatent.block_table import BlockTable
+from loopylatent.cluster import Engine
+from loopylatent.data import Column, Observations
 from loopylatent.errors import DistanceError, quoted
 from loopylatent.graph import frozen_array
+from loopylatent.limits import check_memory
+from loopylatent.moments import block_rows, total_weight
+from loopylatent.pool import Progress
 from loopylatent.strengths import (
+    Measure,
     Strengths,
-    canonical_strengths,
-    correlation_strengths,
-    determinant_strengths,
-    rank_strengths,
+    plan_sums,
+    strengths_from,
+    table_strengths,
 )
 
 FloatArray = NDArray[np.float64]
@@ -45,6 +52,7 @@ SYMMETRY_TOLERANCE = 1e-8
 NULL_TAIL = float(erfc(math.sqrt(2.0)))
 """Share of pure-noise correlations beyond 2/sqrt(n): both tails of the normal beyond 2."""
 NULL_PAIRS = 2_000
+FEWEST_NULL_ROWS = 1_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,12 +170,16 @@ def information_distances(
     *,
     on_degenerate: Literal["error", "drop"] = "error",
     seed: int = 0,
+    progress: Progress | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    engine: Engine = "threads",
+    scheduler: str | None = None,
 ) -> DistanceMatrix:
     """Estimate the information distance between every two columns.
 
     Parameters
     ----------
-    table : Observations, DataFrame or array (dense or sparse)
+    table : Observations, DataFrame, array (dense or sparse) or BlockTable
     metric : str
         ``auto`` picks by the kinds of the columns; ``correlation`` and ``rank`` take numbers;
         ``determinant`` takes columns over one alphabet (``determinant-printed`` is the paper's
@@ -175,7 +187,23 @@ def information_distances(
     on_degenerate : {"error", "drop"}
         What to do about constant columns, and columns at distance 0 from an earlier one.
     seed : int
-        For the permutations behind the noise floor of ``determinant`` and ``canonical``.
+        For the permutations behind the noise floor of ``determinant`` and ``canonical``, and for
+        the rows of a long table that are permuted.
+    progress : callable, optional
+        Called with the portions of a `BlockTable` that are done and the portions in all; may
+        raise to stop.
+    checkpoint : path, optional
+        A file that holds what is done so far of a `BlockTable`. Where it exists the work goes on
+        from there; in the end it is removed.
+    engine : {"threads", "dask"}
+        Where the blocks of a `BlockTable` are summed: on the threads of this machine, or on a
+        Dask cluster. The distances are the same.
+    scheduler : str, optional
+        The address of the Dask scheduler; without it processes are started on this machine.
+
+    Returns
+    -------
+    DistanceMatrix
 
     Examples
     --------
@@ -188,14 +216,77 @@ def information_distances(
     >>> bool(abs(D.values[0, 1] - np.log(2)) < 0.1)   # the true correlation is 1/2
     True
     """
-    obs = _observations(table, on_degenerate)
-    chosen = _choose_metric(obs, metric)
-    strengths = _strengths(obs, chosen)
-    kept = _distinct_columns(strengths, obs.names, on_degenerate)
-    if len(kept) < obs.n_columns:
-        obs = obs.select([obs.names[k] for k in kept])
-        strengths = _strengths(obs, chosen)
-    return _distance_matrix(obs, strengths, chosen, seed)
+    if isinstance(table, BlockTable):
+        found = _from_blocks(table, metric, seed, progress, checkpoint, engine, scheduler)
+    elif checkpoint is not None or engine != "threads" or scheduler is not None:
+        raise DistanceError(
+            "checkpoint, engine and scheduler are for tables that are read in blocks; "
+            "give what scan_table returns."
+        )
+    else:
+        found = _from_rows(_observations(table, on_degenerate), metric, seed)
+    kept = _distinct_columns(found.strengths, found.names, on_degenerate)
+    return _distance_matrix(found if len(kept) == len(found.names) else found.select(kept), seed)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Found:
+    """Strengths, what is known of the rows behind them, and some or all of these rows."""
+
+    metric: Measure
+    strengths: Strengths
+    names: tuple[str, ...]
+    n_samples: int
+    weight: float
+    rows: Observations
+
+    def select(self, kept: list[int]) -> _Found:
+        names = tuple(self.names[k] for k in kept)
+        strengths, rows = self.strengths.select(kept), self.rows.select(names)
+        return replace(self, strengths=strengths, names=names, rows=rows)
+
+
+def _from_rows(obs: Observations, metric: Metric, seed: int) -> _Found:
+    check_memory(obs.n_columns)
+    chosen = _choose_metric(obs.columns, metric)
+    wanted = null_rows(obs.n_rows, obs.n_columns, seed)
+    rows = obs if wanted is None or not _permutes(chosen) else obs.take(wanted)
+    strengths = table_strengths(obs, chosen)
+    return _Found(chosen, strengths, obs.names, obs.n_samples, _weight(obs), rows)
+
+
+def _from_blocks(
+    table: BlockTable,
+    metric: Metric,
+    seed: int,
+    progress: Progress | None,
+    checkpoint: str | os.PathLike[str] | None,
+    engine: Engine,
+    scheduler: str | None,
+) -> _Found:
+    check_memory(table.n_columns)
+    chosen = _choose_metric(table.columns, metric)
+    if chosen == "rank":
+        raise DistanceError(
+            "metric 'rank' sorts whole columns, and this table is read in blocks; use "
+            "'correlation' or 'canonical', or read it whole with read_table."
+        )
+    plan = plan_sums(chosen, table.columns, table.totals, table.has_missing)
+    wanted = null_rows(table.n_rows, table.n_columns, seed)
+    if wanted is None:
+        wanted = np.arange(table.n_rows)
+    found = sum_blocks(
+        table, plan, wanted if _permutes(chosen) else wanted[:0], progress=progress,
+        checkpoint=checkpoint, engine=engine, scheduler=scheduler,
+    )  # fmt: skip
+    strengths = strengths_from(chosen, plan, found.sums, table.has_missing)
+    names, weight = table.names, table.total_weight
+    return _Found(chosen, strengths, names, table.n_samples, weight, found.rows)
+
+
+def _permutes(metric: Measure) -> bool:
+    """Whether the noise floor comes from permuted rows."""
+    return metric not in ("correlation", "rank")
 
 
 def _observations(table: Any, on_degenerate: Literal["error", "drop"]) -> Observations:
@@ -206,13 +297,13 @@ def _observations(table: Any, on_degenerate: Literal["error", "drop"]) -> Observ
     return Observations.from_array(table, on_degenerate=on_degenerate)
 
 
-def _choose_metric(obs: Observations, metric: Metric) -> Metric:
-    if metric not in METRICS:
+def _choose_metric(columns: Sequence[Column], metric: Metric) -> Measure:
+    if metric not in METRICS or metric == "given":
         raise DistanceError(f"metric = {metric!r} is unknown; choose one of {', '.join(METRICS)}.")
-    categorical = [column for column in obs.columns if column.kind == "categorical"]
-    alphabets = {column.states for column in obs.columns}
+    categorical = [column for column in columns if column.kind == "categorical"]
+    alphabets = {column.states for column in columns}
     one_alphabet = len(alphabets) == 1 and all(
-        column.kind in ("binary", "categorical") for column in obs.columns
+        column.kind in ("binary", "categorical") for column in columns
     )
     if metric == "auto":
         if not categorical:
@@ -231,19 +322,8 @@ def _choose_metric(obs: Observations, metric: Metric) -> Metric:
     return metric
 
 
-def _strengths(obs: Observations, metric: Metric) -> Strengths:
-    if metric == "correlation":
-        return correlation_strengths(obs)
-    if metric == "rank":
-        return rank_strengths(obs)
-    if metric == "canonical":
-        return canonical_strengths(obs)
-    return determinant_strengths(obs, normalised=metric == "determinant")
-
-
-def _distance_matrix(
-    obs: Observations, strengths: Strengths, metric: Metric, seed: int
-) -> DistanceMatrix:
+def _distance_matrix(found: _Found, seed: int) -> DistanceMatrix:
+    strengths, metric, columns = found.strengths, found.metric, found.rows.columns
     values = _to_distances(strengths.values)
     if not np.isfinite(values[~np.eye(len(values), dtype=bool)]).any():
         raise DistanceError(
@@ -251,17 +331,17 @@ def _distance_matrix(
             "check that rows of the table belong together."
         )
     counts = strengths.counts
-    if metric in ("correlation", "rank"):
-        n_typical = float(obs.n_samples if counts is None else np.median(counts))
-        floor = correlation_noise_floor(max(n_typical, 3.0))
+    if _permutes(metric):
+        floor = _permutation_noise_floor(found, seed)
     else:
-        floor = _permutation_noise_floor(obs, metric, np.random.default_rng(seed))
-    many_states = any(len(c.states) > 2 for c in obs.columns if c.kind == "categorical")
+        n_typical = float(found.n_samples if counts is None else np.median(counts))
+        floor = correlation_noise_floor(max(n_typical, 3.0))
+    many_states = any(len(c.states) > 2 for c in columns if c.kind == "categorical")
     additive = {"correlation": True, "determinant": True, "canonical": not many_states}
     return DistanceMatrix(
         frozen_array(values, np.float64),
-        obs.names,
-        obs.n_samples,
+        found.names,
+        found.n_samples,
         floor,
         metric,
         additive.get(metric, False),
@@ -270,25 +350,50 @@ def _distance_matrix(
     )
 
 
-def _to_distances(strength: FloatArray) -> FloatArray:
+def to_distances(strength: FloatArray) -> FloatArray:
+    """Return -log of strengths: infinite or 0 where the strength is 0 or 1 up to rounding."""
     values = np.full_like(strength, np.inf)
     seen = strength >= SMALLEST_STRENGTH
     values[seen] = -np.log(strength[seen])
     values[values < EQUAL_COLUMNS] = 0.0
+    return values
+
+
+def _to_distances(strength: FloatArray) -> FloatArray:
+    values = to_distances(strength)
     np.fill_diagonal(values, 0.0)
     return values
 
 
-def _permutation_noise_floor(obs: Observations, metric: Metric, rng: np.random.Generator) -> float:
-    """Return the distance beyond which NULL_TAIL of the pairs of shuffled columns do not come."""
-    p = obs.n_columns
-    upper = np.triu_indices(p, 1)
+def _permutation_noise_floor(found: _Found, seed: int) -> float:
+    """Return the distance beyond which NULL_TAIL of the pairs of shuffled columns do not come.
+
+    A long table is represented by some of its rows; strengths of pure noise fall with the root of
+    the number of rows, those of determinants with that root once for each state but one.
+    """
+    rows, metric = found.rows, found.metric
+    rng = np.random.default_rng(seed)
+    upper = np.triu_indices(rows.n_columns, 1)
     draws = []
     for _ in range(math.ceil(NULL_PAIRS / len(upper[0]))):
-        shuffled = obs.with_values(rng.permuted(obs.dense(), axis=0))
-        draws.append(_strengths(shuffled, metric).values[upper])
+        shuffled = rows.with_values(rng.permuted(rows.dense(), axis=0))
+        draws.append(table_strengths(shuffled, metric).values[upper])
     cut = float(np.quantile(np.concatenate(draws), 1 - NULL_TAIL))
-    return -math.log(max(cut, SMALLEST_STRENGTH))
+    powers = 1 if metric == "canonical" else len(rows.columns[0].states) - 1
+    fewer = 0.5 * powers * math.log(found.weight / _weight(rows))
+    return fewer - math.log(max(cut, SMALLEST_STRENGTH))
+
+
+def null_rows(n_rows: int, n_columns: int, seed: int) -> NDArray[np.int64] | None:
+    """Return the rows that represent a long table in permutations: one block; None for all."""
+    most = max(block_rows(n_columns), FEWEST_NULL_ROWS)
+    if n_rows <= most:
+        return None
+    return np.sort(np.random.default_rng([seed, 1]).choice(n_rows, most, replace=False))
+
+
+def _weight(obs: Observations) -> float:
+    return total_weight(obs.n_rows, obs.n_columns, obs.weights)
 
 
 def _distinct_columns(

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import TypeVar
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol, TypeVar
 
+S = TypeVar("S")
+A = TypeVar("A")
 T = TypeVar("T")
 Progress = Callable[[int, int], None]
 """Called with the pieces done and the pieces in all; may raise to stop the work."""
@@ -25,7 +29,7 @@ def as_they_finish(
     tasks: Sequence[Callable[[Check], T]],
     progress: Progress | None = None,
     threads: int | None = None,
-) -> Iterator[tuple[int, T]]:
+) -> Generator[tuple[int, T], None, None]:
     """Run the tasks on threads and yield (position, result) as they finish.
 
     Tasks begin in the given order. ``progress`` is called in the thread of the caller, several
@@ -57,6 +61,71 @@ def as_they_finish(
     finally:
         stop.set()
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+class Runner(Protocol):
+    """How independent pieces of work run: on the threads of this machine, or on a cluster."""
+
+    def __call__(
+        self,
+        work: Callable[[S, A, Check], T],
+        shared: S,
+        pieces: Sequence[A],
+        progress: Progress | None = None,
+    ) -> Generator[tuple[int, T], None, None]:
+        """Yield (position, work(shared, piece, check)) as the pieces finish.
+
+        ``shared`` is what all pieces read, such as the rows: it travels once, pieces are small.
+        ``progress`` is as in `as_they_finish`.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class OnThreads:
+    """Runs pieces on the threads of this machine.
+
+    Examples
+    --------
+    >>> run = OnThreads(2)
+    >>> sorted(run(lambda base, k, check: base + k, 10, [1, 2, 3]))
+    [(0, 11), (1, 12), (2, 13)]
+    """
+
+    threads: int | None = None
+
+    def __call__(
+        self,
+        work: Callable[[S, A, Check], T],
+        shared: S,
+        pieces: Sequence[A],
+        progress: Progress | None = None,
+    ) -> Generator[tuple[int, T], None, None]:
+        """Yield (position, result) as the pieces finish; see `Runner`."""
+        tasks = [partial(work, shared, piece) for piece in pieces]
+        return as_they_finish(tasks, progress, self.threads)
+
+
+def in_order(results: Generator[tuple[int, T], None, None]) -> Generator[T, None, None]:
+    """Yield results in the order of their positions, each as soon as all before it are there.
+
+    Whoever gives up this iterator gives up the one that it reads.
+
+    Examples
+    --------
+    >>> list(in_order(pair for pair in [(1, "b"), (0, "a"), (2, "c")]))
+    ['a', 'b', 'c']
+    """
+    waiting: dict[int, T] = {}
+    position = 0
+    try:
+        for found, result in results:
+            waiting[found] = result
+            while position in waiting:
+                yield waiting.pop(position)
+                position += 1
+    finally:
+        results.close()
 
 
 def _report(progress: Progress | None, done: int, total: int) -> None:

@@ -1,25 +1,32 @@
 """Strength s = e^-d of every two columns, from sums over rows (section 3.1).
 
-Each function makes one pass over the rows in blocks; a block costs one or a few matrix products.
 Sums of whole numbers are exact, so equal counts give equal strengths, bit for bit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
 from loopylatent.data import Observations
+from loopylatent.kinds import Column
+from loopylatent.moments import (
+    ColumnTotals,
+    SumPlan,
+    Sums,
+    column_totals,
+    plan_features,
+    plan_joint_counts,
+    plan_products,
+    sum_table,
+)
 
 FloatArray = NDArray[np.float64]
-BLOCK_CELLS = 1 << 22
-"""Cells of one block of rows (32 MB of doubles)."""
+Measure = Literal["correlation", "rank", "determinant", "determinant-printed", "canonical"]
 SMALLEST_COUNT = 3
 """A pair with fewer common rows than this says nothing; it counts as independent."""
 
@@ -34,27 +41,56 @@ class Strengths:
     counts: FloatArray | None = None
     """(p, p) rows in which both columns are present; None where nothing is missing."""
 
+    def select(self, kept: Sequence[int]) -> Strengths:
+        """Return those of some of the columns."""
+        pairs = np.ix_(kept, kept)
+        return Strengths(
+            self.values[pairs],
+            None if self.signs is None else self.signs[pairs],
+            None if self.counts is None else self.counts[pairs],
+        )
 
-def correlation_strengths(obs: Observations) -> Strengths:
-    """Return |Pearson correlation| on the rows in which both columns are present."""
-    if obs.is_sparse:
+
+def table_strengths(obs: Observations, measure: Measure) -> Strengths:
+    """Return the strengths of a table in memory."""
+    if obs.is_sparse and measure == "correlation":
         return _pearson(_sparse_sums(obs.values, obs.weights), None)
-    return _pearson_dense(obs, obs.values)
-
-
-def rank_strengths(obs: Observations) -> Strengths:
-    """Return |Spearman correlation|: the same on the ranks within each column."""
     values = obs.dense()
-    ranks = np.column_stack([_ranks(column, obs.weights) for column in values.T])
-    return _pearson_dense(obs, ranks)
+    if measure == "rank":
+        values = np.column_stack([_ranks(column, obs.weights) for column in values.T])
+    plan = plan_sums(measure, obs.columns, column_totals(values), obs.has_missing)
+    return strengths_from(measure, plan, sum_table(plan, values, obs.weights), obs.has_missing)
 
 
-def determinant_strengths(obs: Observations, *, normalised: bool) -> Strengths:
-    """Return |det P_ij| / sqrt(det P_i det P_j), or the bare |det P_ij| of the printed formula."""
-    n_states = len(obs.columns[0].states)
-    p = obs.n_columns
-    tables = _joint_tables(obs, [n_states] * p).reshape(p, n_states, p, n_states)
-    tables = tables.transpose(0, 2, 1, 3)
+def plan_sums(
+    measure: Measure, columns: Sequence[Column], totals: ColumnTotals, has_missing: bool
+) -> SumPlan:
+    """Return what is to be summed over the rows for a measure."""
+    if measure in ("correlation", "rank"):
+        return plan_products(totals, has_missing)
+    if measure == "canonical":
+        return plan_features(columns, totals)
+    return plan_joint_counts(columns)
+
+
+def strengths_from(measure: Measure, plan: SumPlan, sums: Sums, has_missing: bool) -> Strengths:
+    """Return the strengths that follow from the sums.
+
+    ``correlation`` and ``rank`` give |Pearson correlation| on the rows in which both columns are
+    present; ``determinant`` |det P_ij| / sqrt(det P_i det P_j), ``determinant-printed`` the bare
+    |det P_ij| of the printed formula; ``canonical`` the largest canonical correlation.
+    """
+    if measure in ("correlation", "rank"):
+        given = _product_sums(plan, sums)
+        return _pearson(given, given.count if has_missing else None)
+    if measure == "canonical":
+        return _canonical(plan, sums, has_missing)
+    return _determinant(plan, sums, has_missing, normalised=measure == "determinant")
+
+
+def _determinant(plan: SumPlan, sums: Sums, has_missing: bool, *, normalised: bool) -> Strengths:
+    p, n_states = plan.n_columns, plan.sizes[0]
+    tables = sums.arrays["product"].reshape(p, n_states, p, n_states).transpose(0, 2, 1, 3)
     counts = tables.sum(axis=(2, 3))
     with np.errstate(divide="ignore", invalid="ignore"):
         joint = tables / counts[..., None, None]
@@ -62,20 +98,33 @@ def determinant_strengths(obs: Observations, *, normalised: bool) -> Strengths:
         if normalised:
             rows, columns = joint.sum(axis=3), joint.sum(axis=2)
             strength = strength / np.sqrt(rows.prod(axis=2) * columns.prod(axis=2))
-    return Strengths(_trusted(strength, counts), None, counts if obs.has_missing else None)
+    return Strengths(_trusted(strength, counts), None, counts if has_missing else None)
 
 
-def canonical_strengths(obs: Observations) -> Strengths:
+def _canonical(plan: SumPlan, sums: Sums, has_missing: bool) -> Strengths:
     """Return the largest canonical correlation, whatever the kinds of the two columns.
 
     A discrete column enters as its indicators divided by the root of their shares, a numeric one
     as its standard score. The strength is then the largest singular value of the block of cross
     moments, which is |correlation| for numeric and binary columns.
     """
-    sizes = [len(c.states) if c.kind in ("binary", "categorical") else 1 for c in obs.columns]
-    blocks, counts = _whitened_blocks(obs, sizes)
+    cross = _whitened(plan, sums)
+    blocks = _padded_blocks(np.nan_to_num(cross, posinf=0.0, neginf=0.0), plan.sizes)
     strength = np.linalg.svd(blocks, compute_uv=False)[..., 0].astype(np.float64)
-    return Strengths(_trusted(strength, counts), None, counts if obs.has_missing else None)
+    counts = sums.arrays["count"]
+    return Strengths(_trusted(strength, counts), None, counts if has_missing else None)
+
+
+def _whitened(plan: SumPlan, sums: Sums) -> FloatArray:
+    """(q, q) cross moments of the whitened features."""
+    owner, given = plan.owner, sums.arrays
+    numeric = ~plan.discrete[owner][:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        n = given["count"][owner][:, owner]
+        mean = given["first"][:, owner] / n  # of feature a over the rows it shares with b's column
+        variance = given["square"][:, owner] / n - np.where(numeric, mean**2, 0.0)
+        cross: FloatArray = given["product"] / n - mean * mean.T
+        return cross / np.sqrt(variance * variance.T)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +138,15 @@ class _Sums:
     product: FloatArray
 
 
+def _product_sums(plan: SumPlan, sums: Sums) -> _Sums:
+    given = sums.arrays
+    if plan.kind == "pairwise":
+        return _Sums(given["count"], given["first"], given["square"], given["product"])
+    ones = np.ones_like(given["product"])
+    square = np.diag(given["product"])[:, None]
+    return _Sums(given["count"] * ones, given["first"] * ones, square * ones, given["product"])
+
+
 def _pearson(sums: _Sums, counts: FloatArray | None) -> Strengths:
     n = sums.count
     spread = n * sums.square - sums.first**2
@@ -98,58 +156,6 @@ def _pearson(sums: _Sums, counts: FloatArray | None) -> Strengths:
         rho = np.where(scale > 0, covariance / scale, 0.0)
     rho = np.clip((rho + rho.T) / 2, -1.0, 1.0)
     return Strengths(_trusted(np.abs(rho), n), np.sign(rho).astype(np.int8), counts)
-
-
-def _pearson_dense(obs: Observations, values: FloatArray) -> Strengths:
-    shift = _shift(values)
-    with _controller().limit(limits=1, user_api="blas"):
-        if obs.has_missing:
-            sums = _sums_with_missing(values, obs.weights, shift)
-            return _pearson(sums, sums.count)
-        return _pearson(_complete_sums(values, obs.weights, shift), None)
-
-
-@cache
-def _controller() -> ThreadpoolController:
-    """Matrix products run on one thread: several get into each other's way on busy cores."""
-    return ThreadpoolController()
-
-
-def _complete_sums(values: FloatArray, weights: FloatArray | None, shift: FloatArray) -> _Sums:
-    p = values.shape[1]
-    product, first = np.zeros((p, p)), np.zeros((p, 1))
-    for x, w in _row_blocks(values, weights):
-        x = x - shift
-        wx = x if w is None else x * w[:, None]
-        product += wx.T @ x
-        first += wx.sum(axis=0)[:, None]
-    total = float(len(values) if weights is None else weights.sum())
-    ones = np.ones((p, p))
-    return _Sums(total * ones, first * ones, np.diag(product)[:, None] * ones, product)
-
-
-def _sums_with_missing(values: FloatArray, weights: FloatArray | None, shift: FloatArray) -> _Sums:
-    p = values.shape[1]
-    count, first, square, product = (np.zeros((p, p)) for _ in range(4))
-    for x, w in _row_blocks(values, weights):
-        present = np.isfinite(x)
-        x = np.where(present, x - shift, 0.0)
-        wx = x if w is None else x * w[:, None]
-        mask = present.astype(np.float64)
-        count += (mask if w is None else mask * w[:, None]).T @ mask
-        first += wx.T @ mask
-        square += (wx * x).T @ mask
-        product += wx.T @ x
-    return _Sums(count, first, square, product)
-
-
-def _shift(values: FloatArray) -> FloatArray:
-    """Means, rounded where a column holds whole numbers so that its sums stay exact."""
-    with np.errstate(invalid="ignore"):
-        whole = ((values == np.rint(values)) | np.isnan(values)).all(axis=0)
-    mean: FloatArray = np.nanmean(values, axis=0)
-    mean[whole] = np.rint(mean[whole])
-    return mean
 
 
 def _sparse_sums(values: Any, weights: FloatArray | None) -> _Sums:
@@ -162,58 +168,7 @@ def _sparse_sums(values: Any, weights: FloatArray | None) -> _Sums:
     return _Sums(total * ones, first * ones, np.diag(product)[:, None] * ones, product)
 
 
-def _row_blocks(
-    values: FloatArray, weights: FloatArray | None
-) -> Iterator[tuple[FloatArray, FloatArray | None]]:
-    step = max(1, BLOCK_CELLS // max(1, values.shape[1]))
-    for start in range(0, len(values), step):
-        rows = slice(start, start + step)
-        yield values[rows], None if weights is None else weights[rows]
-
-
-def _joint_tables(obs: Observations, sizes: list[int]) -> FloatArray:
-    """Counts of every two states of every two columns, (sum of sizes, sum of sizes)."""
-    total = np.zeros((sum(sizes), sum(sizes)))
-    for x, w in _row_blocks(obs.dense(), obs.weights):
-        z = _indicators(x, sizes)
-        total += (z if w is None else z * w[:, None]).T @ z
-    return total
-
-
-def _indicators(x: FloatArray, sizes: list[int]) -> FloatArray:
-    """Return one 0/1 column for each state of each column; a missing value is 0 in all."""
-    states = np.concatenate([np.arange(size) for size in sizes])
-    hits: FloatArray = (x[:, np.repeat(np.arange(len(sizes)), sizes)] == states).astype(np.float64)
-    return hits
-
-
-def _whitened_blocks(obs: Observations, sizes: list[int]) -> tuple[FloatArray, FloatArray]:
-    """(p, p, k, k) cross moments of whitened features, padded with zeros, and the pair counts."""
-    p, owner = obs.n_columns, np.repeat(np.arange(obs.n_columns), sizes)
-    discrete = np.array([c.kind in ("binary", "categorical") for c in obs.columns])
-    q = len(owner)
-    values = obs.dense()
-    shift = np.where(discrete, 0.0, _shift(values))
-    count, first, square = np.zeros((p, p)), np.zeros((q, p)), np.zeros((q, p))
-    product = np.zeros((q, q))
-    for x, w in _row_blocks(values, obs.weights):
-        mask = np.isfinite(x).astype(np.float64)
-        numbers = np.where(mask > 0, x - shift, 0.0)[:, owner]
-        f = np.where(discrete[owner], _indicators(x, sizes), numbers)
-        wf = f if w is None else f * w[:, None]
-        count += (mask if w is None else mask * w[:, None]).T @ mask
-        first += wf.T @ mask
-        square += (wf * f).T @ mask
-        product += wf.T @ f
-    with np.errstate(divide="ignore", invalid="ignore"):
-        n = count[owner][:, owner]
-        mean = first[:, owner] / n  # of feature a over the rows it shares with b's column
-        variance = square[:, owner] / n - np.where(discrete[owner][:, None], 0.0, mean**2)
-        cross = (product / n - mean * mean.T) / np.sqrt(variance * variance.T)
-    return _padded_blocks(np.nan_to_num(cross, posinf=0.0, neginf=0.0), sizes), count
-
-
-def _padded_blocks(matrix: FloatArray, sizes: list[int]) -> FloatArray:
+def _padded_blocks(matrix: FloatArray, sizes: Sequence[int]) -> FloatArray:
     """Cut a (q, q) matrix into its (p, p) blocks, each padded to the largest size."""
     p, k = len(sizes), max(sizes)
     within = np.concatenate([np.arange(size) for size in sizes])

@@ -1,0 +1,282 @@
+"""Go through the files of a long table once, to learn what its columns are (section 2.1)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from loopylatent._version import __version__
+from loopylatent.block_files import FilePath, Part, common_names, find_files, path_of, read_head
+from loopylatent.block_table import (
+    BlockTable,
+    block_weights,
+    frames,
+    in_portions,
+    stretches,
+)
+from loopylatent.block_text import TextHeader, TextPart, column_keys, find_rows
+from loopylatent.checkpoint import Checkpoint
+from loopylatent.cluster import Engine, runner
+from loopylatent.column_coding import CodedColumn, decide
+from loopylatent.column_scan import ColumnScan
+from loopylatent.errors import DataError, ThresholdError, quoted
+from loopylatent.headers import check_names
+from loopylatent.intake import (
+    Dropped,
+    OnDegenerate,
+    Roles,
+    by_text,
+    check_rows,
+    find_roles,
+    kept_columns,
+)
+from loopylatent.kinds import Kind
+from loopylatent.moments import block_rows as usual_block_rows
+from loopylatent.moments import portions
+from loopylatent.pool import Check, Progress, Runner, in_order
+
+_FOUND = "found"
+
+
+def scan_table(
+    source: FilePath | Sequence[FilePath],
+    *,
+    drop: Sequence[str] = (),
+    kinds: Mapping[str, Kind] | None = None,
+    weights: str | None = None,
+    delimiter: str | None = None,
+    block_rows: int | None = None,
+    on_degenerate: OnDegenerate = "error",
+    progress: Progress | None = None,
+    checkpoint: FilePath | None = None,
+    engine: Engine = "threads",
+    scheduler: str | None = None,
+) -> BlockTable:
+    """Look through a table that is too long for memory and give every column a kind.
+
+    The kinds are those that `read_table` would find. Nothing is kept of the rows; memory is that
+    of a few blocks, however long the table is.
+
+    Parameters
+    ----------
+    source : path or sequence of paths
+        Parquet, or CSV and TSV, also gzipped: one file, several files with the same columns, or a
+        folder of them, which are read in the order of their names.
+    drop, kinds, on_degenerate
+        See `Observations.from_frame`.
+    weights : str, optional
+        The column that says how often each row counts.
+    delimiter : str, optional
+        Of delimited text; found out when not given.
+    block_rows : int, optional
+        Rows of a block; when not given as many as have four million cells. Distances of whole
+        numbers do not depend on it; others may move by a rounding error.
+    progress : callable, optional
+        Called with the portions done and the portions in all; may raise to stop.
+    checkpoint : path, optional
+        A file that holds what is known so far. Where it exists the scan goes on from there. It is
+        kept, so that the same call needs no second scan; remove it when you are done.
+    engine, scheduler
+        Where the work is done; see `information_distances`.
+
+    Returns
+    -------
+    BlockTable
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "votes.csv"
+    ...     _ = path.write_text("a,b,c\\n" + "y,1,0.5\\nn,2,1.5\\ny,5,2.5\\n" * 1000)
+    ...     scan_table(path, block_rows=500)
+    BlockTable(3000 rows in blocks of 500, 3 columns: 1 binary, 1 ordinal, 1 continuous)
+    """
+    if block_rows is not None and block_rows < 1:
+        raise ThresholdError(f"block_rows = {block_rows} is no number of rows; give at least 1.")
+    if weights is not None and not isinstance(weights, str):
+        raise DataError("weights of a table in blocks are a column; give its name.")
+    heads = [read_head(path, delimiter) for path in find_files(source)]
+    names = common_names(heads)
+    roles = find_roles([name for name in names if name], drop, (), weights, kinds)
+    size = block_rows or usual_block_rows(len(roles.used))
+    parts = tuple(find_rows(one, size) if isinstance(one, TextHeader) else one for one in heads)
+    job = _Job(parts, _read_columns(names, roles), weights, size)
+    check_rows(job.n_rows, None)
+    file = None if checkpoint is None else Checkpoint(checkpoint, _key(job))
+    with runner(engine, scheduler) as run:
+        found = _scan(run, job, progress, file)
+        found = found.replaced(_scan_again(run, job, found))
+    _check_nameless(names, found)
+    wanted = by_text(kinds)
+    coded = [decide(name, found.columns[name], wanted.get(name)) for name in roles.used]
+    if weights is not None:
+        check_rows(job.n_rows, np.array([found.weight]))
+    return _usable(job, roles, coded, found.weight, block_rows, on_degenerate)
+
+
+def _usable(
+    job: _Job,
+    roles: Roles,
+    coded: list[CodedColumn],
+    weight: float,
+    block_rows: int | None,
+    on_degenerate: OnDegenerate,
+) -> BlockTable:
+    faults = [
+        Dropped(one.column.name, "no values" if one.numbers.low > one.numbers.high else "constant")
+        for one in coded
+        if not one.numbers.low < one.numbers.high
+    ]
+    kept = set(kept_columns(roles.used, faults, on_degenerate))
+    used = tuple(one for one in coded if one.column.name in kept)
+    size = block_rows or usual_block_rows(len(used))
+    return BlockTable(job.parts, used, job.weights, weight, size, (*roles.dropped, *faults))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Job:
+    """What is scanned."""
+
+    parts: tuple[Part, ...]
+    columns: tuple[str, ...]
+    weights: str | None
+    size: int
+    texts: frozenset[str] = frozenset()
+    """Columns that are read as they are written."""
+
+    @property
+    def n_rows(self) -> int:
+        return sum(part.n_rows for part in self.parts)
+
+    @property
+    def portions(self) -> list[range]:
+        return portions(self.n_rows, self.size)
+
+
+@dataclass(slots=True, eq=False)
+class _Found:
+    """What some rows say."""
+
+    columns: dict[str, ColumnScan] = field(default_factory=dict)
+    weight: float = 0.0
+
+    def merge(self, other: _Found) -> None:
+        self.weight += other.weight
+        for name, scan in other.columns.items():
+            if name in self.columns:
+                self.columns[name].merge(scan)
+            else:
+                self.columns[name] = scan
+
+    def replaced(self, other: _Found) -> _Found:
+        return _Found({**self.columns, **other.columns}, self.weight)
+
+    def to_plain(self) -> str:
+        columns = {name: scan.to_plain() for name, scan in self.columns.items()}
+        return json.dumps({"columns": columns, "weight": self.weight})
+
+    @classmethod
+    def from_plain(cls, text: str) -> _Found:
+        plain = json.loads(text)
+        columns = {name: ColumnScan.from_plain(one) for name, one in plain["columns"].items()}
+        return cls(columns, plain["weight"])
+
+
+def _scan(
+    run: Runner, job: _Job, progress: Progress | None = None, file: Checkpoint | None = None
+) -> _Found:
+    saved = None if file is None else file.load()
+    found = _Found() if saved is None else _Found.from_plain(str(saved.arrays[_FOUND]))
+    done = 0 if saved is None else saved.done
+    left = [[k for k in one if k >= done] for one in stretches(job.parts, job.portions)]
+    n_portions = len(job.portions)
+
+    def report(*_: int) -> None:
+        if progress is not None:
+            progress(done, n_portions)
+
+    def arrays() -> dict[str, Any]:
+        return {_FOUND: np.array(found.to_plain())}
+
+    try:
+        pieces = [one for one in left if one]
+        for results in in_order(run(_scan_stretch, job, pieces, report)):
+            for one in results:
+                found.merge(one)
+                done += 1
+            if file is not None:
+                file.save_now_and_then(done, arrays)
+    finally:
+        if file is not None and done:
+            file.save(done, arrays())
+    return found
+
+
+def _key(job: _Job) -> str:
+    """What a scan depends on: the files, by their sizes and times, and what is read of them."""
+    files = [Path(path_of(part)).stat() for part in job.parts]
+    times = [[file.st_size, file.st_mtime_ns] for file in files]
+    paths = [path_of(part) for part in job.parts]
+    return json.dumps([__version__, paths, times, job.columns, job.weights, job.size])
+
+
+def _scan_stretch(job: _Job, numbers: list[int], check: Check) -> list[_Found]:
+    """Look through some consecutive portions."""
+    chosen = [job.portions[k] for k in numbers]
+    rows = range(chosen[0].start, chosen[-1].stop)
+    names = [*job.columns, *([job.weights] if job.weights else [])]
+    stream = frames(job.parts, rows, job.size, names, job.texts)
+    return [
+        _scan_portion(job, portion.start, own, check)
+        for portion, own in in_portions(stream, chosen, job.size)
+    ]
+
+
+def _scan_portion(job: _Job, position: int, stream: Iterator[pd.DataFrame], check: Check) -> _Found:
+    found = _Found({name: ColumnScan() for name in job.columns})
+    for frame in stream:
+        check(0, 0)
+        weights = block_weights(frame, job.weights, position)
+        counted = None if weights is None else weights > 0
+        found.weight += float(len(frame) if weights is None else weights.sum())
+        for name in job.columns:
+            found.columns[name].add(frame[name], counted, position)
+        position += len(frame)
+    return found
+
+
+def _scan_again(run: Runner, job: _Job, found: _Found) -> _Found:
+    """Read as they are written the columns that look like numbers in a part of the rows only."""
+    unclear = [name for name, scan in found.columns.items() if len(scan.forms) > 1]
+    if not unclear:
+        return _Found()
+    if not all(isinstance(part, TextPart) for part in job.parts):
+        raise DataError(
+            f"column {quoted(unclear[0])} holds numbers in one file and something else in another; "
+            "write it in one way."
+        )
+    return _scan(run, replace(job, columns=tuple(unclear), texts=frozenset(unclear)))
+
+
+def _read_columns(names: tuple[str, ...], roles: Roles) -> tuple[str, ...]:
+    nameless = [key for key, name in zip(column_keys(names), names, strict=True) if not name]
+    return (*roles.used, *nameless)
+
+
+def _check_nameless(names: tuple[str, ...], found: _Found) -> None:
+    """Refuse a column that has values but no name."""
+    keys = column_keys(names)
+    check_names(
+        [
+            name
+            for key, name in zip(keys, names, strict=True)
+            if name or found.columns[key].n_present
+        ]
+    )

@@ -1,0 +1,301 @@
+"""Delimited text read in blocks: where its rows begin is found once, then any block can be read.
+
+Plain files are read from the middle. Gzipped ones have to be unpacked from their beginning; a
+thread that goes on where it stopped does so only once.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import threading
+import zlib
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, cast
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from loopylatent.delimited import WINDOWS, find_separator, records, wide_encoding
+from loopylatent.errors import DataError, quoted
+from loopylatent.files import File
+from loopylatent.headers import NA_WORDS
+
+HEAD_BYTES = 1 << 20
+RECORDS_AT_ONCE = 10_000
+PIECE_BYTES = 1 << 22
+LONGEST_LINE = 1 << 26
+"""Bytes; a longer line is no row of a table."""
+_MARK = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class TextHeader:
+    """How a file of delimited text is made.
+
+    Parameters
+    ----------
+    path : str
+    names : tuple of str
+        Of the columns; a column without a name has an empty one.
+    separator : str
+    is_packed : bool
+        Whether it is gzipped.
+    start : int
+        Unpacked bytes before the header.
+    """
+
+    path: str
+    names: tuple[str, ...] = field(repr=False)
+    separator: str
+    is_packed: bool
+    start: int
+
+    def error(self, problem: str) -> DataError:
+        """Return an error that begins with the name of the file."""
+        return DataError(f"{quoted(Path(self.path).name)}: {problem}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TextPart:
+    """A file of delimited text, and where in it the rows are.
+
+    Parameters
+    ----------
+    header : TextHeader
+    n_rows : int
+    step : int
+        Rows between two known offsets.
+    offsets : (k + 1,) int64 array
+        Where the rows 0, step, 2 step, ... begin among the unpacked bytes, and where they end.
+    """
+
+    header: TextHeader
+    n_rows: int
+    step: int
+    offsets: NDArray[np.int64] = field(repr=False)
+
+    @property
+    def row_starts(self) -> tuple[int, ...]:
+        """Rows from which reading costs nothing extra: text can be read from anywhere."""
+        return ()
+
+    def open_at(self, row: int, columns: Sequence[str], texts: Collection[str]) -> TextStream:
+        """Return the rows from ``row`` on; ``texts`` are columns to be left as they are written."""
+        return TextStream(self, row, columns, texts)
+
+
+def read_header(path: Path, delimiter: str | None) -> TextHeader:
+    """Find out how a file is encoded and separated, and what its columns are called."""
+    with path.open("rb") as raw:
+        is_packed = raw.read(2) == b"\x1f\x8b"
+    with _opened(str(path), is_packed) as stream:
+        file = File(path.name, _read(path.name, stream, HEAD_BYTES))
+    if not file.content.strip():
+        raise file.error("the file is empty; save the table again.")
+    if wide_encoding(file.content) is not None:
+        raise file.error("text in UTF-16 cannot be read in blocks; save it as UTF-8.")
+    start = len(_MARK) if file.content.startswith(_MARK) else 0
+    text = file.content[start:].decode("utf-8", WINDOWS)
+    if "\n" not in text:
+        raise file.error("no line ends within its first megabyte; is this a table?")
+    separator = find_separator(file, text, delimiter)
+    names = tuple(name.strip() for name in next(records(text, separator)).fields)
+    return TextHeader(str(path), names, separator, is_packed, start)
+
+
+def find_rows(header: TextHeader, step: int) -> TextPart:
+    """Look through a file for the beginnings of its rows, and keep every ``step``-th of them."""
+    offsets: list[int] = []
+    n_rows = -1  # the header is none
+    with _opened(header.path, header.is_packed) as stream:
+        for found in _record_starts(header, stream):
+            kept = np.arange(n_rows, n_rows + len(found))
+            offsets += found[(kept >= 0) & (kept % step == 0)].tolist()
+            n_rows += len(found)
+        end = stream.tell()
+    if n_rows < 1:
+        raise header.error("there is a header but no rows under it; at least 3 rows are needed.")
+    return TextPart(header, n_rows, step, np.array([*offsets, end], dtype=np.int64))
+
+
+def _record_starts(header: TextHeader, stream: IO[bytes]) -> Iterator[NDArray[np.int64]]:
+    """Yield where the records begin that are not blank, the header first, many at a time."""
+    offset = header.start
+    stream.seek(offset)
+    rest = b""
+    while True:
+        piece = _read(header.path, stream, PIECE_BYTES)
+        content = rest + piece
+        cut = content.rfind(b"\n") + 1 if piece else len(content)
+        if b'"' in content[:cut]:
+            yield from _quoted_starts(header, stream, offset)
+            return
+        if b"\x00" in content:
+            raise header.error("it holds a zero byte, so this is no plain text; remove it.")
+        if cut:
+            yield offset + _line_starts(content[:cut], len(header.names))
+        offset, rest = offset + cut, content[cut:]
+        if len(rest) > LONGEST_LINE:
+            raise header.error(f"a line is longer than {LONGEST_LINE:,} bytes; is this a table?")
+        if not piece:
+            return
+
+
+def _line_starts(content: bytes, width: int) -> NDArray[np.int64]:
+    """Where the lines of text without quotation marks begin that are not blank."""
+    ends = np.flatnonzero(np.frombuffer(content, dtype=np.uint8) == ord("\n"))
+    if not content.endswith(b"\n"):
+        ends = np.append(ends, len(content))
+    starts = np.concatenate([[0], ends[:-1] + 1])
+    short = np.flatnonzero(ends - starts < max(width, 2))
+    blank = [k for k in short if not content[starts[k] : ends[k]].strip(b" \r")]
+    return np.delete(starts, blank).astype(np.int64)
+
+
+def _quoted_starts(
+    header: TextHeader, stream: IO[bytes], offset: int
+) -> Iterator[NDArray[np.int64]]:
+    """The same where lines may end inside quotation marks: record by record."""
+    stream.seek(offset)
+    position = offset
+
+    def lines() -> Iterator[str]:
+        nonlocal position
+        while line := stream.readline(LONGEST_LINE):
+            position += len(line)
+            yield line.decode("latin-1")
+
+    reader = csv.reader(lines(), delimiter=header.separator, skipinitialspace=True)
+    starts, start = [], offset
+    try:
+        for fields in reader:
+            if len(fields) > 1 or (fields and fields[0].strip()):
+                starts.append(start)
+            start = position
+            if len(starts) >= RECORDS_AT_ONCE:
+                yield np.array(starts, dtype=np.int64)
+                starts = []
+    except csv.Error:
+        raise header.error("a quotation mark is opened and never closed; close it.") from None
+    if starts:
+        yield np.array(starts, dtype=np.int64)
+
+
+class TextStream:
+    """The rows of a file from a given one on, taken bit by bit."""
+
+    def __init__(
+        self, part: TextPart, row: int, columns: Sequence[str], texts: Collection[str]
+    ) -> None:
+        self._part = part
+        self._columns = list(columns)
+        self._texts = frozenset(texts)
+        self._next = row // part.step
+        self._ready = pd.DataFrame()
+        self._skip = row % part.step
+
+    def take(self, n_rows: int) -> pd.DataFrame:
+        """Return the next rows: at least one, and as many of those wanted as lie together."""
+        if len(self._ready) == 0:
+            self._ready = self._read_step().iloc[self._skip :]
+            self._skip = 0
+        taken, self._ready = self._ready.iloc[:n_rows], self._ready.iloc[n_rows:]
+        return taken.reset_index(drop=True)
+
+    def _read_step(self) -> pd.DataFrame:
+        part, k = self._part, self._next
+        self._next += 1
+        content = read_bytes(part.header, int(part.offsets[k]), int(part.offsets[k + 1]))
+        frame = _parsed(part, k * part.step, content, self._columns, self._texts)
+        if len(frame) != min(part.step, part.n_rows - k * part.step):
+            raise part.header.error("its rows have changed since it was looked through; scan again")
+        return frame
+
+
+def _parsed(
+    part: TextPart, first_row: int, content: bytes, columns: list[str], texts: frozenset[str]
+) -> pd.DataFrame:
+    header, text = part.header, content.decode("utf-8", WINDOWS)
+    keys = column_keys(header.names)
+    first = next(records(text, header.separator), None)
+    if first is not None and len(first.fields) > len(keys):
+        raise _too_wide(header, first_row, len(first.fields))
+    try:  # all columns: with some left out, rows that are too wide would pass
+        return pd.read_csv(
+            io.StringIO(text),
+            sep=header.separator,
+            header=None,
+            names=keys,
+            dtype={name: str for name in columns if name in texts},
+            index_col=False,
+            skipinitialspace=True,
+            keep_default_na=False,
+            na_values=sorted(NA_WORDS),
+            low_memory=False,
+        )[columns]
+    except pd.errors.ParserError:
+        pass
+    rows = enumerate(records(text, header.separator), start=first_row)
+    for row, record in rows:
+        if len(record.fields) > len(keys):
+            raise _too_wide(header, row, len(record.fields))
+    raise header.error("a quotation mark is opened and never closed; close it.")
+
+
+def _too_wide(header: TextHeader, row: int, width: int) -> DataError:
+    return header.error(
+        f"data row {row + 1:,} has {width} fields but the header has {len(header.names)}; "
+        "correct that line, or put quotation marks around its text."
+    )
+
+
+def column_keys(names: Sequence[str]) -> list[str]:
+    """Return a key for each column: its name, or its place where it has none."""
+    return [name or f"\x00{k}" for k, name in enumerate(names)]
+
+
+class _Kept(threading.local):
+    """The packed file that this thread has open, and how far it has been unpacked."""
+
+    path = ""
+    stream: Any = None
+
+
+_kept = _Kept()
+
+
+def read_bytes(header: TextHeader, start: int, stop: int) -> bytes:
+    """Return unpacked bytes of a file; going on in a packed file unpacks only what is new."""
+    if not header.is_packed:
+        with _opened(header.path, is_packed=False) as stream:
+            stream.seek(start)
+            return stream.read(stop - start)
+    if _kept.path != header.path or _kept.stream.tell() > start:
+        _kept.stream = _opened(header.path, is_packed=True)  # closed when the thread ends
+        _kept.path = header.path
+    _kept.stream.seek(start)
+    return _read(header.path, _kept.stream, stop - start)
+
+
+def _opened(path: str, is_packed: bool) -> IO[bytes]:
+    try:
+        return cast("IO[bytes]", gzip.open(path)) if is_packed else Path(path).open("rb")
+    except FileNotFoundError:
+        shown = quoted(Path(path).name)
+        raise DataError(
+            f"{shown}: the file is gone, or not every worker sees it at this path."
+        ) from None
+
+
+def _read(name: str, stream: IO[bytes], size: int) -> bytes:
+    try:
+        content = stream.read(size)
+    except (OSError, EOFError, zlib.error):
+        shown = quoted(Path(name).name)
+        raise DataError(f"{shown}: the gzip file is damaged; compress the table again.") from None
+    return content

@@ -1,0 +1,253 @@
+"""What the rows of a long table say about each column, gathered block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, astuple, dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from loopylatent.headers import NA_WORDS
+from loopylatent.kinds import (
+    MOST_STATES,
+    holds_numbers,
+    level_text,
+    text_numbers,
+)
+
+FloatArray = NDArray[np.float64]
+Form = Literal["numbers", "flags", "texts", "dates", "ordered", "mixed"]
+"""What the cells of a block hold; mixed ones come from two files that disagree."""
+
+MOST_NUMBERS = MOST_STATES + 1
+"""Different numbers that are counted; a column with more of them is not made of states."""
+PROBED_ROWS = 1_000
+MOST_TEXTS = 5_000
+"""Different texts that are counted; more than states can have, enough to know amounts."""
+
+
+@dataclass(slots=True, eq=False)
+class Tally:
+    """How often a value occurs, how often in rows that count, and where first."""
+
+    rows: int
+    counted: int
+    first: int
+
+
+@dataclass(slots=True, eq=False)
+class Levels:
+    """The different values of a column, as long as they are few."""
+
+    most: int
+    tallies: dict[Any, Tally] = field(default_factory=dict)
+    is_full: bool = False
+    """Whether there were more than could be kept."""
+
+    def add(self, value: Any, tally: Tally) -> None:
+        """Count a value; whoever counted it before saw it first."""
+        if value in self.tallies:
+            known = self.tallies[value]
+            known.rows += tally.rows
+            known.counted += tally.counted
+        elif len(self.tallies) < self.most:
+            self.tallies[value] = tally
+        else:
+            self.is_full = True
+
+    def count(
+        self,
+        values: Sequence[Any],
+        codes: NDArray[np.intp],
+        counted: NDArray[np.bool_] | None,
+        first_row: int,
+    ) -> None:
+        """Add a block of rows, given the position of each among ``values`` (-1: missing)."""
+        size = len(values) + 1
+        rows = np.bincount(codes + 1, minlength=size)[1:].tolist()
+        weighed = rows
+        if counted is not None:
+            weighed = np.bincount(codes[counted] + 1, minlength=size)[1:].tolist()
+        for k, value in enumerate(values):
+            if rows[k]:
+                is_new = value not in self.tallies and len(self.tallies) < self.most
+                first = int((codes == k).argmax()) if is_new else 0
+                self.add(value, Tally(rows[k], weighed[k], first_row + first))
+
+    def merge(self, other: Levels) -> None:
+        self.most = max(self.most, other.most)
+        self.is_full |= other.is_full
+        for value, tally in other.tallies.items():
+            self.add(value, tally)
+
+
+@dataclass(slots=True, eq=False)
+class Numbers:
+    """Number, sum and range of the numbers of a column."""
+
+    count: int = 0
+    total: float = 0.0
+    whole: bool = True
+    low: float = np.inf
+    """Of the rows that count, as the next."""
+    high: float = -np.inf
+    infinite: int | None = None
+    """The first row with an infinite number."""
+
+    def add(self, x: FloatArray, counted: NDArray[np.bool_] | None, first_row: int) -> None:
+        present = ~np.isnan(x)
+        self.count += int(present.sum())
+        self.total += _sum(np.where(present, x, 0.0))
+        self.whole &= bool(((x == np.rint(x)) | ~present).all())
+        speaking = x[present if counted is None else present & counted]
+        if len(speaking):
+            self.low = min(self.low, float(speaking.min()))
+            self.high = max(self.high, float(speaking.max()))
+        if self.infinite is None and np.isinf(x).any():
+            self.infinite = first_row + int(np.isinf(x).argmax())
+
+    def merge(self, other: Numbers) -> None:
+        self.count += other.count
+        self.total += other.total
+        self.whole &= other.whole
+        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
+        if self.infinite is None:
+            self.infinite = other.infinite
+
+
+@dataclass(slots=True, eq=False)
+class ColumnScan:
+    """What is known of a column after some of its rows."""
+
+    n_rows: int = 0
+    n_present: int = 0
+    forms: set[Form] = field(default_factory=set)
+    numbers: Numbers = field(default_factory=Numbers)
+    """Of the cells that are numbers, be they written as text."""
+    levels: Levels = field(default_factory=lambda: Levels(MOST_NUMBERS))
+    """The different numbers, or the different texts."""
+    order: list[str] = field(default_factory=list)
+    """Of an ordered category: all its values in their order."""
+
+    def add(
+        self, series: pd.Series[Any], counted: NDArray[np.bool_] | None, first_row: int
+    ) -> None:
+        """Add a block of rows; ``counted`` says which of them count, without it all do."""
+        self.n_rows += len(series)
+        if holds_numbers(series.dtype):
+            self._add_numbers(series.to_numpy(np.float64, na_value=np.nan), counted, first_row)
+            return
+        if series.isna().all():
+            return
+        form = form_of(series)
+        if form == "mixed":
+            self.forms |= {"numbers", "texts"}
+            return
+        self.forms.add(form)
+        if form != "dates":
+            self.levels.most = MOST_TEXTS
+            if form == "ordered":
+                self.order = _joined(self.order, map(level_text, series.cat.categories))
+            self._add_texts(factorized(series), counted, first_row)
+
+    def _add_numbers(
+        self, x: FloatArray, counted: NDArray[np.bool_] | None, first_row: int
+    ) -> None:
+        known = self.numbers.count
+        self.numbers.add(x, counted, first_row)
+        if self.numbers.count == known:
+            return
+        self.forms.add("numbers")
+        self.n_present += self.numbers.count - known
+        if not self.levels.is_full and len(pd.unique(x[:PROBED_ROWS])) > MOST_NUMBERS + 1:
+            self.levels.is_full = True
+        if not self.levels.is_full:
+            codes, values = pd.factorize(x)
+            self.levels.count((values + 0.0).tolist(), codes, counted, first_row)
+
+    def _add_texts(
+        self, found: Factorized, counted: NDArray[np.bool_] | None, first_row: int
+    ) -> None:
+        self.n_present += int((found.codes >= 0).sum())
+        self.levels.count(found.texts, found.codes, counted, first_row)
+        self.numbers.add(found.values(text_numbers(found.texts)), counted, first_row)
+
+    def merge(self, other: ColumnScan) -> None:
+        """Add what later rows say."""
+        self.n_rows += other.n_rows
+        self.n_present += other.n_present
+        self.forms |= other.forms
+        self.numbers.merge(other.numbers)
+        self.levels.merge(other.levels)
+        self.order = _joined(self.order, other.order)
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return the same as lists, texts and numbers, to be written to a file."""
+        plain = asdict(self)
+        plain["forms"] = sorted(self.forms)
+        plain["levels"]["tallies"] = [
+            [value, *astuple(tally)] for value, tally in self.levels.tallies.items()
+        ]
+        return plain
+
+    @classmethod
+    def from_plain(cls, plain: dict[str, Any]) -> ColumnScan:
+        """Return what `to_plain` was asked for."""
+        levels = dict(plain["levels"])
+        levels["tallies"] = {value: Tally(*rest) for value, *rest in levels["tallies"]}
+        return cls(
+            plain["n_rows"],
+            plain["n_present"],
+            set(plain["forms"]),
+            Numbers(**plain["numbers"]),
+            Levels(**levels),
+            list(plain["order"]),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Factorized:
+    """The different texts of a block, and which of them each row has."""
+
+    codes: NDArray[np.intp]
+    """(n,) -1 where the value is missing."""
+    texts: list[str]
+
+    def values(self, of_texts: FloatArray) -> FloatArray:
+        """(n,) what the rows are, given what the texts are."""
+        found: FloatArray = np.append(of_texts, np.nan)[self.codes]
+        return found
+
+
+def factorized(series: pd.Series[Any]) -> Factorized:
+    """Return the texts of a block; words for missing values are missing."""
+    plain = series.astype(object) if isinstance(series.dtype, pd.CategoricalDtype) else series
+    codes, raw = pd.factorize(plain)
+    texts = [level_text(value) for value in raw]
+    missing = np.array([*(text in NA_WORDS for text in texts), True])
+    return Factorized(np.where(missing[codes], -1, codes), texts)
+
+
+def form_of(series: pd.Series[Any]) -> Form:
+    """Return what the cells of a block hold that are not numbers."""
+    dtype = series.dtype
+    if dtype.kind in "mM":
+        return "dates"
+    if isinstance(dtype, pd.CategoricalDtype):
+        return "ordered" if dtype.ordered else "texts"
+    found = pd.api.types.infer_dtype(series, skipna=True)
+    if found == "boolean":
+        return "flags"
+    return "mixed" if found.startswith("mixed") else "texts"
+
+
+def _joined(first: list[str], second: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys([*first, *second]))
+
+
+def _sum(x: FloatArray) -> float:
+    """Add one after the other, as a sum over the rows of a matrix does."""
+    return float(np.cumsum(x)[-1]) if len(x) else 0.0

@@ -1,0 +1,69 @@
+"""Distances as a file of arrays (.npz): exact, with what is known of their precision."""
+
+from __future__ import annotations
+
+import io
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from loopylatent.distances import METRICS, DistanceMatrix
+from loopylatent.errors import DistanceError, quoted
+from loopylatent.graph import frozen_array
+
+
+def to_npz(D: DistanceMatrix) -> bytes:
+    """Return the content of a .npz file, which numpy reads too.
+
+    Examples
+    --------
+    >>> D = DistanceMatrix.from_array([[0, 1, 3], [1, 0, 2.5], [3, 2.5, 0]], n_samples=50)
+    >>> sorted(np.load(io.BytesIO(to_npz(D))))
+    ['is_additive', 'metric', 'n_samples', 'names', 'noise_floor', 'values']
+    """
+    known: dict[str, Any] = {
+        "values": D.values,
+        "names": D.names,
+        "metric": D.metric,
+        "is_additive": D.is_additive,
+        "n_samples": D.n_samples,
+        "noise_floor": D.noise_floor,
+        "signs": D.signs,
+        "pair_counts": D.pair_counts,
+    }
+    target = io.BytesIO()
+    arrays: dict[str, Any] = {name: np.array(one) for name, one in known.items() if one is not None}
+    np.savez(target, **arrays)
+    return target.getvalue()
+
+
+def read_npz(path: str | os.PathLike[str]) -> DistanceMatrix:
+    """Read what `to_npz` wrote; the distances are checked like any others."""
+    shown = quoted(os.fspath(path))
+    try:
+        if not Path(path).is_file():
+            raise DistanceError(f"there is no file {shown}; check the path.")
+        with np.load(path, allow_pickle=False) as content:
+            found = dict(content)
+        names = tuple(str(name) for name in found["names"])
+        metric = str(found["metric"])
+        n_samples = int(found["n_samples"]) if "n_samples" in found else None
+        floor = float(found["noise_floor"]) if "noise_floor" in found else None
+        values = np.array(found["values"], dtype=np.float64)
+        is_additive = bool(found["is_additive"])
+        signs = frozen_array(found["signs"], np.int8) if "signs" in found else None
+        counts = frozen_array(found["pair_counts"], np.float64) if "pair_counts" in found else None
+    except PermissionError as error:
+        raise DistanceError(f"{shown} cannot be opened: {error.strerror}.") from None
+    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
+        raise DistanceError(f"{shown} holds no distances; write it again.") from None
+    checked = DistanceMatrix.from_array(values, names, n_samples)
+    shapes = {array.shape for array in (signs, counts) if array is not None}
+    if shapes - {values.shape} or metric not in (*METRICS, "given"):
+        raise DistanceError(f"{shown} holds no distances; write it again.")
+    return DistanceMatrix(
+        checked.values, names, n_samples, floor, metric, is_additive, signs, counts
+    )
