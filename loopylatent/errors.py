@@ -26,6 +26,10 @@ class InferenceError(LoopyLatentError):
     """Parameters cannot be fitted, or a likelihood cannot be computed."""
 
 
+class LimitError(LoopyLatentError):
+    """The table or the work is larger than this machine, or this session, takes."""
+
+
 LONGEST_NAME = 60
 
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
-from loopylatent.errors import DataError, did_you_mean, quoted
+from loopylatent.errors import DataError, did_you_mean, listed, quoted
 from loopylatent.graph import frozen_array
 from loopylatent.kinds import Kind
 from loopylatent.tables import check_names
 
 FloatArray = NDArray[np.float64]
+OnDegenerate = Literal["error", "drop"]
+FEWEST_COLUMNS = 3
 FEWEST_ROWS = 3
 
 
@@ -69,18 +71,46 @@ def find_roles(
     )
 
 
+def kept_columns(
+    names: Sequence[str], faults: Sequence[Dropped], on_degenerate: OnDegenerate
+) -> list[str]:
+    """Return the columns without faults; refuse faults, or a table with too few columns."""
+    if on_degenerate not in ("error", "drop"):
+        raise DataError(f"on_degenerate = {on_degenerate!r} is unknown; use 'error' or 'drop'.")
+    if faults and on_degenerate == "error":
+        shown = ", ".join(f"{quoted(fault.name)} ({fault.reason})" for fault in faults[:5])
+        more = f" and {len(faults) - 5} more" if len(faults) > 5 else ""
+        raise DataError(
+            f"no distance is defined for {shown}{more}; "
+            "remove what is named, or use on_degenerate='drop'."
+        )
+    left_out = {fault.name for fault in faults}
+    kept = [name for name in names if name not in left_out]
+    if len(kept) < FEWEST_COLUMNS:
+        found = f": {listed(kept)}" if kept else ""
+        raise DataError(
+            f"usable columns found: {len(kept)}, needed: at least {FEWEST_COLUMNS}{found}; "
+            "add columns, or leave out fewer."
+        )
+    return kept
+
+
 def check_rows(n_rows: int, weights: FloatArray | None) -> None:
     """Refuse a table with too few rows."""
     if n_rows < FEWEST_ROWS:
-        raise DataError(f"{n_rows} rows are too few; at least {FEWEST_ROWS} are needed.")
+        found = "1 row is" if n_rows == 1 else f"{n_rows} rows are"
+        raise DataError(f"{found} too few; at least {FEWEST_ROWS} are needed.")
     if weights is not None and weights.sum() < FEWEST_ROWS:
         raise DataError(
             f"the weights add up to {weights.sum():g} rows; at least {FEWEST_ROWS} are needed."
         )
 
 
-def checked_weights(weights: Any, n_rows: int) -> FloatArray | None:
-    """Return the weights as a read-only (n,) array; refuse what cannot be a weight."""
+def checked_weights(weights: Any, n_rows: int, first_row: int = 0) -> FloatArray | None:
+    """Return the weights as a read-only (n,) array; refuse what cannot be a weight.
+
+    ``first_row`` is for messages: where in the table these rows begin.
+    """
     if weights is None:
         return None
     try:
@@ -93,7 +123,8 @@ def checked_weights(weights: Any, n_rows: int) -> FloatArray | None:
     if wrong.any():
         at = int(wrong.argmax())
         raise DataError(
-            f"the weight of data row {at + 1} is {array[at]:g}; give a finite number of at least 0."
+            f"the weight of data row {first_row + at + 1} is {array[at]:g}; "
+            "give a finite number of at least 0."
         )
     return array
 

@@ -7,6 +7,7 @@ numbers close together an ordinal one; all other numbers a continuous one.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -14,8 +15,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from loopylatent.amounts import is_amount, read_amounts
 from loopylatent.errors import DataError, quoted
-from loopylatent.tables import NA_WORDS
+from loopylatent.headers import NA_WORDS
 
 Kind = Literal["binary", "categorical", "ordinal", "continuous"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -25,6 +27,9 @@ MOST_STATES = 50
 """Text with more different values than this is an identifier or free text."""
 MOST_ORDINAL_LEVELS = 10
 WIDEST_ORDINAL_RANGE = 10
+LARGEST_NUMBER = 1e60
+"""Products of four such numbers, summed over all rows, are still numbers."""
+SMALLEST_SPREAD = 1e-60
 _PROBED_ROWS = 1000
 _YEAR, _PART = r"(1[5-9]|20)\d\d", r"(0?[1-9]|[12]\d|3[01])"
 _DATE = re.compile(
@@ -64,6 +69,20 @@ class TypedColumn:
     """(n,)"""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """Where given values come from, when they stand for the rows of a longer column."""
+
+    n_rows: int
+    """Rows of the whole column."""
+    rows: NDArray[np.int64]
+    """The row, counted from 0, in which each of the given values was seen first."""
+
+    def row_of(self, position: int) -> int:
+        """Return the data row, counted from 1, of a given value."""
+        return int(self.rows[position]) + 1
+
+
 @dataclass(frozen=True, slots=True)
 class _Levels:
     """The different values of a column as text, and which of them each row has."""
@@ -71,14 +90,17 @@ class _Levels:
     codes: NDArray[np.intp]
     """(n,) position in ``texts``; -1 where the value is missing."""
     texts: tuple[str, ...]
+    seen: Seen
     is_ordered: bool = False
 
     def row_of(self, text: str) -> int:
         """Return the first data row, counted from 1, that holds ``text``."""
-        return int((self.codes == self.texts.index(text)).argmax()) + 1
+        return self.seen.row_of(int((self.codes == self.texts.index(text)).argmax()))
 
 
-def type_column(name: str, series: pd.Series[Any], wanted: Kind | None = None) -> TypedColumn:
+def type_column(
+    name: str, series: pd.Series[Any], wanted: Kind | None = None, seen: Seen | None = None
+) -> TypedColumn:
     """Find the kind of a column, or give it the wanted one, and turn its values into numbers.
 
     Parameters
@@ -89,6 +111,8 @@ def type_column(name: str, series: pd.Series[Any], wanted: Kind | None = None) -
         Numbers, booleans, text or a pandas category (an ordered one is ordinal).
     wanted : {"binary", "categorical", "ordinal", "continuous"}, optional
         The kind to use instead of the one that would be found.
+    seen : Seen, optional
+        Where the values come from, when they are the different values of a longer column.
 
     Examples
     --------
@@ -97,22 +121,25 @@ def type_column(name: str, series: pd.Series[Any], wanted: Kind | None = None) -
     (Column(name='vote', kind='binary', states=('n', 'y')), array([ 1.,  0., nan,  1.]))
     """
     dtype = series.dtype
+    seen = seen or Seen(len(series), np.arange(len(series)))
     if wanted is not None and wanted not in KINDS:
         raise DataError(
             f"kind {wanted!r} of column {quoted(name)} is unknown; use one of {', '.join(KINDS)}."
         )
-    if _holds_numbers(dtype):
-        return _type_numbers(name, series.to_numpy(np.float64, na_value=np.nan), wanted)
+    if holds_numbers(dtype):
+        return _type_numbers(name, series.to_numpy(np.float64, na_value=np.nan), wanted, seen)
     is_category = isinstance(dtype, pd.CategoricalDtype)
-    levels = _ordered_levels(series) if is_category else _levels(series)
+    levels = _ordered_levels(series, seen) if is_category else _levels(series, seen)
     if wanted in (None, "ordinal", "continuous"):
         if dtype.kind in "mM" or (levels.texts and all(map(_DATE.fullmatch, levels.texts))):
             raise DataError(
                 f"column {quoted(name)} holds dates or times; drop it or give it as a label."
             )
-        numbers = _numbers(levels.texts)
+        numbers = text_numbers(levels.texts)
+        if np.isnan(numbers).any() and not is_category:
+            numbers = _amounts(name, levels, wanted)
         if not np.isnan(numbers).any() and not (is_category and wanted is None):
-            return _type_numbers(name, np.append(numbers, np.nan)[levels.codes], wanted)
+            return _type_numbers(name, np.append(numbers, np.nan)[levels.codes], wanted, seen)
     return _type_levels(name, levels, wanted)
 
 
@@ -125,6 +152,7 @@ def type_sparse_column(
     to store the zeros.
     """
     distinct = np.unique(np.append(entries, 0.0) if has_zero else entries)
+    check_range(name, distinct)
     can_be_binary = len(distinct) < 2 or (len(distinct) == 2 and distinct[0] == 0)
     kind = wanted or _number_kind(distinct)
     if wanted == "categorical" or (wanted == "binary" and not can_be_binary):
@@ -141,7 +169,7 @@ def type_sparse_column(
 def states_to_values(column: Column, codes: FloatArray) -> pd.Series[Any]:
     """Turn codes back into the original values: numbers, booleans or text."""
     missing = np.isnan(codes)
-    numbers = _numbers(column.states)
+    numbers = text_numbers(column.states)
     if column.states == ("False", "True"):
         levels = np.array([False, True])
     elif np.isnan(numbers).any():
@@ -153,7 +181,8 @@ def states_to_values(column: Column, codes: FloatArray) -> pd.Series[Any]:
     return series.mask(missing) if missing.any() else series
 
 
-def _holds_numbers(dtype: Any) -> bool:
+def holds_numbers(dtype: Any) -> bool:
+    """Whether cells of this type are numbers."""
     types = pd.api.types
     return (
         types.is_numeric_dtype(dtype)
@@ -162,13 +191,14 @@ def _holds_numbers(dtype: Any) -> bool:
     )
 
 
-def _type_numbers(name: str, numbers: FloatArray, wanted: Kind | None) -> TypedColumn:
+def _type_numbers(name: str, numbers: FloatArray, wanted: Kind | None, seen: Seen) -> TypedColumn:
     infinite = np.isinf(numbers)
     if infinite.any():
         raise DataError(
-            f"column {quoted(name)} is infinite in data row {int(infinite.argmax()) + 1}; "
+            f"column {quoted(name)} is infinite in data row {seen.row_of(int(infinite.argmax()))}; "
             "leave that cell empty or remove the row."
         )
+    check_range(name, numbers)
     kind = wanted or _find_number_kind(numbers)
     if kind in ("ordinal", "continuous"):
         return TypedColumn(Column(name, kind), numbers)
@@ -177,7 +207,24 @@ def _type_numbers(name: str, numbers: FloatArray, wanted: Kind | None) -> TypedC
     all_codes = np.full(len(numbers), -1, dtype=np.intp)
     all_codes[present] = codes
     texts = tuple(_number_text(value) for value in distinct)
-    return _type_levels(name, _Levels(all_codes, texts), kind)
+    return _type_levels(name, _Levels(all_codes, texts, seen), kind)
+
+
+def check_range(name: str, numbers: FloatArray) -> None:
+    """Refuse numbers whose squares cannot be told from infinity or from zero."""
+    if not len(numbers):
+        return
+    low, high = float(np.fmin.reduce(numbers)), float(np.fmax.reduce(numbers))
+    if max(-low, high) > LARGEST_NUMBER:
+        raise DataError(
+            f"column {quoted(name)} holds {max(low, high, key=abs):g}, beyond "
+            f"{LARGEST_NUMBER:g}; divide the column by a round number."
+        )
+    if low < high and high / 2 - low / 2 < SMALLEST_SPREAD:
+        raise DataError(
+            f"the values of column {quoted(name)} differ by less than {SMALLEST_SPREAD:g}; "
+            "multiply the column by a round number."
+        )
 
 
 def _type_levels(name: str, levels: _Levels, wanted: Kind | None) -> TypedColumn:
@@ -190,7 +237,7 @@ def _type_levels(name: str, levels: _Levels, wanted: Kind | None) -> TypedColumn
             "binary; make it categorical or ordinal."
         )
     elif wanted is not None and kind != "binary" and not _has_order(levels, wanted):
-        stray = next(text for text in levels.texts if np.isnan(_numbers((text,))[0]))
+        stray = next(text for text in levels.texts if np.isnan(text_numbers((text,))[0]))
         raise DataError(
             f"column {quoted(name)} cannot be {wanted}: {quoted(stray)} in data row "
             f"{levels.row_of(stray)} is not a number; use categorical, or correct it."
@@ -210,11 +257,31 @@ def _has_order(levels: _Levels, wanted: Kind) -> bool:
     return is_boolean or (levels.is_ordered and wanted == "ordinal")
 
 
+def _amounts(name: str, levels: _Levels, wanted: Kind | None) -> FloatArray:
+    """Read money, shares and grouped digits as numbers; NaN where they are something else.
+
+    Without a unit a text like 1,2 may as well be a label, so then only a column that cannot be
+    one is read as numbers.
+    """
+    found = read_amounts(levels.texts)
+    is_number = wanted is not None or _has_many_states(levels, limit_by_rows=True)
+    if found is None or not (found.unit or is_number):
+        return np.array([np.nan])
+    if found.doubt:
+        raise DataError(f"column {quoted(name)} is unclear: {found.doubt}")
+    return found.numbers
+
+
+def _has_many_states(levels: _Levels, limit_by_rows: bool) -> bool:
+    count, n_rows = len(levels.texts), levels.seen.n_rows
+    return count > MOST_STATES or (limit_by_rows and count > n_rows / 2)
+
+
 def _check_states(name: str, levels: _Levels, limit_by_rows: bool) -> None:
-    count, n_rows = len(levels.texts), len(levels.codes)
-    if count <= MOST_STATES and (not limit_by_rows or count <= n_rows / 2):
+    count, n_rows = len(levels.texts), levels.seen.n_rows
+    if not _has_many_states(levels, limit_by_rows):
         return
-    numeric = ~np.isnan(_numbers(levels.texts))
+    numeric = ~np.isnan(text_numbers(levels.texts)) | np.array(list(map(is_amount, levels.texts)))
     if count / 2 <= numeric.sum() < count:
         stray = levels.texts[int((~numeric).argmax())]
         raise DataError(
@@ -244,38 +311,39 @@ def _number_kind(distinct: FloatArray) -> Kind:
     return "ordinal" if few and is_whole and is_narrow else "continuous"
 
 
-def _levels(series: pd.Series[Any]) -> _Levels:
+def _levels(series: pd.Series[Any], seen: Seen) -> _Levels:
     """Texts in order: as numbers where all are, else alphabetical; NA words are missing."""
     try:
         codes, raw = pd.factorize(series)
     except TypeError:  # lists and the like in cells
         codes, raw = pd.factorize(series.map(str, na_action="ignore"))
-    texts = [_text(value) for value in raw]
+    texts = [level_text(value) for value in raw]
     kept = sorted(set(texts) - NA_WORDS)
-    numbers = _numbers(tuple(kept))
+    numbers = text_numbers(tuple(kept))
     if not np.isnan(numbers).any():
         kept = [kept[k] for k in np.argsort(numbers, kind="stable")]
-    return _recoded(codes, texts, kept)
+    return _recoded(codes, texts, kept, seen)
 
 
-def _ordered_levels(series: pd.Series[Any]) -> _Levels:
+def _ordered_levels(series: pd.Series[Any], seen: Seen) -> _Levels:
     """Levels of a pandas category, in its own order where it has one."""
     if not series.cat.ordered:
-        return _levels(series.astype(object))
+        return _levels(series.astype(object), seen)
     used = series.cat.remove_unused_categories().cat
-    texts = [_text(value) for value in used.categories]
+    texts = [level_text(value) for value in used.categories]
     kept = [text for text in dict.fromkeys(texts) if text not in NA_WORDS]
-    levels = _recoded(used.codes.to_numpy(), texts, kept)
-    return _Levels(levels.codes, levels.texts, is_ordered=True)
+    levels = _recoded(used.codes.to_numpy(), texts, kept, seen)
+    return _Levels(levels.codes, levels.texts, seen, is_ordered=True)
 
 
-def _recoded(codes: NDArray[Any], texts: list[str], kept: list[str]) -> _Levels:
+def _recoded(codes: NDArray[Any], texts: list[str], kept: list[str], seen: Seen) -> _Levels:
     position = {text: k for k, text in enumerate(kept)}
     table = np.array([*(position.get(text, -1) for text in texts), -1], dtype=np.intp)
-    return _Levels(table[codes], tuple(kept))
+    return _Levels(table[codes], tuple(kept), seen)
 
 
-def _text(value: Any) -> str:
+def level_text(value: Any) -> str:
+    """Return a value as the text that names its state."""
     is_number = isinstance(value, (float, np.floating))
     return _number_text(float(value)) if is_number else str(value).strip()
 
@@ -285,7 +353,7 @@ def _number_text(value: float) -> str:
     return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
 
 
-def _numbers(texts: tuple[str, ...]) -> FloatArray:
+def text_numbers(texts: Sequence[str]) -> FloatArray:
     """Return what the texts are as numbers, NaN where they are none."""
-    column = pd.Series(texts, dtype=object)
+    column = pd.Series(list(texts), dtype=object)
     return pd.to_numeric(column, errors="coerce").to_numpy(np.float64)

@@ -1,0 +1,235 @@
+"""What a table, a session and a piece of work may take, and what they will take.
+
+Times are estimated from rows and columns before long work begins. The constants below were measured
+once; how fast the present machine is beside that one is measured at the first question. An
+estimate is meant to tell seconds from minutes and minutes from hours, not more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from loopylatent.errors import LimitError
+
+Stage = Literal["distances", "curve", "learn", "loops", "fit"]
+MEGABYTE, GIGABYTE = 2**20, 2**30
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The largest of everything that is accepted."""
+
+    file_bytes: int
+    """Of a file, counted after decompression."""
+    columns: int
+    cells: int
+    """Rows times columns."""
+    seconds: float
+    """That one piece of work may take."""
+    session_bytes: int
+    """That a session keeps: uploaded files, and results to come back to."""
+    name_length: int = 10_000
+    """Characters of the name of a column."""
+
+
+LIMITS = Limits(
+    file_bytes=512 * MEGABYTE,
+    columns=100_000,
+    cells=200_000_000,
+    seconds=24 * 3600,
+    session_bytes=4 * GIGABYTE,
+)
+"""Of the package and of the command line."""
+APP = Limits(
+    file_bytes=512 * MEGABYTE,
+    columns=5_000,
+    cells=50_000_000,
+    seconds=3600,
+    session_bytes=GIGABYTE,
+)
+"""Of one session in a browser, which shares its machine with others."""
+
+
+# Estimates ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a piece of work takes, roughly."""
+
+    seconds: float
+    bytes: int = 0
+    """At its peak."""
+
+    def __add__(self, other: Estimate) -> Estimate:
+        """One after the other."""
+        return Estimate(self.seconds + other.seconds, max(self.bytes, other.bytes))
+
+    def __mul__(self, times: float) -> Estimate:
+        """Again and again."""
+        return Estimate(self.seconds * times, self.bytes)
+
+    @property
+    def words(self) -> str:
+        """The time in words, to be put beside a button."""
+        return "a moment" if self.seconds < 2 else f"about {duration(self.seconds)}"
+
+
+def estimate(stage: Stage, n_rows: int, n_columns: int) -> Estimate:
+    """Say what a stage of learning takes for a table of this size.
+
+    Examples
+    --------
+    >>> estimate("learn", 1000, 3000).seconds > estimate("learn", 1000, 300).seconds
+    True
+    >>> estimate("distances", 10, 10_000).bytes // 10**9
+    8
+    """
+    n, p = n_rows, n_columns
+    seconds, matrices = {
+        "distances": (2e-10 * n * p**2 + 2e-7 * p**2 + 4e-8 * n * p, 10),
+        "curve": (1.5e-9 * p**3, 4),
+        "learn": (1.6e-6 * p**2, 24),
+        "loops": (7e-5 * p**2, 24),
+        "fit": (6e-7 * p**3 + 6e-7 * n * p, 4),
+    }[stage]
+    return Estimate(seconds * slowness(), matrices * 8 * p**2)
+
+
+def rerun(n_rows: int, n_columns: int, times: int, *, fit: bool = False) -> Estimate:
+    """Say what it takes to learn again from the rows, with a fit each time or without."""
+    once = estimate("distances", n_rows, n_columns) + estimate("learn", n_rows, n_columns)
+    return (once + estimate("fit", n_rows, n_columns) if fit else once) * times
+
+
+@cache
+def slowness() -> float:
+    """Return how many times slower this machine is than the one that was measured."""
+    rng = np.random.default_rng(0)
+    matrix = rng.normal(size=(300, 300))
+    best = min(_seconds_of_work(matrix) for _ in range(5))
+    return min(max(best / REFERENCE_SECONDS, 0.25), 20.0)
+
+
+REFERENCE_SECONDS = 0.006
+
+
+def _seconds_of_work(matrix: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> float:
+    """Sorting, sums over arrays and plain Python; several threads would tell less."""
+    start = time.perf_counter()
+    for _ in range(3):
+        np.exp(np.sort(matrix, axis=1)).cumsum(axis=0)
+    sum(k * k for k in range(20_000))
+    return time.perf_counter() - start
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words.
+
+    Examples
+    --------
+    >>> duration(7.4), duration(95), duration(4000)
+    ('7 s', '1 min 35 s', '1 h 6 min')
+    """
+    whole = max(1, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def size(n_bytes: float) -> str:
+    """Return a number of bytes in words.
+
+    Examples
+    --------
+    >>> size(8e9), size(52_428_800)
+    ('7.5 GB', '50 MB')
+    """
+    if n_bytes >= GIGABYTE:
+        return f"{n_bytes / GIGABYTE:.1f} GB"
+    return f"{max(1, round(n_bytes / MEGABYTE)):,} MB"
+
+
+# Refusals ----------------------------------------------------------------------------------
+
+
+def check_shape(n_rows: int, n_columns: int, limits: Limits) -> None:
+    """Refuse a table with too many columns or cells, and say what would fit."""
+    if n_columns > limits.columns:
+        raise LimitError(
+            f"{n_columns:,} columns are too many here; choose at most {limits.columns:,}."
+        )
+    if n_rows * n_columns > limits.cells:
+        raise LimitError(
+            f"{n_rows:,} rows and {n_columns:,} columns make too many cells here; "
+            f"choose at most {limits.cells // n_columns:,} rows."
+        )
+
+
+def check_memory(n_columns: int, stage: Stage = "distances") -> None:
+    """Refuse work for which this machine has too little memory, and say what would fit."""
+    needed, free = estimate(stage, 0, n_columns).bytes, free_bytes()
+    if needed > free:
+        fitting = int(n_columns * (free / needed) ** 0.5)
+        raise LimitError(
+            f"{n_columns:,} columns take about {size(needed)} of memory and {size(free)} may be "
+            f"used; choose at most {max(3, fitting):,} columns, or take a larger machine."
+        )
+
+
+def check_time(work: Estimate, times: int, what: str, limits: Limits) -> None:
+    """Refuse work that takes too long; ``times`` of ``what`` (runs, models) are asked for."""
+    if work.seconds <= limits.seconds:
+        return
+    fitting = int(times * limits.seconds / work.seconds)
+    remedy = f"choose at most {fitting} {what}" if fitting else "choose fewer columns"
+    subject = "this takes" if times == 1 else f"{times} {what} take"
+    raise LimitError(
+        f"{subject} {work.words}, longer than the {duration(limits.seconds)} that one "
+        f"piece of work may take here; {remedy}, or use the command line."
+    )
+
+
+MEMORY_VARIABLE = "LOOPYLATENT_MEMORY_MB"
+_UNKNOWN = 4 * GIGABYTE
+_SHARE = 0.8
+
+
+def free_bytes() -> int:
+    """Return the memory that may be used: most of what is free, or what is allowed by hand.
+
+    The environment variable LOOPYLATENT_MEMORY_MB allows so many megabytes.
+    """
+    with contextlib.suppress(KeyError, ValueError):
+        return int(os.environ[MEMORY_VARIABLE]) * MEGABYTE
+    found = [value for value in (_available(), _allowed_to_group()) if value is not None]
+    return int(_SHARE * min(found, default=_UNKNOWN))
+
+
+def _available() -> int | None:
+    with contextlib.suppress(OSError, ValueError):
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    return None
+
+
+def _allowed_to_group() -> int | None:
+    """What a container may use more than it does."""
+    group = Path("/sys/fs/cgroup")
+    with contextlib.suppress(OSError, ValueError):
+        most = int((group / "memory.max").read_text(encoding="ascii"))
+        return most - int((group / "memory.current").read_text(encoding="ascii"))
+    return None

@@ -1,0 +1,473 @@
+"""Files that people have, and files that somebody made to do harm: each is a table or one line.
+
+They are made here, so that no binary file lies in the repository.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import gzip
+import io
+import zipfile
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import openpyxl
+import openpyxl.chart
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+
+@dataclass(frozen=True)
+class Nasty:
+    """A file, and what reading and learning from it comes to."""
+
+    name: str
+    """Of the file."""
+    content: Callable[[], bytes]
+    says: str = ""
+    """Part of the refusal; empty where a graph is learned."""
+
+    def __str__(self) -> str:
+        return self.name
+
+
+# Plain tables to start from ----------------------------------------------------------------
+
+
+def numbers(n: int = 60, p: int = 6, seed: int = 0) -> pd.DataFrame:
+    """A table in which everything depends on one thing that is not in it."""
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=(n, 1)) + rng.normal(size=(n, p))
+    return pd.DataFrame(values.round(4), columns=[f"x{k}" for k in range(p)])
+
+
+def csv_of(frame: pd.DataFrame, sep: str = ",") -> bytes:
+    return frame.to_csv(index=False, sep=sep).encode()
+
+
+def parquet_of(table: pa.Table | pd.DataFrame) -> bytes:
+    buffer = io.BytesIO()
+    arrow = pa.Table.from_pandas(table) if isinstance(table, pd.DataFrame) else table
+    pq.write_table(arrow, buffer)
+    return buffer.getvalue()
+
+
+def plain() -> bytes:
+    return csv_of(numbers())
+
+
+def with_column(values: object, name: str = "odd", frame: pd.DataFrame | None = None) -> bytes:
+    table = numbers() if frame is None else frame
+    return csv_of(table.assign(**{name: values}))
+
+
+def amounts(form: Callable[[float], str]) -> list[str]:
+    rng = np.random.default_rng(1)
+    return [form(float(x)) for x in np.exp(rng.normal(7, 1.2, 60))]
+
+
+def continental(x: float) -> str:
+    return f"{x:,.2f}".translate(str.maketrans(",.", ".,"))
+
+
+# Text --------------------------------------------------------------------------------------
+
+
+def ragged() -> bytes:
+    return plain() + b"1,2,3,4,5,6,7,8\n"
+
+
+def short_rows() -> bytes:
+    return plain() + b"1,2\n3\n"
+
+
+def mixed_encodings() -> bytes:
+    words = ["Köln", "Málaga", "Łódź"]
+    rows = ["ort,a,b,c"]
+    frame = numbers()
+    rows += [f"{words[k % 2]},{','.join(map(str, frame.iloc[k, :3]))}" for k in range(60)]
+    lines = [row.encode("utf-8" if k % 3 else "latin-1") for k, row in enumerate(rows)]
+    return b"\n".join(lines)
+
+
+def wide(n_columns: int = 10_000) -> bytes:
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(6, n_columns)).round(3)
+    return csv_of(pd.DataFrame(values, columns=[f"c{k}" for k in range(n_columns)]))
+
+
+def names_of(*names: str) -> bytes:
+    """A Parquet file with these names: it can hold any of them."""
+    return parquet_of(numbers(p=max(4, len(names))).set_axis(
+        [*names, *"abcd"][: max(4, len(names))], axis="columns"
+    ))  # fmt: skip
+
+
+# What unpacks to more than it seems ---------------------------------------------------------
+
+
+def bomb(n_bytes: int = 2 * 2**30) -> bytes:
+    """Two gigabytes of zeros in one gzip stream; after a full flush each piece packs the same."""
+    packer = zlib.compressobj(1, wbits=31)
+    zeros = bytes(1 << 22)
+    first, *more = (packer.compress(zeros) + packer.flush(zlib.Z_FULL_FLUSH) for _ in range(3))
+    assert more[0] == more[1]
+    return first + more[0] * (n_bytes // len(zeros) - 1) + packer.flush()
+
+
+def streamed_bomb(n_bytes: int = 2 * 2**30) -> bytes:
+    """The same, compressed as it is made, as well as can be."""
+    packer = zlib.compressobj(9, wbits=31)
+    zeros = bytes(1 << 22)
+    parts = [packer.compress(zeros) for _ in range(n_bytes // len(zeros))]
+    return b"".join([*parts, packer.flush()])
+
+
+def slow_bomb() -> bytes:
+    """A table that begins like one and goes on with zeros."""
+    packer = zlib.compressobj(9, wbits=31)
+    start = packer.compress(b"a,b,c\n" + b"1,2,3\n2,3,1\n" * 1000)
+    rows = b"0,0,0\n" * 700_000
+    return b"".join([start, *(packer.compress(rows) for _ in range(40)), packer.flush()])
+
+
+BLANKS = 64 * 2**20
+
+
+def workbook_bomb(declared: int = BLANKS) -> bytes:
+    """A workbook whose only sheet is all blanks; its size may be declared falsely."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in parts_of(book_of(numbers())).items():
+            is_sheet = name.startswith("xl/worksheets")
+            archive.writestr(name, b" " * BLANKS if is_sheet else content)
+    return buffer.getvalue().replace(BLANKS.to_bytes(4, "little"), declared.to_bytes(4, "little"))
+
+
+def parts_of(book: bytes) -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(book)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def with_sheet(change: Callable[[bytes], bytes], part: str = "xl/worksheets/sheet1.xml") -> bytes:
+    """A workbook with the XML of one part changed."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in parts_of(book_of(numbers())).items():
+            archive.writestr(name, change(content) if name == part else content)
+    return buffer.getvalue()
+
+
+def billion_laughs() -> bytes:
+    entities = '<!ENTITY a0 "ha">' + "".join(
+        f'<!ENTITY a{k} "{f"&a{k - 1};" * 10}">' for k in range(1, 12)
+    )
+    return with_sheet(
+        lambda xml: b"<!DOCTYPE x [" + entities.encode() + b"]>" + xml.replace(
+            b"<v>", b"<v>&a11;", 1
+        )
+    )  # fmt: skip
+
+
+def outside_entity() -> bytes:
+    """A workbook that asks for a file of this machine."""
+    doctype = b'<!DOCTYPE x [<!ENTITY out SYSTEM "file:///etc/passwd">]>'
+    return with_sheet(lambda xml: doctype + xml.replace(b"<v>", b"<v>&out;", 1))
+
+
+def far_cell() -> bytes:
+    """One cell in the last row and column that a number can name."""
+    row = b'<row r="4000000000"><c r="XFD4000000000"><v>1</v></c></row></sheetData>'
+    return with_sheet(lambda xml: xml.replace(b"</sheetData>", row))
+
+
+def far_columns() -> bytes:
+    """Many rows, each with one cell far on the right."""
+    rows = b"".join(
+        b'<row r="%d"><c r="XFD%d"><v>1</v></c></row>' % (k, k) for k in range(90, 20_000)
+    )
+    return with_sheet(lambda xml: xml.replace(b"</sheetData>", rows + b"</sheetData>"))
+
+
+def parquet_text_bomb() -> bytes:
+    """Two long texts, said again and again: little on disk, a gigabyte spelled out."""
+    long = pa.array(["x" * 2**17, "y" * 2**17])
+    some = pa.table({"a": long.take(pa.array(np.arange(500) % 2)), "b": np.arange(500) % 7})
+    buffer = io.BytesIO()
+    with pq.ParquetWriter(buffer, some.schema) as writer:
+        for _ in range(20):
+            writer.write_table(some)
+    return buffer.getvalue()
+
+
+# Workbooks ---------------------------------------------------------------------------------
+
+
+def book_of(frame: pd.DataFrame) -> bytes:
+    buffer = io.BytesIO()
+    frame.to_excel(buffer, index=False)
+    return buffer.getvalue()
+
+
+def changed_book(change: Callable[[openpyxl.Workbook], None]) -> bytes:
+    book = openpyxl.load_workbook(io.BytesIO(book_of(numbers())))
+    change(book)
+    buffer = io.BytesIO()
+    book.save(buffer)
+    return buffer.getvalue()
+
+
+def formulas_without_values() -> bytes:
+    def change(book: openpyxl.Workbook) -> None:
+        sheet = book.active
+        sheet["G1"] = "sum"
+        for row in range(2, sheet.max_row + 1):
+            sheet[f"G{row}"] = f"=A{row}+B{row}"
+
+    return changed_book(change)
+
+
+def formulas_with_values() -> bytes:
+    rng = np.random.default_rng(3)
+    numbers_of_rows = iter(rng.normal(size=60).round(3).tolist())
+    xml = parts_of(formulas_without_values())["xl/worksheets/sheet1.xml"].split(b"<v></v>")
+    if len(xml) == 1:
+        xml = parts_of(formulas_without_values())["xl/worksheets/sheet1.xml"].split(b"<v />")
+    filled = xml[0] + b"".join(
+        b"<v>%s</v>" % str(next(numbers_of_rows)).encode() + part for part in xml[1:]
+    )
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in parts_of(formulas_without_values()).items():
+            archive.writestr(name, filled if name.endswith("sheet1.xml") else content)
+    return buffer.getvalue()
+
+
+def formula_errors() -> bytes:
+    def change(book: openpyxl.Workbook) -> None:
+        for cell in ("A5", "B9", "C3"):
+            book.active[cell] = "#DIV/0!"
+            book.active[cell].data_type = "e"
+
+    return changed_book(change)
+
+
+def merged_header() -> bytes:
+    def change(book: openpyxl.Workbook) -> None:
+        book.active.merge_cells("A1:C1")
+
+    return changed_book(change)
+
+
+def merged_cells() -> bytes:
+    def change(book: openpyxl.Workbook) -> None:
+        book.active.merge_cells("B4:C6")
+
+    return changed_book(change)
+
+
+def hidden_sheet_first() -> bytes:
+    def change(book: openpyxl.Workbook) -> None:
+        notes = book.create_sheet("notes", 0)
+        notes["A1"] = "not for you"
+        notes.sheet_state = "hidden"
+        book.active = 1
+
+    return changed_book(change)
+
+
+def empty_sheet_first() -> bytes:
+    return changed_book(lambda book: book.create_sheet("cover", 0) and None)
+
+
+def chart_sheet_first() -> bytes:
+    def change(book: openpyxl.Workbook) -> None:
+        chart = openpyxl.chart.BarChart()
+        chart.add_data(openpyxl.chart.Reference(book.active, min_col=1, min_row=1, max_row=9))
+        book.create_chartsheet("chart", 0).add_chart(chart)
+
+    return changed_book(change)
+
+
+def all_sheets_hidden_or_empty() -> bytes:
+    def change(book: openpyxl.Workbook) -> None:
+        book.create_sheet("cover", 0)
+        book.worksheets[1].sheet_state = "veryHidden"
+        book.active = 0
+
+    return changed_book(change)
+
+
+def dates_in_a_book() -> bytes:
+    frame = numbers().assign(day=pd.date_range("2020-01-01", periods=60))
+    return book_of(frame)
+
+
+# Parquet -----------------------------------------------------------------------------------
+
+
+def arrow(**columns: pa.Array) -> bytes:
+    table = pa.Table.from_pandas(numbers(), preserve_index=False)
+    for name, values in columns.items():
+        table = table.append_column(name, values)
+    return parquet_of(table)
+
+
+def many_types() -> bytes:
+    rng = np.random.default_rng(0)
+    flags = [bool(x) if x < 2 else None for x in rng.integers(0, 3, 60)]
+    return arrow(
+        flag=pa.array(flags),
+        price=pa.array([decimal.Decimal(int(x)) / 100 for x in rng.integers(0, 9999, 60)]),
+        group=pa.array(rng.choice(["u", "v", "w"], 60)).dictionary_encode(),
+        small=pa.array(rng.integers(0, 100, 60), pa.uint8()),
+        half=pa.array(rng.normal(size=60).astype(np.float16)),
+        large=pa.array(rng.choice(["p", "q"], 60), pa.large_string()),
+        void=pa.array([None] * 60, pa.null()),
+        raw=pa.array([bytes([x]) for x in rng.integers(65, 68, 60)], pa.binary()),
+    )
+
+
+_DAYS = [dt.date(2020, 1, 1) + dt.timedelta(days=k) for k in range(60)]
+
+
+NASTY: tuple[Nasty, ...] = (
+    # empty, torn, mislabelled
+    Nasty("empty.csv", lambda: b"", "the file is empty"),
+    Nasty("blank.csv", lambda: b" \r\n\t\n ", "the file is empty"),
+    Nasty("header only.csv", lambda: b"a,b,c\n", "no rows under it"),
+    Nasty("two rows.csv", lambda: b"a,b,c\n1,2,3\n3,1,2\n", "2 rows are too few"),
+    Nasty("three rows.csv", lambda: b"a,b,c\n1,2,7\n3,1,2\n2,9,4\n"),
+    Nasty("one column.csv", lambda: b"a\n1\n2\n3\n", "only one column"),
+    Nasty("two columns.csv", lambda: b"a,b\n1,2\n2,1\n3,9\n", "at least 3"),
+    Nasty("ragged.csv", ragged, "line 62 has 8 fields but the header has 6"),
+    Nasty("short rows.csv", short_rows),
+    Nasty("no end.csv", lambda: plain()[:-9]),
+    Nasty("open quote.csv", lambda: plain() + b'1,2,"3,4,5,6\n', "quotation mark"),
+    Nasty("not a table.csv", lambda: bytes(range(256)) * 9, "not a table"),
+    Nasty("prose.txt", lambda: b"It was a dark night.\nRain fell.\nNo table here.\n", "one column"),
+    Nasty("html.csv", lambda: b"<!doctype html>\n<title>404</title>\n<p>Not found\n", "one column"),
+    Nasty("json.csv", lambda: b'{"a": [1, 2, 3],\n "b": [4, 5, 6]}\n', "too few"),
+    Nasty("really parquet.csv", lambda: parquet_of(numbers())),
+    Nasty("really text.xlsx", plain),
+    Nasty("really excel.parquet", lambda: book_of(numbers())),
+    Nasty("cut.parquet", lambda: parquet_of(numbers())[:-40], "Parquet file is damaged"),
+    Nasty("cut.xlsx", lambda: book_of(numbers())[:-200], "workbook is damaged"),
+    Nasty("old.xlsx", lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "old or password"),
+    # encodings
+    Nasty("mixed encodings.csv", mixed_encodings),
+    Nasty("mark.csv", lambda: b"\xef\xbb\xbf" + plain()),
+    Nasty("utf16.csv", lambda: plain().decode().encode("utf-16")),
+    Nasty("utf16le mark.csv", lambda: b"\xff\xfe" + plain().decode().encode("utf-16-le")),
+    Nasty("utf16be mark.csv", lambda: b"\xfe\xff" + plain().decode().encode("utf-16-be")),
+    Nasty("utf16le.csv", lambda: plain().decode().encode("utf-16-le")),
+    Nasty("utf16be.csv", lambda: plain().decode().encode("utf-16-be")),
+    Nasty("utf32.csv", lambda: plain().decode().encode("utf-32"), "not a table"),
+    Nasty("cut utf16.csv", lambda: plain().decode().encode("utf-16")[:-1], "not a table"),
+    Nasty("zero byte.csv", lambda: plain() + b"1,2,\x00,4,5,6\n", "line 62 holds a zero byte"),
+    # packed
+    Nasty("bomb.csv.gz", bomb, "unpacks to more than"),
+    Nasty("slow bomb.csv.gz", slow_bomb, "unpacks to more than"),
+    Nasty("twice.csv.gz", lambda: gzip.compress(gzip.compress(plain())), "gzipped twice"),
+    Nasty("in two parts.csv.gz", lambda: gzip.compress(plain()) + gzip.compress(b"1,2,3,4,5,6\n")),
+    Nasty("padded.csv.gz", lambda: gzip.compress(plain()) + bytes(512)),
+    Nasty("cut.csv.gz", lambda: gzip.compress(plain())[:-9], "gzip file is damaged"),
+    Nasty("wrong.csv.gz", lambda: b"\x1f\x8b" + bytes(range(99)), "gzip file is damaged"),
+    Nasty("bomb.xlsx", workbook_bomb, "unpacks to more than"),
+    Nasty("lying bomb.xlsx", lambda: workbook_bomb(declared=4096), "damaged"),
+    Nasty("laughs.xlsx", billion_laughs, "damaged"),
+    Nasty("outside.xlsx", outside_entity, "damaged"),
+    Nasty("far cell.xlsx", far_cell, "reaches beyond"),
+    Nasty("far columns.xlsx", far_columns, "reaches beyond"),
+    Nasty("text bomb.parquet", parquet_text_bomb, "larger than"),
+    # workbooks
+    Nasty("formulas.xlsx", formulas_with_values),
+    Nasty("formulas without values.xlsx", formulas_without_values, "formulas without values"),
+    Nasty("formula errors.xlsx", formula_errors),
+    Nasty("merged header.xlsx", merged_header, "no name"),
+    Nasty("merged cells.xlsx", merged_cells),
+    Nasty("hidden sheet.xlsx", hidden_sheet_first),
+    Nasty("empty sheet.xlsx", empty_sheet_first),
+    Nasty("chart sheet.xlsx", chart_sheet_first),
+    Nasty("only hidden.xlsx", all_sheets_hidden_or_empty, "nothing in its sheets"),
+    Nasty("dates.xlsx", dates_in_a_book, "'day' holds dates"),
+    # Parquet
+    Nasty("list.parquet", lambda: arrow(tags=pa.array([[1, 2]] * 60)), "'tags' holds a list"),
+    Nasty("struct.parquet", lambda: arrow(at=pa.array([{"x": 1}] * 60)), "'at' holds a structure"),
+    Nasty(
+        "map.parquet",
+        lambda: arrow(m=pa.array([[("k", 1)]] * 60, pa.map_(pa.string(), pa.int64()))),
+        "'m' holds a map",
+    ),
+    Nasty("days.parquet", lambda: arrow(day=pa.array(_DAYS)), "'day' holds dates"),
+    Nasty(
+        "zones.parquet",
+        lambda: arrow(at=pa.array(_DAYS).cast(pa.timestamp("us", tz="Europe/Madrid"))),
+        "'at' holds dates",
+    ),
+    Nasty(
+        "times.parquet",
+        lambda: arrow(at=pa.array([dt.time(k % 24, k % 60) for k in range(60)])),
+        "'at' holds dates",
+    ),
+    Nasty(
+        "durations.parquet",
+        lambda: arrow(took=pa.array([dt.timedelta(seconds=k) for k in range(60)])),
+        "'took' holds dates",
+    ),
+    Nasty("types.parquet", many_types, "'void' (no values)"),
+    # amounts
+    Nasty("euro.csv", lambda: with_column(amounts(lambda x: "€" + continental(x)))),
+    Nasty("euro after.csv", lambda: with_column(amounts(lambda x: continental(x) + " €"))),
+    Nasty("dollar.csv", lambda: with_column(amounts(lambda x: f"${x:,.0f}"))),
+    Nasty("percent.csv", lambda: with_column(amounts(lambda x: f"{x / 100:.1f}%"))),
+    Nasty("thousands.csv", lambda: with_column(amounts(lambda x: f"{x:,.0f}"))),
+    Nasty("accounts.csv", lambda: with_column(amounts(lambda x: f"({x:,.2f})"))),
+    Nasty(
+        "unclear.tsv",
+        lambda: csv_of(numbers().assign(pay=amounts(lambda x: f"{x + 1000:,.0f}")), "\t"),
+        "'pay' is unclear",
+    ),
+    Nasty("unclear euro.csv", lambda: with_column(amounts(lambda x: f"€{int(x) + 1000:,}")),
+          "'odd' is unclear"),
+    Nasty("two currencies.csv",
+          lambda: with_column([f"{'$€'[k % 2]}{k + 10}" for k in range(60)]), "different units"),
+    Nasty("half percent.csv",
+          lambda: with_column([f"{k}{'%' * (k % 2)}" for k in range(60)]), "different units"),
+    # names
+    Nasty("twice.csv", lambda: b"a,b,a\n1,2,3\n2,1,9\n3,5,4\n", "2 columns are called 'a'"),
+    Nasty("no name.csv", lambda: b"a,,c\n1,2,3\n2,1,9\n3,5,4\n", "column 2 of 3 has no name"),
+    Nasty("blank names.parquet", lambda: names_of(" ", "b", "c"), "no name"),
+    Nasty("markup.parquet", lambda: names_of(
+        "<script>window.__hacked=1</script>", "'\"`", "two\nlines", "=cmd()|' /C calc'!A0")),
+    Nasty("scripts.parquet", lambda: names_of("🦊", "שלום مرحبا", "\u202eabc", "漢字\u2028")),
+    Nasty("control.parquet", lambda: names_of("nul \x00 in", "bell \x07", "esc \x1b[31m", "a\tb")),
+    Nasty("long name.csv", lambda: plain().replace(b"x0", b"x" * 100_000, 1), "100,000 characters"),
+    Nasty("longer name.csv", lambda: plain().replace(b"x0", b"x" * 200_000, 1), "first line"),
+    # columns
+    Nasty("wide.csv", wide),
+    Nasty("pair.csv", lambda: with_column(numbers()["x0"] * -2.0), "determine each other"),
+    Nasty("constant.csv", lambda: with_column(7), "'odd' (constant)"),
+    Nasty("empty column.csv", lambda: with_column(np.nan), "'odd' (no values)"),
+    Nasty("infinite.csv", lambda: with_column(["inf", *range(59)]), "infinite in data row 1"),
+    Nasty("huge.csv", lambda: with_column(np.linspace(-1, 1, 60) ** 3 * 1e300), "1e+300"),
+    Nasty("tiny.csv", lambda: with_column(np.linspace(-1, 1, 60) ** 3 * 1e-300), "less than 1e-60"),
+    Nasty("large.csv", lambda: with_column(np.linspace(-1, 1, 60) ** 3 * 1e59)),
+    Nasty("small.csv", lambda: with_column(np.linspace(-1, 1, 60) ** 3 * 1e-59)),
+    Nasty("offset.csv", lambda: with_column(1e15 + np.round(numbers()["x1"] * 100))),
+    Nasty("free text.csv", lambda: with_column([f"answer {k}" for k in range(60)]), "too many for"),
+    Nasty("stray word.csv", lambda: with_column(["oops", *range(59)]), "'oops' in data row 1"),
+    Nasty("never together.csv", lambda: csv_of(pd.DataFrame({
+        "a": [1, 2, 3, 4, *[None] * 8], "b": [*[None] * 4, 5, 6, 9, 8, *[None] * 4],
+        "c": [*[None] * 8, 9, 1, 2, 4]})), "every two columns look independent"),
+    Nasty("all independent.csv", lambda: csv_of(pd.DataFrame(
+        np.random.default_rng(0).integers(0, 2, (50, 5)), columns=list("abcde")))),
+    Nasty("orthogonal.csv", lambda: b"a,b,c\n" + b"0,0,0\n0,1,1\n1,0,1\n1,1,0\n" * 9,
+          "every two columns look independent"),
+)  # fmt: skip
+"""Every one of them is read, and learned from, by the package, the command line and the app."""
