@@ -6,7 +6,7 @@ from loopylatent.ui.page import choose, setup
 session = setup("Explore")
 now = choose(session)
 
-explore.say_notices(session)
+explore.say_notices(session, now)
 explore.offer_tour(session)
 explore.headline(session, now)
 scene = explore.show_graph(session, now)

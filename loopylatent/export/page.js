@@ -30,7 +30,9 @@
 
   const zoom = (factor) => network.moveTo({
     scale: network.getScale() * factor,
-    animation: { duration: 150, easingFunction: "easeOutQuad" },
+    animation: matchMedia("(prefers-reduced-motion: reduce)").matches
+      ? false
+      : { duration: 150, easingFunction: "easeOutQuad" },
   });
   document.getElementById("closer").addEventListener("click", () => zoom(1.35));
   document.getElementById("farther").addEventListener("click", () => zoom(1 / 1.35));

@@ -1,6 +1,7 @@
 """A graph as one HTML page with everything inside.
 
-``page.html`` is the template, ``page.css`` and ``page.js`` are what it holds.
+``page.html`` is the template, ``page.css`` and ``page.js`` are what it holds. ``base.html``,
+``legend.html`` and ``tools.html`` are what pages share.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from importlib.resources import files
 from typing import Any
 
 import networkx as nx
-from jinja2 import Environment, Template
+from jinja2 import DictLoader, Environment, Template
 
 from loopylatent.export.base import (
     NO_EXTRAS,
@@ -37,6 +38,7 @@ from loopylatent.figures.network import (
 from loopylatent.graph import LatentGraph
 from loopylatent.layout import positions as place_nodes
 
+SHARED = ("base.html", "legend.html", "tools.html")
 SYMBOLS: Mapping[str, str] = {
     "dot": "M2 7a5 5 0 1 0 10 0a5 5 0 1 0 -10 0Z",
     "diamond": "M7 1 13 7 7 13 1 7Z",
@@ -85,8 +87,18 @@ def to_html(
 
 @cache
 def _template() -> Template:
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    return environment.from_string(_beside("page.html"))
+    return page_template(_beside("page.html"))
+
+
+def page_template(text: str) -> Template:
+    """Return a template that can extend and include what pages share."""
+    environment = Environment(
+        loader=DictLoader({name: _beside(name) for name in SHARED}),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.from_string(text)
 
 
 @cache

@@ -105,18 +105,17 @@ def density_figure(
     low, high = shown_range(curve, known, r)
     marks = marks_between(known, low, high)
     top = _LEGEND + _LABEL_ROW * max(mark.row for mark in marks)
-    steps = drawn_steps(curve, r)
-    figure = go.Figure(layout=_layout(colours, (low, high), height, top))
-    figure.update_layout(uirevision=known.digest)
-    figure.add_traces(_lines(steps, curve, r, (low, high), colours))
-    if known.noise_floor is not None and known.noise_floor < high:
-        beyond = {"x0": max(low, known.noise_floor), "x1": high, "fillcolor": colours.text}
-        figure.add_vrect(**beyond, opacity=0.06, line_width=0, layer="below")
-    for mark in marks:
-        _draw_mark(figure, mark, height - top - _BOTTOM, colours)
-    _draw_current(figure, r, colours)
-    _draw_legend(figure, top)
-    return figure
+    lines = _lines(drawn_steps(curve, r), curve, r, (low, high), colours)
+    plot_height = height - top - _BOTTOM
+    shapes = _beyond_noise(known, low, high, colours)
+    shapes += [_mark_line(mark, plot_height, colours) for mark in marks]
+    shapes.append(_current_line(r, colours))
+    texts = [_mark_text(mark, colours) for mark in marks]
+    texts += [_current_text(r, colours), _legend_text(lines, top)]
+    # all at once: plotly checks everything again whenever a part is added
+    layout = _layout(colours, (low, high), height, top)
+    layout |= {"uirevision": known.digest, "shapes": shapes, "annotations": texts}
+    return go.Figure(data=lines, layout=layout)
 
 
 # What is drawn -----------------------------------------------------------------------------
@@ -256,62 +255,80 @@ def _dots(r: float, counts: Sequence[int], paints: Sequence[str], colours: Theme
     }
 
 
-def _draw_mark(figure: Figure, mark: Mark, plot_height: int, colours: Theme) -> None:
+def _beyond_noise(
+    D: DistanceMatrix, low: float, high: float, colours: Theme
+) -> list[dict[str, Any]]:
+    """A shade over the radii beyond the noise floor, where there are some."""
+    if D.noise_floor is None or D.noise_floor >= high:
+        return []
+    shade = {"type": "rect", "x0": max(low, D.noise_floor), "x1": high, "fillcolor": colours.text}
+    whole_height = {"y0": 0, "y1": 1, "xref": "x", "yref": "y domain"}
+    return [shade | whole_height | {"opacity": 0.06, "line": {"width": 0}, "layer": "below"}]
+
+
+def _upright(r: float, end: float, line: dict[str, Any]) -> dict[str, Any]:
+    ends = {"x0": r, "x1": r, "y0": 0, "y1": end}
+    return ends | {"type": "line", "yref": "paper", "line": line, "layer": "below"}
+
+
+def _mark_line(mark: Mark, plot_height: int, colours: Theme) -> dict[str, Any]:
     end = 1 + (_LABEL_ROW * mark.row - 4) / plot_height
-    line = {"color": colours.edge, "width": 1, "dash": "dot"}
-    figure.add_shape(
-        type="line", x0=mark.r, x1=mark.r, y0=0, y1=end, yref="paper", line=line, layer="below"
-    )
-    figure.add_annotation(
-        text=mark.text,
-        x=mark.r,
-        y=1,
-        yref="paper",
-        xanchor="left" if mark.to_the_right else "right",
-        yanchor="middle",
-        xshift=2 if mark.to_the_right else -2,
-        yshift=_LABEL_ROW * (mark.row - 1) + 6,
-        showarrow=False,
-        font={"color": colours.edge, "size": _FONT - 1},
-    )
+    return _upright(mark.r, end, {"color": colours.edge, "width": 1, "dash": "dot"})
 
 
-def _draw_current(figure: Figure, r: float, colours: Theme) -> None:
-    """A line, and on the axis a plate with the number."""
-    line = {"color": colours.emphasis, "width": 1.5}
-    figure.add_shape(type="line", x0=r, x1=r, y0=0, y1=1, yref="paper", line=line, layer="below")
-    figure.add_annotation(
-        text=f"<b>{r:.3g}</b>",
-        x=r,
-        y=0,
-        yref="paper",
-        yanchor="top",
-        yshift=-3,
-        showarrow=False,
-        bgcolor=colours.emphasis,
-        borderpad=3,
-        font={"color": colours.background, "size": _FONT},
-    )
+def _mark_text(mark: Mark, colours: Theme) -> dict[str, Any]:
+    return {
+        "text": mark.text,
+        "x": mark.r,
+        "y": 1,
+        "yref": "paper",
+        "xanchor": "left" if mark.to_the_right else "right",
+        "yanchor": "middle",
+        "xshift": 2 if mark.to_the_right else -2,
+        "yshift": _LABEL_ROW * (mark.row - 1) + 6,
+        "showarrow": False,
+        "font": {"color": colours.edge, "size": _FONT - 1},
+    }
 
 
-def _draw_legend(figure: Figure, top: int) -> None:
+def _current_line(r: float, colours: Theme) -> dict[str, Any]:
+    return _upright(r, 1, {"color": colours.emphasis, "width": 1.5})
+
+
+def _current_text(r: float, colours: Theme) -> dict[str, Any]:
+    """A plate with the number, on the axis."""
+    return {
+        "text": f"<b>{r:.3g}</b>",
+        "x": r,
+        "y": 0,
+        "yref": "paper",
+        "yanchor": "top",
+        "yshift": -3,
+        "showarrow": False,
+        "bgcolor": colours.emphasis,
+        "borderpad": 3,
+        "font": {"color": colours.background, "size": _FONT},
+    }
+
+
+def _legend_text(lines: Sequence[dict[str, Any]], top: int) -> dict[str, Any]:
     """One line of text, which unlike plotly's own legend does not break on a narrow screen."""
     keys = [
-        f'<span style="color:{line.line.color}"><b>━━</b></span> {line.name}'
-        for line in figure.data[:3]
+        f'<span style="color:{line["line"]["color"]}"><b>━━</b></span> {line["name"]}'
+        for line in lines[:3]
     ]
-    figure.add_annotation(
-        text="\u2003".join(keys),
-        x=0,
-        xref="paper",
-        xanchor="left",
-        xshift=-_LEFT + 12,
-        y=1,
-        yref="paper",
-        yanchor="middle",
-        yshift=top - 14,
-        showarrow=False,
-    )
+    return {
+        "text": "\u2003".join(keys),
+        "x": 0,
+        "xref": "paper",
+        "xanchor": "left",
+        "xshift": -_LEFT + 12,
+        "y": 1,
+        "yref": "paper",
+        "yanchor": "middle",
+        "yshift": top - 14,
+        "showarrow": False,
+    }
 
 
 def _layout(colours: Theme, limits: tuple[float, float], height: int, top: int) -> dict[str, Any]:

@@ -63,6 +63,6 @@ def mark_cycles(edges: list[dict[str, Any]], graph: LatentGraph) -> list[dict[st
         {"color": {"color": NEW, "highlight": NEW, "hover": NEW}},
     )
     return [
-        edge | looks[on_cycle]
+        edge | looks[on_cycle] | ({"title": f"{edge['title']}\non a cycle"} if on_cycle else {})
         for edge, on_cycle in zip(edges, graph.on_cycle.tolist(), strict=True)
     ]

@@ -1,7 +1,7 @@
 """A learned graph as a pyvis network: shapes and colours that say what a node is.
 
 Observed nodes are dots and hidden nodes are diamonds; a strong edge (short distance) is wide
-and dark. Colours are those of Okabe and Ito, which colour-blind readers can tell apart. Nodes
+and dark. Colours begin with those of Okabe and Ito; colour-blind readers can tell them apart. Nodes
 name a vis *group* and carry no colour of their own, so that the light and the dark picture
 differ in ``options`` alone.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -33,6 +33,8 @@ Shape = Literal["dot", "diamond", "line", "dashes"]
 NEGATIVE = "#D55E00"
 DASHES = (7, 5)
 LABEL_OUTLINE = 3
+FAINTEST = 0.7
+"""Opacity of the weakest edge: with less it would be too faint on white."""
 BORDER = 1.5
 FACE = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', Arial, sans-serif"
 _MOST_NEIGHBOURS = 12  # listed in a tooltip
@@ -80,7 +82,7 @@ THEMES: Mapping[ThemeName, Theme] = {
         plain="#6B7785",
         edge="#A7B3C2",
         emphasis="#FFFFFF",
-        groups=("#3B9BD9", "#E69F00", "#009E73", "#CC79A7", "#9AD5F7", "#D55E00", "#F0E442"),
+        groups=("#0B9AE4", "#E69F00", "#008055", "#C174A4", "#9FD9F9", "#D55E00", "#FFF457"),
         rim=1.0,
     ),
 }
@@ -122,6 +124,7 @@ def network(
     signs: Sequence[int] | NDArray[np.integer] | None = None,
     hidden_names: Mapping[int, str] | None = None,
     theme: ThemeName = "light",
+    only: Collection[int] | None = None,
 ) -> Network:
     """Draw a graph with pyvis, at given positions, without physics.
 
@@ -141,6 +144,8 @@ def network(
     hidden_names : mapping from node to str, optional
         Names that someone gave to hidden nodes.
     theme : {"light", "dark"}
+    only : collection of int, optional
+        The nodes to draw, with the edges between them; all by default.
 
     Returns
     -------
@@ -165,7 +170,8 @@ def network(
     net = Network(directed=True, cdn_resources="in_line", height="100%", width="100%")
     net.options = _options(graph, group_of if groups is not None else None, theme)
     names = names_of_groups(group_of, group_names)
-    for node, title in enumerate(node_titles(graph, labels, group_of, names)):
+    wanted = range(graph.n_nodes) if only is None else sorted(only)
+    for node, title in node_titles(graph, labels, group_of, names, wanted).items():
         x, y = place[node]
         is_hidden = node >= graph.n_observed
         net.add_node(
@@ -177,7 +183,7 @@ def network(
             x=x,
             y=y,
         )
-    for edge in _edges(graph, labels, checked_signs(graph, signs)):
+    for edge in _edges(graph, labels, checked_signs(graph, signs), frozenset(wanted)):
         net.add_edge(edge.pop("from"), edge.pop("to"), **edge)
     return net
 
@@ -387,7 +393,7 @@ def stroke(length: float, n_nodes: int) -> Stroke:
     enlarged = max(1.0, n_nodes / 400) ** 0.5  # a large graph is seen from farther away
     return Stroke(
         round((0.75 + 6.2 * strength) * enlarged, 2),
-        round(0.4 + 0.55 * min(1.0, 1.6 * strength), 2),
+        round(FAINTEST + (0.95 - FAINTEST) * min(1.0, 1.6 * strength), 2),
     )
 
 
@@ -440,20 +446,20 @@ def _options(
 
 
 def _vis_groups(group_of: Mapping[int, int] | None, colours: Theme) -> dict[str, Any]:
-    sized: dict[str, dict[str, Any]] = {
-        "observed": {"size": NODE_SIZE},
-        "hidden": {"size": NODE_SIZE, "font": {"color": colours.muted, "size": FONT_SIZE - 2}},
+    fonts: dict[str, dict[str, Any]] = {
+        "observed": {},
+        "hidden": {"font": {"color": colours.muted, "size": FONT_SIZE - 2}},
     }
     numbers: list[int | None] = [None]
     if group_of is not None:
         numbers += sorted({_colour_number(group) for group in group_of.values()})
     looks = {}
     for number in numbers:
-        for kind, size in sized.items():
+        for kind, font in fonts.items():
             is_hidden = kind == "hidden"
             drawn = symbol(is_hidden, number, group_of is not None, colours)
             name = _look(is_hidden, number, group_of is not None)
-            looks[name] = size | _vis_colour(drawn.fill, drawn.border, colours)
+            looks[name] = font | _vis_colour(drawn.fill, drawn.border, colours)
     return looks
 
 
@@ -477,14 +483,16 @@ def node_titles(
     labels: Sequence[str],
     group_of: Mapping[int, int],
     names: Mapping[int, str],
-) -> list[str]:
+    wanted: Iterable[int] | None = None,
+) -> dict[int, str]:
     """Plain text: vis-network 9 shows a string title as text, never as HTML."""
     beside: list[list[tuple[float, int]]] = [[] for _ in labels]
     for (u, v), length in zip(graph.edges.tolist(), graph.lengths.tolist(), strict=True):
         beside[u].append((length, v))
         beside[v].append((length, u))
-    titles = []
-    for node, near in enumerate(beside):
+    titles = {}
+    for node in range(len(labels)) if wanted is None else wanted:
+        near = beside[node]
         kind = "observed" if node < graph.n_observed else "hidden"
         about = [kind, f"{len(near)} neighbour{'' if len(near) == 1 else 's'}"]
         if node in group_of:
@@ -493,7 +501,7 @@ def node_titles(
         lines += [f"{d:.2f}  {_line(labels[k])}" for d, k in sorted(near)[:_MOST_NEIGHBOURS]]
         if len(near) > _MOST_NEIGHBOURS:
             lines.append(f"and {len(near) - _MOST_NEIGHBOURS} more")
-        titles.append("\n".join(lines))
+        titles[node] = "\n".join(lines)
     return titles
 
 
@@ -502,12 +510,14 @@ def _line(name: str) -> str:
 
 
 def _edges(
-    graph: LatentGraph, labels: Sequence[str], signs: NDArray[np.int64]
+    graph: LatentGraph, labels: Sequence[str], signs: NDArray[np.int64], wanted: frozenset[int]
 ) -> list[dict[str, Any]]:
     edges = []
     rows = zip(graph.edges.tolist(), graph.lengths.tolist(), signs.tolist(), strict=True)
     for (u, v), length, sign in rows:
-        drawn = stroke(length, graph.n_nodes)
+        if u not in wanted or v not in wanted:
+            continue
+        drawn = stroke(length, len(wanted))
         edge: dict[str, Any] = {
             "from": u,
             "to": v,

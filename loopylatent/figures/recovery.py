@@ -18,7 +18,7 @@ from loopylatent.layout import filling, positions
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-FALSE_EDGE, MISSED_EDGE = NEGATIVE, "#CC79A7"
+FALSE_EDGE, MISSED_EDGE = NEGATIVE, "#1683D8"
 """Colours of edges that are only learned, and of those that are only true."""
 SHADES: Mapping[ThemeName, tuple[str, str]] = {
     "light": ("#A9D6EE", "#00395C"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -102,7 +102,7 @@ def to_svg(
     colours = colours_of(theme)
     labels = node_labels(graph, hidden_names)
     group_of = groups_by_node(graph, groups)
-    titles = node_titles(graph, labels, group_of, names_of_groups(group_of, group_names))
+    titles = node_titles(graph, labels, group_of, names_of_groups(group_of, group_names)).values()
     place = checked_positions(graph, positions)
     negative = (checked_signs(graph, signs) < 0).tolist()
     symbols = [
@@ -187,7 +187,7 @@ def _edges(
 
 
 def _nodes(
-    place: list[list[int]], symbols: Sequence[Symbol], titles: Sequence[str]
+    place: list[list[int]], symbols: Sequence[Symbol], titles: Iterable[str]
 ) -> Iterator[str]:
     yield f'<g stroke-width="{BORDER}">'
     for (x, y), drawn, title in zip(place, symbols, titles, strict=True):

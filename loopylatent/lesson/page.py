@@ -13,10 +13,10 @@ from importlib.resources import files
 from typing import Any, get_args
 
 import numpy as np
-from jinja2 import Environment, Template
+from jinja2 import Template
 
 from loopylatent.export.base import Provenance, xml_text
-from loopylatent.export.page import script_policy
+from loopylatent.export.page import page_template, script_policy
 from loopylatent.figures.network import THEMES, ThemeName, stroke, vis_bundle
 from loopylatent.grouping.quartet import VERDICTS
 from loopylatent.layout import shown_label
@@ -73,8 +73,7 @@ def to_page(lesson: Lesson, provenance: Provenance, *, title: str = "Lesson") ->
 
 @cache
 def _template() -> Template:
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    return environment.from_string(_beside("page.html"))
+    return page_template(_beside("page.html"))
 
 
 @cache

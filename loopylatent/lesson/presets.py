@@ -86,6 +86,23 @@ def made_up(name: str) -> MadeUp:
     return _MAKERS[name]()
 
 
+def made_up_files(digest: str | None) -> dict[str, bytes]:
+    """Return the file of a preset by its digest; nothing where no preset has it.
+
+    Examples
+    --------
+    >>> list(made_up_files(made_up("cage").recipe.data_digest)) == [
+    ...     made_up("cage").recipe.data_digest
+    ... ]
+    True
+    >>> made_up_files(None)
+    {}
+    """
+    files = [] if digest is None else [made_up(name) for name in _MAKERS]
+    by_digest = {str(one.recipe.data_digest): one.content for one in files}
+    return {known: content for known, content in by_digest.items() if known == digest}
+
+
 def _tree() -> MadeUp:
     model = _lettered(latent_tree(5, 1, leaves=2, lengths=(0.25, 0.5), seed=9))
     return _table("made-up tree.csv", model, n=5000, seed=9, r=2.6, Lambda=0.007, tau=0.15)

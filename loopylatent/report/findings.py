@@ -135,6 +135,10 @@ def examine(
     progress : callable, optional
         Called with the work done and in all, as shares; may raise to stop.
 
+    Returns
+    -------
+    Findings
+
     Examples
     --------
     >>> from loopylatent.distances import information_distances

@@ -14,7 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, Template
+from jinja2 import Template
 
 from loopylatent.export.base import (
     NO_EXTRAS,
@@ -29,6 +29,7 @@ from loopylatent.export.page import (
     drawing_of,
     graph_script,
     legend_pairs,
+    page_template,
     script_policy,
     summary_of,
 )
@@ -40,7 +41,7 @@ from loopylatent.graph import LatentGraph
 from loopylatent.inference import Model
 from loopylatent.layout import filling, positions
 from loopylatent.loops import LoopTest
-from loopylatent.report import content, words
+from loopylatent.report import content, rows, words
 from loopylatent.report.findings import Findings, HeldOut
 from loopylatent.stability import Stability
 from loopylatent.support_table import KINDS
@@ -88,7 +89,7 @@ def to_report(
     (True, 10)
     """
     extras = _complete(findings, extras)
-    labels = content.labels_of(findings, extras.hidden_names)
+    labels = rows.labels_of(findings, extras.hidden_names)
     scripts = (vis_bundle(), "\n" + _beside("report.js"), graph_script())
     return _template().render(
         title=xml_text(title or findings.recipe.source.removeprefix("sample:")),
@@ -114,15 +115,26 @@ def write_report(
     title: str = "",
     created: str | None = None,
 ) -> Path:
-    """Write the page of `to_report` to a file, whole or not at all."""
+    """Write the page of `to_report` to a file, whole or not at all.
+
+    Parameters
+    ----------
+    findings, extras, title, created
+        As in `to_report`.
+    path : path
+
+    Returns
+    -------
+    Path
+        The file.
+    """
     page = to_report(findings, extras, title=title, created=created)
     return write_atomically(path, page.encode())
 
 
 @cache
 def _template() -> Template:
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    return environment.from_string(_beside("report.html"))
+    return page_template(_beside("report.html"))
 
 
 @cache
@@ -140,7 +152,7 @@ def _complete(findings: Findings, extras: Extras) -> Extras:
     groups, names = extras.groups, extras.group_names
     if groups is None and findings.groups.n_groups > 1:
         groups = findings.groups.labels
-        names = tuple(content.group_name(k) for k in range(findings.groups.n_groups))
+        names = tuple(rows.group_name(k) for k in range(findings.groups.n_groups))
     signs = edge_signs(graph, findings.distances) if extras.signs is None else extras.signs
     return replace(extras, positions=place, groups=groups, group_names=names, signs=signs)
 
@@ -195,19 +207,19 @@ def _scrolling(drawing: dict[str, Any]) -> dict[str, Any]:
 
 def _texts(findings: Findings, labels: tuple[str, ...]) -> dict[str, Any]:
     """Sentences and rows."""
-    edges, columns = content.edge_rows(findings, labels), content.column_rows(findings)
+    edges, columns = rows.edge_rows(findings, labels), rows.column_rows(findings)
     return {
         "short": content.in_short(findings),
         "warnings": content.warnings(findings),
         "data": content.data_facts(findings),
         "columns": columns,
         "settings": content.setting_facts(findings),
-        "topics": content.topics(findings, labels),
-        "groups": content.group_rows(findings, labels),
+        "topics": rows.topics(findings, labels),
+        "groups": rows.group_rows(findings, labels),
         "group_sentences": content.group_sentences(findings),
         "loop_sentence": content.loop_sentence(findings),
         "loop_test": findings.loops if isinstance(findings.loops, LoopTest) else None,
-        "cycles": content.cycle_rows(findings, labels),
+        "cycles": rows.cycle_rows(findings, labels),
         "edges": edges,
         "edges_open": len(edges) <= MOST_OPEN,
         "columns_open": len(columns) <= MOST_OPEN // 2,
@@ -230,12 +242,12 @@ def _sureness(findings: Findings) -> dict[str, Any]:
         "scores": content.score_facts(model) if isinstance(model, Model) else None,
         "no_scores": None if isinstance(model, Model) else model.reason,
         "held": held if isinstance(held, HeldOut) else None,
-        "held_rows": content.held_out_rows(held) if isinstance(held, HeldOut) else [],
+        "held_rows": rows.held_out_rows(held) if isinstance(held, HeldOut) else [],
         "no_held": None if isinstance(held, HeldOut) else held.reason,
         "support": found if isinstance(found, Stability) else None,
         "no_support": None if isinstance(found, Stability) else found.reason,
-        "support_rows": content.support_by_kind(findings),
-        "scale": content.scale_rows(),
+        "support_rows": rows.support_by_kind(findings),
+        "scale": rows.scale_rows(),
         "scale_kinds": list(KINDS.values()),
-        "sure": content.SURE,
+        "sure": rows.SURE,
     }

@@ -5,13 +5,25 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Hashable
+import weakref
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import streamlit as st
+
 from loopylatent.errors import LoopyLatentError
+from loopylatent.warm_up import warm_up
 
 log = logging.getLogger(__name__)
+
+
+@st.cache_resource(show_spinner=False)
+def warm_up_once() -> threading.Thread:
+    """Compile or load what pages need later, once in a server, while the page can be used."""
+    thread = threading.Thread(target=warm_up, name="loopylatent warm-up", daemon=True)
+    thread.start()
+    return thread
 
 
 class Cancelled(Exception):  # noqa: N818  (nothing went wrong)
@@ -59,15 +71,28 @@ def start(key: Hashable, work: Callable[[Callable[[int, int], None]], Any]) -> J
     return job
 
 
+def _cancel_all(jobs: Mapping[str, Job]) -> None:
+    for job in jobs.values():
+        job.cancelled.set()
+
+
 class Jobs:
-    """The jobs of one session: at most one of each kind; a newer one cancels the older."""
+    """The jobs of one session: at most one of each kind; a newer one cancels the older.
+
+    When the session is gone, so that nobody can look at them, all of them are cancelled.
+    """
 
     def __init__(self) -> None:
         self._current: dict[str, Job] = {}
+        weakref.finalize(self, _cancel_all, self._current)
 
     def current(self, kind: str) -> Job | None:
         """Return the current job of a kind, whatever it works on."""
         return self._current.get(kind)
+
+    def drop(self, kind: str) -> None:
+        """Forget the current job of a kind; the next one begins anew."""
+        self._current.pop(kind, None)
 
     def get(
         self, kind: str, key: Hashable, work: Callable[[Callable[[int, int], None]], Any]

@@ -15,11 +15,11 @@ from loopylatent.errors import LoopyLatentError
 from loopylatent.figures.comparison import compared_looks, mark_edges, mark_nodes
 from loopylatent.layout import filling, positions
 from loopylatent.matching import follow_names
+from loopylatent.project import LONGEST_PIN_NAME, MOST_PINS
 from loopylatent.ui import compare_tables as tables
 from loopylatent.ui.background import Job
 from loopylatent.ui.compare_state import Side, Sides, overlay_of, pin_two, sides_of
 from loopylatent.ui.graph_view import Picture, bring_script, graph_view, picture
-from loopylatent.ui.link import LONGEST_PIN_NAME, MOST_PINS
 from loopylatent.ui.page import Present
 from loopylatent.ui.pins import add_pin, remove_pin, rename_pin
 from loopylatent.ui.plain import plain
@@ -127,7 +127,7 @@ def _choose_view(s: Session) -> str:
             "View",
             [BESIDE, TOGETHER],
             label_visibility="collapsed",
-            **bound("compare_view", here, report),
+            **bound("compare_view", here if here in (BESIDE, TOGETHER) else BESIDE, report),
         )
         or BESIDE
     )

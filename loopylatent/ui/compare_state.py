@@ -9,15 +9,15 @@ from loopylatent.compare import Overlay, overlay
 from loopylatent.errors import LoopyLatentError
 from loopylatent.graph import LatentGraph
 from loopylatent.learn import LearnResult, Progress
+from loopylatent.project import Pin
 from loopylatent.recipe import Recipe
 from loopylatent.regularize import learn_regularized
 from loopylatent.thresholds import loop_radius
 from loopylatent.ui.background import Job
-from loopylatent.ui.link import Pin
 from loopylatent.ui.page import Present
 from loopylatent.ui.pins import add_pin
 from loopylatent.ui.ranges import preset_radius
-from loopylatent.ui.stages import Source, curve_of, learned, source_of
+from loopylatent.ui.stages import Source, learned, source_of, start_of
 from loopylatent.ui.state import Session
 
 PRESENT = "the present setting"
@@ -88,7 +88,7 @@ def _paying_side(s: Session, pin: Pin, source: Source, plain: LearnResult) -> Si
         return Side(pin.name, pin.recipe, source, known)
     obs, D, settings = source.observations, source.distances, pin.recipe.settings
     assert obs is not None, "the BIC is for rows"
-    start = curve_of(s.memo, D).graph_at(pin.recipe.r)
+    start = start_of(s.memo, D, pin.recipe.r)
 
     def work(report: Progress) -> LearnResult:
         return learn_regularized(D, obs, settings, progress=report, start=start)
@@ -112,7 +112,9 @@ def pin_two(s: Session, now: Present) -> None:
     """Pin a tree and a graph with loops of the present data."""
     D = now.source.distances
     r = loop_radius(D)
-    if r >= D.r_max:  # the distances are too alike for that radius to differ
+    if (
+        r >= D.r_max and now.curve is not None
+    ):  # the distances are too alike for that radius to differ
         r = preset_radius("Dense", D, now.curve)
     add_pin(s, replace(s.recipe, r=D.r_max, regularize="none"), "tree")
     add_pin(s, replace(s.recipe, r=r, regularize="none"), "with loops")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import get_args
 
 import streamlit as st
 
 from loopylatent.distances import METRICS, DistanceMatrix
+from loopylatent.errors import LoopyLatentError
 from loopylatent.initial_graph import EdgeDensity
 from loopylatent.samples import sample_titles
 from loopylatent.settings import READS, Method, Order
@@ -19,7 +21,7 @@ from loopylatent.ui.ranges import (
     contraction_range,
     decimals,
     margin_range,
-    preset_radius,
+    preset_radii,
     radius_marks,
     radius_range,
 )
@@ -31,15 +33,21 @@ OWN = "own"
 
 def choose_data(s: Session) -> None:
     """Choose a bundled sample or open a file."""
-    titles = sample_titles()
+    titles: dict[str, str] = {}
+    with suppress(LoopyLatentError):  # without the bundled tables one of your own can be opened
+        titles = sample_titles()
     options = list(titles)
     here = s.recipe.sample_name if s.recipe.source_kind == "sample" else OWN
     if here == OWN:
         options = [OWN, *options]
 
     def report(name: str) -> None:
-        if name != OWN:
+        if name == OWN:
+            return
+        try:
             s.open(sample_recipe(s.memo, name))
+        except LoopyLatentError as error:
+            s.notice = str(error)
 
     st.selectbox(
         "Data",
@@ -55,8 +63,8 @@ def choose_data(s: Session) -> None:
         open_columns(s)
 
 
-def choose_thresholds(s: Session, D: DistanceMatrix, curve: EdgeDensity) -> None:
-    """Draw the three sliders with their presets."""
+def choose_thresholds(s: Session, D: DistanceMatrix, curve: EdgeDensity | None) -> None:
+    """Draw the three sliders with their presets; what needs the curve comes with it."""
     _presets(s, D, curve)
     _radius(s, D, curve)
     margin = margin_range(D).holding(s.recipe.Lambda)
@@ -140,8 +148,8 @@ def step_through_history(s: Session) -> None:
     )
 
 
-def _presets(s: Session, D: DistanceMatrix, curve: EdgeDensity) -> None:
-    radii = {name: preset_radius(name, D, curve) for name in words.PRESETS}
+def _presets(s: Session, D: DistanceMatrix, curve: EdgeDensity | None) -> None:
+    radii = preset_radii(D, curve)
     here = next((name for name, r in radii.items() if r == s.recipe.r), None)
 
     def report(name: str | None) -> None:
@@ -151,15 +159,15 @@ def _presets(s: Session, D: DistanceMatrix, curve: EdgeDensity) -> None:
     st.segmented_control(
         "Start from",
         list(radii),
-        help="  \n".join(f"**{name}**: {text}" for name, text in words.PRESETS.items()),
+        help="  \n".join(f"**{name}**: {words.PRESETS[name]}" for name in radii),
         width="stretch",
         **bound("preset", here, report),
     )
 
 
-def _radius(s: Session, D: DistanceMatrix, curve: EdgeDensity) -> None:
+def _radius(s: Session, D: DistanceMatrix, curve: EdgeDensity | None) -> None:
     within = radius_range(D).holding(s.recipe.r)
-    if s.snap:
+    if s.snap and curve is not None:
         values = s.memo.get("radii", D.digest, lambda: [float(r) for r in curve.r])
         here = max((r for r in values if r <= s.recipe.r), default=values[0])
         st.select_slider(
@@ -177,7 +185,8 @@ def _radius(s: Session, D: DistanceMatrix, curve: EdgeDensity) -> None:
     def report(on: bool) -> None:
         s.snap = on
 
-    st.toggle("only where it changes", help=words.SNAP, **bound("snap", s.snap, report))
+    if curve is not None:
+        st.toggle("only where it changes", help=words.SNAP, **bound("snap", s.snap, report))
 
 
 def _slider(s: Session, name: str, label: str, within: Range, explanation: str) -> None:

@@ -14,6 +14,7 @@ from loopylatent.coherence import coherence, pairs_in_rows
 from loopylatent.data import Observations
 from loopylatent.errors import LoopyLatentError
 from loopylatent.evaluate import LDA_TOPICS, Entry, Evaluation, Kind, NotEvaluated, best_of
+from loopylatent.limits import rerun
 from loopylatent.settings import Method
 from loopylatent.sweep_scores import Split
 from loopylatent.thresholds import loop_radius
@@ -25,11 +26,13 @@ from loopylatent.ui.evaluate_state import (
     Scoreboard,
     begin_scores,
     entries_of,
+    made_split,
     read_radii,
     running_job,
     split_key,
 )
 from loopylatent.ui.page import Present
+from loopylatent.ui.patience import patience_for
 from loopylatent.ui.plain import plain
 from loopylatent.ui.state import Session, bound
 from loopylatent.ui.take_away import file_stem
@@ -95,15 +98,17 @@ def _choose(s: Session, now: Present, board: Scoreboard, obs: Observations) -> C
             choice = replace(choice, belief=_choose_belief(s))
     board.choice = choice
     n = len(choice.contestants(s.recipe))
+    patience = patience_for(rerun(obs.n_rows, obs.n_columns, n, fit=True), n, "models")
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
             f"Score {n} model{'s' * (n != 1)}",
             type="primary",
             on_click=begin_scores,
             args=(s, board, obs, choice),
-            disabled=n == 0,
+            disabled=n == 0 or not patience.is_enough,
             key="score_begin",
         )
+        st.caption(patience.words, width="content")
         st.caption("What it all means:", width="content")
         with st.popover("The scores"):
             st.markdown(words.SCORES)
@@ -259,13 +264,12 @@ def _table(s: Session, board: Scoreboard, obs: Observations, choice: Choice) -> 
         if running_job(s) is None:
             st.caption("No scores yet for this choice.")
         return
-    split: Split | None = board.known.get(key)
+    split = _split(s, board, obs, choice)
     frame = scores_frame(rows, _coherences(s, split, rows, key))
-    if split is not None:
-        st.caption(
-            f"Learned from {split.train.n_rows:,} rows, scored on {split.test.n_rows:,}. "
-            "Click a head to sort."
-        )
+    st.caption(
+        f"Learned from {split.train.n_rows:,} rows, scored on {split.test.n_rows:,}. "
+        "Click a head to sort."
+    )
     st.dataframe(
         frame,
         hide_index=True,
@@ -284,11 +288,22 @@ def _table(s: Session, board: Scoreboard, obs: Observations, choice: Choice) -> 
     )
 
 
+def _split(s: Session, board: Scoreboard, obs: Observations, choice: Choice) -> Split:
+    """The rows of the scores; those of an opened project are split again."""
+    key = split_key(obs, s.recipe.metric, choice)
+    found: Split | None = board.known.get(key)
+    if found is None:
+        with st.spinner("Splitting the rows as they were …"):
+            found = made_split(obs, s.recipe, choice)
+        board.known.put(key, found)
+    return found
+
+
 def _coherences(
-    s: Session, split: Split | None, rows: Sequence[Evaluation], key: Hashable
+    s: Session, split: Split, rows: Sequence[Evaluation], key: Hashable
 ) -> list[float] | None:
     """The mean PMI of each model's topics in the rows kept apart, for words."""
-    if split is None or any(kind != "binary" for kind in split.test.kinds):
+    if any(kind != "binary" for kind in split.test.kinds):
         return None
     pairs = s.memo.get("held pairs", key, lambda: pairs_in_rows(split.test))
     return [coherence(one.top_columns, pairs).mean if one.top_columns else math.nan for one in rows]

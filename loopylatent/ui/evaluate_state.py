@@ -24,7 +24,7 @@ from loopylatent.settings import LearnSettings, Method, Thresholds
 from loopylatent.sweep_points import Known
 from loopylatent.sweep_scores import TEST_SHARE, Split
 from loopylatent.ui.background import Job
-from loopylatent.ui.state import Session
+from loopylatent.ui.state import Session, session
 
 KEY = "loopylatent evaluate"
 JOB = "evaluate"
@@ -76,7 +76,7 @@ class Scoreboard:
 def scoreboard() -> Scoreboard:
     """Return the scores of this browser tab."""
     if KEY not in st.session_state:
-        st.session_state[KEY] = Scoreboard()
+        st.session_state[KEY] = Scoreboard(session().scored)
     found: Scoreboard = st.session_state[KEY]
     return found
 

@@ -25,7 +25,7 @@ from loopylatent.ui import evaluate_words as words
 from loopylatent.ui.background import Job
 from loopylatent.ui.evaluate_state import Choice, Scoreboard, made_split, split_key
 from loopylatent.ui.fit import ABOUT, Fitted, begin_fit, fit_key, fitted_of, wait_for_fit
-from loopylatent.ui.page import Present, theme
+from loopylatent.ui.page import Present
 from loopylatent.ui.panel import name_field
 from loopylatent.ui.plain import plain
 from loopylatent.ui.state import Session, bound
@@ -256,7 +256,7 @@ def _cards(s: Session, found: Found, measured: Coherence | None, shown: list[Top
         cards.append(words.Card(topic, found.labels[topic.node], note, chosen))
     loops = [one.column for one in found.shared if one.n_cycles]
     st.html(words.STYLE)
-    st.html(words.cards_html(cards, found.graph.names, loops, theme()))
+    st.html(words.cards_html(cards, found.graph.names, loops))
 
 
 def _chosen(s: Session, shown: list[Topic]) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from loopylatent.coherence import Coherence
-from loopylatent.figures.network import THEMES, ThemeName
+from loopylatent.figures.network import THEMES
 from loopylatent.topics import Topic, TopicWord
 
 ABOUT_TOPICS = (
@@ -69,6 +69,8 @@ ABOUT_KINDS = (
     "all balls, without hidden nodes, at each r. **Latent graphs**: what the method learns at each "
     "r. **By BIC**: hidden nodes only where they pay for their parameters; seconds to minutes each."
 )
+AGAINST = ("#A84A00", "#F28C4A")
+"""Of columns that run against a topic, in the light and in the dark theme."""
 STYLE = """
 <style>
 .topic-cards { display: grid; gap: 10px; padding: 2px;
@@ -112,15 +114,13 @@ class Card:
     is_chosen: bool
 
 
-def cards_html(
-    cards: Sequence[Card], names: Sequence[str], shared: Sequence[int], theme: ThemeName
-) -> str:
-    """Return all cards; names are data and are escaped."""
-    colours = THEMES[theme]
-    against = colours.groups[5]
+def cards_html(cards: Sequence[Card], names: Sequence[str], shared: Sequence[int]) -> str:
+    """Return all cards, which follow the theme by themselves; names are data and are escaped."""
+    light, dark = THEMES["light"], THEMES["dark"]
     style = (
-        f"--topic-hidden: {colours.hidden}; --topic-observed: {colours.observed}; "
-        f"--topic-against: {against}"
+        f"--topic-hidden: light-dark({light.hidden}, {dark.hidden}); "
+        f"--topic-observed: light-dark({light.observed}, {dark.observed}); "
+        f"--topic-against: light-dark({AGAINST[0]}, {AGAINST[1]})"
     )
     marked = set(shared)
     found = "".join(_card(card, names, marked) for card in cards)

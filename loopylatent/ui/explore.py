@@ -3,35 +3,48 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import streamlit as st
+from numpy.typing import NDArray
 
 from loopylatent.figures.curve import density_figure
+from loopylatent.figures.described import described
 from loopylatent.graph import LatentGraph
 from loopylatent.learn import LearnResult
 from loopylatent.matching import follow_names
-from loopylatent.ui import words
+from loopylatent.simplify import SimplifiedGraph
+from loopylatent.ui import large, words
 from loopylatent.ui.background import Job
 from loopylatent.ui.colours import choose_colours
 from loopylatent.ui.fit import fitted_of, show_fit
 from loopylatent.ui.graph_view import graph_view
+from loopylatent.ui.opening import follow_test, say_curve_is_missing
 from loopylatent.ui.page import Present, theme
 from loopylatent.ui.panel import describe_node, find_node
 from loopylatent.ui.plain import plain
 from loopylatent.ui.report import offer_report
-from loopylatent.ui.scene import CHANGED, LEARNED, LOCAL, Scene, draw
+from loopylatent.ui.scene import CHANGED, LEARNED, LOCAL, Scene, draw, graph_of
 from loopylatent.ui.state import Session, bound
 from loopylatent.ui.sure import SUPPORT, choose_least, show_sure, support_of
 from loopylatent.ui.take_away import file_stem, offer_code, offer_files
 
 GRAPH_HEIGHT = 680
+HEAD_START = 0.02
+"""Seconds in which the graph leaves for the browser before the rest of the page is computed; it
+is drawn earlier by more than that (benchmarks/slider_profile.py)."""
+ROW_HEIGHT = 50
+"""Taken from the graph by the sentence above a large one."""
 
 
-def say_notices(s: Session) -> None:
+def say_notices(s: Session, now: Present | None = None) -> None:
     """What has to be said once; it goes when it has been read."""
+    if now is not None:
+        follow_test(s, now.source.distances)
     if s.notice is not None:
         left, right = st.columns([20, 1], vertical_alignment="center")
         left.info(plain(s.notice), icon=":material/info:")
@@ -117,7 +130,7 @@ def show_graph(s: Session, now: Present) -> Scene:
     graph = now.result.graph
     names = follow_names(s.now.names, graph)
     labels = _labels(graph, names.by_node)
-    positions = s.place(graph, labels)
+    s.follow(graph)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         support = support_of(s, now.source, graph)
         view = _choose_view(s, has_support=support is not None)
@@ -125,34 +138,45 @@ def show_graph(s: Session, now: Present) -> Scene:
         colouring = choose_colours(s, now.source, graph)
         with st.popover("Show"):
             marked = _choose_cycles(s)
-            around = _choose_part(s, graph)
+            steps = _choose_steps(s)
         least = choose_least(s) if view == SUPPORT else 0.0
     fitted = fitted_of(s, now.source, graph)
+    part = large.part_of(s, graph_of(view, now.result), steps)
+    captions = {} if part is None else large.captions(part, labels)
     scene = Scene(
         now.source,
         now.result,
-        positions,
+        _places(s, graph, part, labels, captions),
         colouring,
         names.by_node,
         cycles=marked,
-        around=around,
+        around=_around(s, graph, steps) if part is None else None,
         model=None if fitted is None else fitted.model,
         support=support,
         least=least,
+        part=part,
+        captions=captions,
     )
+    if large.is_large(graph):
+        large.say_what_is_drawn(s, graph, part)
+    if part is not None and not part.nodes:
+        large.show_hidden_table(s, graph, labels)
+        return scene
     with st.container(key="stage_row"):
         left, right = st.columns([3.7, 1], gap="small")
     with left:
         graph_view(
             draw(view, scene),
             key="graph",
-            subject=now.source.distances.digest,
+            subject=large.subject_of(now.source.distances.digest, part),
             on_click=s.select,
-            height=GRAPH_HEIGHT,
+            on_open=None if part is None else lambda node: large.toggle(s, part, node),
+            height=GRAPH_HEIGHT - (ROW_HEIGHT if large.is_large(graph) else 0),
             selected=s.selected,
-            n_centred=s.n_centred,
+            n_centred=s.n_centred if part is None or part.centre is None else 0,
             file_name=file_stem(s),
         )
+    time.sleep(HEAD_START)
     with right, st.container(height=GRAPH_HEIGHT, border=False, key="node_panel"):
         describe_node(s, now.source, now.result, labels, theme())
     if scene.model is not None and view != SUPPORT:
@@ -207,8 +231,21 @@ def _choose_cycles(s: Session) -> bool:
     )
 
 
-def _choose_part(s: Session, graph: LatentGraph) -> tuple[int, ...] | None:
-    """All nodes, or those near the selected one."""
+def _places(
+    s: Session,
+    graph: LatentGraph,
+    part: SimplifiedGraph | None,
+    labels: tuple[str, ...],
+    captions: Mapping[int, str],
+) -> NDArray[np.float64]:
+    if part is None:
+        return s.place(graph, labels)
+    written = tuple(captions.get(node, label) for node, label in enumerate(labels))
+    return s.place_part(part, written)
+
+
+def _choose_steps(s: Session) -> int | None:
+    """How far around the selected node to draw; None for all nodes."""
 
     def report(part: str) -> None:
         s.view["part"] = part
@@ -219,7 +256,11 @@ def _choose_part(s: Session, graph: LatentGraph) -> tuple[int, ...] | None:
         help="All nodes, or those at most so many edges away from the selected node.",
         **bound("part", s.view.get("part", "all nodes"), report),
     )
-    steps = words.PARTS[part]
+    return words.PARTS[part]
+
+
+def _around(s: Session, graph: LatentGraph, steps: int | None) -> tuple[int, ...] | None:
+    """The nodes near the selected one, where not all are wanted."""
     if steps is None or s.selected is None or s.selected >= graph.n_nodes:
         return None
     return graph.neighbourhood(s.selected, steps)
@@ -227,6 +268,9 @@ def _choose_part(s: Session, graph: LatentGraph) -> tuple[int, ...] | None:
 
 def show_density(s: Session, now: Present) -> None:
     """Edges, cycles and pieces against r; a click on the curve sets r."""
+    if now.curve is None:
+        say_curve_is_missing(s, now.source.distances)
+        return
     st.caption("How the local trees change with r. Click a point to go there.")
     figure = density_figure(now.curve, r=s.recipe.r, D=now.source.distances, theme=theme())
 
@@ -237,6 +281,7 @@ def show_density(s: Session, now: Present) -> None:
 
     st.plotly_chart(
         figure,
+        alt=described(figure, "How the local trees change with the radius r"),
         key="density",
         theme=None,
         on_select=clicked,
@@ -278,7 +323,7 @@ def show_more(s: Session, now: Present, scene: Scene) -> None:
     contents: dict[str, Callable[[], None]] = {
         "Density against r": lambda: show_density(s, now),
         "Probabilities": lambda: show_fit(s, now.source, now.result, labels),
-        "How sure?": lambda: show_sure(s, now.source, now.result, labels, scene.positions),
+        "How sure?": lambda: show_sure(s, now.source, now.result, labels, scene.whole_positions),
         "As tables": lambda: show_tables(now, scene),
         "Take it away": lambda: _take_away(s, scene),
         "The same in code": lambda: offer_code(s),

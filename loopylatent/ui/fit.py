@@ -14,7 +14,9 @@ from loopylatent.export import name_to_csv
 from loopylatent.graph import LatentGraph
 from loopylatent.inference import Model, fit_parameters
 from loopylatent.learn import LearnResult
+from loopylatent.limits import estimate
 from loopylatent.ui.background import Job
+from loopylatent.ui.patience import patience_for
 from loopylatent.ui.plain import plain
 from loopylatent.ui.stages import Source
 from loopylatent.ui.state import Session
@@ -77,7 +79,15 @@ def show_fit(s: Session, source: Source, result: LearnResult, labels: tuple[str,
         st.error(plain(job.error))
     fitted = fitted_of(s, source, graph)
     if fitted is None:
-        st.button("Fit probabilities", type="primary", on_click=begin_fit, args=(s, obs, graph))
+        patience = patience_for(estimate("fit", obs.n_rows, obs.n_columns), 1, "fit")
+        st.button(
+            "Fit probabilities",
+            type="primary",
+            on_click=begin_fit,
+            args=(s, obs, graph),
+            disabled=not patience.is_enough,
+        )
+        st.caption(patience.words)
         return
     _numbers(fitted.model)
     _edges(fitted.model, labels)

@@ -5,6 +5,7 @@
  * to their new places, zoom and selection are kept.
  */
 const GLIDE_MS = 350;
+const ECHO_MS = 3000; // how long an answer to an earlier key may be on its way
 const LABEL = { smallest: 9.6, plain: 13, largest: 14 }; // pixels: on screen, as laid out, at most
 const ICONS = {
   fit: "M12 8v8M8 12h8M12 3v2M12 19v2M3 12h2M19 12h2M12 12m-7 0a7 7 0 1 0 14 0a7 7 0 1 0-14 0",
@@ -40,8 +41,17 @@ function button(view, name, label, action) {
   return made;
 }
 
+/* Those who asked for less motion see every change at once. */
+function isStill() {
+  return matchMedia("(prefers-reduced-motion: reduce)").matches;
+}
+
+function lasting(duration) {
+  return isStill() ? false : { duration };
+}
+
 function zoomBy(view, factor) {
-  view.network.moveTo({ scale: view.network.getScale() * factor, animation: { duration: 150 } });
+  view.network.moveTo({ scale: view.network.getScale() * factor, animation: lasting(150) });
 }
 
 function savePicture(view) {
@@ -76,7 +86,8 @@ function fit(view) {
 /* Seen from afar, labels are drawn larger than they were laid out, so that they can be read. */
 function sizeLabels(view) {
   const wanted = LABEL.smallest / view.network.getScale();
-  const size = Math.round(Math.min(LABEL.largest, Math.max(LABEL.plain, wanted)));
+  const largest = view.look.largest_label ?? LABEL.largest;
+  const size = Math.round(Math.min(largest, Math.max(LABEL.plain, wanted)));
   if (size === view.labelSize) return;
   view.labelSize = size;
   const { nodes, groups } = view.look.options;
@@ -144,7 +155,7 @@ function glideTo(view, nodes) {
   const settle = () => {
     view.frame.dataset.settled = "true";
   };
-  if (moves.length === 0 || matchMedia("(prefers-reduced-motion: reduce)").matches) {
+  if (moves.length === 0 || isStill()) {
     move(view, moves, 1);
     settle();
     return;
@@ -189,7 +200,7 @@ function select(view, id) {
 function centre(view, id) {
   if (!view.nodes.get(id)) return;
   const scale = Math.max(view.network.getScale(), 0.9);
-  view.network.focus(id, { scale, animation: { duration: GLIDE_MS } });
+  view.network.focus(id, { scale, animation: lasting(GLIDE_MS) });
 }
 
 /* Arrow keys walk from the selected node to the nearest one in that direction. */
@@ -206,13 +217,46 @@ function walk(view, key) {
     const cost = along + 2 * aside;
     if (best === null || cost < best.cost) best = { id, cost };
   }
-  if (best) choose(view, best.id);
+  if (best) choose(view, best.id, false);
 }
 
-function choose(view, id) {
+/* These keys reach every node, one after the other: columns first, then hidden nodes. */
+function step(view, key) {
+  const ids = view.data.nodes.map((node) => node.id);
+  const at = ids.indexOf(view.network.getSelectedNodes()[0]);
+  const next = {
+    Home: 0,
+    End: ids.length - 1,
+    PageDown: at + 1,
+    PageUp: at < 0 ? ids.length - 1 : at - 1,
+  }[key];
+  if (ids[next] !== undefined) choose(view, ids[next], false);
+}
+
+/* Escape lets go of the node; where none is held, it leaves the graph. */
+function letGo(view) {
+  if (view.network.getSelectedNodes().length) choose(view, null, false);
+  else view.stage.getRootNode().activeElement?.blur();
+}
+
+function open(view) {
+  const [here] = view.network.getSelectedNodes();
+  if (here !== undefined) choose(view, here, true);
+}
+
+function choose(view, id, opens) {
   select(view, id);
   view.note.textContent = id === null ? "" : view.nodes.get(id)?.title || "";
-  view.reply("clicked", { node: id });
+  view.chosen = { id, at: performance.now(), subject: view.subject };
+  view.reply("clicked", { node: id, opens });
+}
+
+/* Whether what arrives was sent before the last choice was heard of: keys can be quicker. */
+function isLate(view) {
+  const { chosen, data } = view;
+  if (!chosen || chosen.subject !== data.subject) return false;
+  if (data.selected === chosen.id) view.chosen = null;
+  return data.selected !== chosen.id && performance.now() - chosen.at < ECHO_MS;
 }
 
 /* A soft ground under some nodes, drawn in one stroke so that it is even where it overlaps. */
@@ -237,13 +281,15 @@ function drawShade(view, pen) {
 
 function listen(view) {
   view.network.on("beforeDrawing", (pen) => drawShade(view, pen));
-  view.network.on("click", (event) => choose(view, event.nodes[0] ?? null));
+  view.network.on("click", (event) => choose(view, event.nodes[0] ?? null, true));
   view.network.on("zoom", () => sizeLabels(view));
   view.network.on("hoverNode", () => (view.stage.style.cursor = "pointer"));
   view.network.on("blurNode", () => (view.stage.style.cursor = ""));
   view.stage.addEventListener("keydown", (event) => {
     if (event.key.startsWith("Arrow") && view.data.arrow_keys) walk(view, event.key);
-    else if (event.key === "Escape") choose(view, null);
+    else if (["Home", "End", "PageUp", "PageDown"].includes(event.key)) step(view, event.key);
+    else if (event.key === "Escape") letGo(view);
+    else if (event.key === "Enter") open(view);
     else if (event.key === "+" || event.key === "=") zoomBy(view, 1.3);
     else if (event.key === "-") zoomBy(view, 1 / 1.3);
     else if (event.key === "0") fit(view);
@@ -273,6 +319,7 @@ function draw(view) {
     const options = { ...view.look.options, autoResize: false };
     options.interaction = { ...options.interaction, keyboard: { enabled: false } };
     view.network = new globalThis.vis.Network(view.stage, view, options);
+    view.network.canvas.frame.tabIndex = -1; // the stage around it takes the keys
     view.drawnLook = JSON.stringify(view.look.options);
     listen(view);
   }
@@ -289,11 +336,14 @@ function draw(view) {
     const place = before.get(node.id);
     return place ? { ...node, x: place.x, y: place.y } : node;
   });
+  const pointing = view.network.interactionHandler;
+  pointing.popup?.hide(); // what it says may have changed
+  pointing.popupObj = undefined; // else nothing is shown until the mouse has left that node
   update(view.nodes, nodes);
   update(view.edges, data.edges);
   for (const [id, place] of before) if (view.places.has(id)) view.places.set(id, place);
   glideTo(view, data.nodes);
-  select(view, data.selected);
+  select(view, isLate(view) ? view.chosen.id : data.selected);
   if (view.subject !== data.subject) {
     view.subject = data.subject;
     fit(view);

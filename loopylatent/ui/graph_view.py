@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import asdict, dataclass, fields
 from functools import cache
 from importlib.resources import files
 from typing import Any, get_args
@@ -50,8 +50,9 @@ def picture(
     group_names: tuple[str, ...] | None = None,
     signs: NDArray[np.integer] | None = None,
     hidden_names: Mapping[int, str] | None = None,
+    only: Collection[int] | None = None,
 ) -> Picture:
-    """Turn a graph into what the component draws, for the light and the dark theme."""
+    """Turn a graph, or some nodes of it, into what the component draws, for both themes."""
     net = network(
         graph,
         positions,
@@ -59,6 +60,7 @@ def picture(
         group_names=group_names,
         signs=signs,
         hidden_names=hidden_names,
+        only=only,
     )
     data = network_data(net)
     looks = {
@@ -76,8 +78,9 @@ def picture(
     }
     description = (
         f"Graph of {graph.n_observed} observed and {graph.n_hidden} hidden nodes with "
-        f"{graph.n_edges} edges. Arrow keys walk from node to node, Escape lets go, plus and "
-        "minus zoom, 0 shows everything. The same as tables stands below."
+        f"{graph.n_edges} edges. Arrow keys walk from node to node, Page Down and Page Up reach "
+        "all of them in turn, Enter opens, Escape lets go, plus and minus zoom, 0 shows "
+        "everything. The same as tables stands below."
     )
     return Picture(data["nodes"], data["edges"], looks, description)
 
@@ -88,6 +91,7 @@ def graph_view(
     key: str,
     subject: str,
     on_click: Callable[[int | None], None],
+    on_open: Callable[[int], None] | None = None,
     height: int = 640,
     selected: int | None = None,
     n_centred: int = 0,
@@ -98,6 +102,7 @@ def graph_view(
 ) -> None:
     """Draw a picture; a click calls ``on_click`` with the node, or None beside all nodes.
 
+    Before that a click, or Enter, on a node calls ``on_open``; walking to it by keys does not.
     ``subject`` says what the picture is of: when it changes, the whole graph is brought into
     view; otherwise zoom and place stay. When ``n_centred`` changes, the selected node is brought
     to the middle. With ``arrow_keys`` these walk from node to node. ``fill``
@@ -105,11 +110,13 @@ def graph_view(
     called `bring_script`, or has drawn another graph before.
     """
     data = {
-        **asdict(shown),
+        **{part.name: getattr(shown, part.name) for part in fields(shown)},
         "height": height,
         "selected": selected,
         "subject": subject,
-        "centre": {"node": selected, "request": n_centred} if n_centred else None,
+        "centre": None
+        if selected is None or not n_centred
+        else {"node": selected, "request": n_centred},
         "file_name": file_name,
         "arrow_keys": arrow_keys,
         "fill": fill,
@@ -120,6 +127,8 @@ def graph_view(
     def clicked() -> None:
         reply = st.session_state[key].clicked
         if reply is not None:
+            if on_open is not None and reply["opens"] and reply["node"] is not None:
+                on_open(reply["node"])
             on_click(reply["node"])
 
     if not has_script:

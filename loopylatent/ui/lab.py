@@ -9,6 +9,7 @@ from typing import Any, Literal
 import streamlit as st
 
 from loopylatent.experiment import Outcome, Unscored, experiment_table
+from loopylatent.figures.described import described
 from loopylatent.figures.recovery import (
     experiment_figure,
     mark_mistakes,
@@ -300,7 +301,8 @@ def _curve(points: list[Tried], by: Literal["n", "r"], mark: float | None) -> No
     failed = [one for one in points if isinstance(one, FailedTrial)]
     if len(table):
         figure = recovery_figure(table, by, mark=mark, theme=theme(), height=HEIGHT - 90)
-        st.plotly_chart(figure, key=f"lab_curve_{by}", theme=None, config=QUIET)
+        alt = described(figure, f"How well the graph is found again, against {by}")
+        st.plotly_chart(figure, key=f"lab_curve_{by}", theme=None, config=QUIET, alt=alt)
     if failed:
         st.caption(f"{len(failed)} graphs could not be learned: {plain(failed[0].reason)}")
     with st.expander("As a table"):
@@ -346,7 +348,8 @@ def _experiment(outcomes: list[Outcome]) -> None:
     table = experiment_table(outcomes)
     if len(table):
         figure = experiment_figure(table, theme=theme(), height=HEIGHT - 130)
-        st.plotly_chart(figure, key="lab_experiment_figure", theme=None, config=QUIET)
+        alt = described(figure, "The scores of the experiment")
+        st.plotly_chart(figure, key="lab_experiment_figure", theme=None, config=QUIET, alt=alt)
     failed = [one for one in outcomes if isinstance(one, Unscored)]
     if failed:
         st.caption(f"{len(failed)} graphs could not be scored: {plain(failed[0].reason)}")

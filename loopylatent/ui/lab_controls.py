@@ -108,26 +108,26 @@ def _field(lab: Lab, name: str, label: str, least: int, most: int, **more: Any) 
     _number(label, f"lab_{name}", value, least, most, lambda v: lab.change(**{name: v}), **more)
 
 
+def _parameters(lab: Lab, family: str, *rows: tuple[str, str, int, int]) -> None:
+    """Whole numbers beside each other: a name, a label and limits each; below, what they mean."""
+    for place, row in zip(st.columns(len(rows)), rows, strict=True):
+        with place:
+            _field(lab, *row)
+    st.caption(words.PARAMETERS[family])
+
+
 def _ring(lab: Lab, _: Specification) -> None:
-    one, two, three = st.columns(3)
-    with one:
-        _field(lab, "girth", "Ring", 3, 100)
-    with two:
-        _field(lab, "leaves", "Leaves", 1, 10)
-    with three:
-        _field(lab, "depth", "Depth", 1, 4)
-    st.caption(words.PARAMETERS["ring"])
+    _parameters(
+        lab, "ring",
+        ("girth", "Ring", 3, 100), ("leaves", "Leaves", 1, 10), ("depth", "Depth", 1, 4),
+    )  # fmt: skip
 
 
 def _tree(lab: Lab, _: Specification) -> None:
-    one, two, three = st.columns(3)
-    with one:
-        _field(lab, "n_hidden", "Hidden", 0, 60)
-    with two:
-        _field(lab, "n_inner", "Inner", 0, 60)
-    with three:
-        _field(lab, "leaves", "Leaves", 0, 10)
-    st.caption(words.PARAMETERS["tree"])
+    _parameters(
+        lab, "tree",
+        ("n_hidden", "Hidden", 0, 60), ("n_inner", "Inner", 0, 60), ("leaves", "Leaves", 0, 10),
+    )  # fmt: skip
 
 
 def _cage(lab: Lab, chosen: Specification) -> None:
@@ -142,14 +142,10 @@ def _cage(lab: Lab, chosen: Specification) -> None:
 
 
 def _regular(lab: Lab, chosen: Specification) -> None:
-    one, two, three = st.columns(3)
-    with one:
-        _field(lab, "n_nodes", "Nodes", 4, 300)
-    with two:
-        _field(lab, "degree", "Degree", 2, 8)
-    with three:
-        _field(lab, "girth", "Girth", 3, 100)
-    st.caption(words.PARAMETERS["regular"])
+    _parameters(
+        lab, "regular",
+        ("n_nodes", "Nodes", 4, 300), ("degree", "Degree", 2, 8), ("girth", "Girth", 3, 100),
+    )  # fmt: skip
     _leaves_or_share(lab, chosen)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 import pandas as pd
 import streamlit as st
 
+from loopylatent.figures.described import described
 from loopylatent.layout import shown_label
 from loopylatent.lesson import Lesson
 from loopylatent.lesson.frames import Frame
@@ -303,7 +304,8 @@ def show_distance(s: Session, w: Walk, lesson: Lesson, frame: Frame, height: int
     if frame.place.phase == "matrix":
         order = s.memo.get("heatmap", m.result.graph.digest, lambda: heatmap_order(m.result.graph))
         figure = matrix_figure(m.D, order, theme(), height)
-        st.plotly_chart(figure, key="lesson_matrix", config={"displayModeBar": False})
+        alt = described(figure, "The distances between all columns")
+        st.plotly_chart(figure, key="lesson_matrix", config={"displayModeBar": False}, alt=alt)
         return
     i, j = _choose_pair(w, lesson)
     view = s.memo.get("pair", (m.D.digest, i, j), lambda: pair_view(m.D, m.obs, i, j))
@@ -345,7 +347,8 @@ def _show_pair(view: PairView, height: int) -> None:
             st.dataframe(counts.map(lambda count: f"{count:,.0f}"), width="stretch")
         elif view.points is not None:
             figure = points_figure(view.points, view.names, theme(), height - 190)
-            st.plotly_chart(figure, key="lesson_points", config={"displayModeBar": False})
+            alt = described(figure, "The rows as points, one column against the other")
+            st.plotly_chart(figure, key="lesson_points", config={"displayModeBar": False}, alt=alt)
         else:
             st.caption("The distances were given; there are no rows behind them to look at.")
     with right:

@@ -9,6 +9,7 @@ from typing import Any
 
 import streamlit as st
 
+from loopylatent.errors import LoopyLatentError
 from loopylatent.lesson import Detail, Lesson, Place
 from loopylatent.lesson.presets import PRESETS, MadeUp, made_up
 from loopylatent.ui.lesson_bound import GRACE, Follower
@@ -184,7 +185,10 @@ def open_preset(s: Session, w: Walk, name: str) -> None:
     sample = PRESETS[name].sample
     w.place, w.columns = Place("data"), ()
     if sample is not None:
-        s.open(sample_recipe(s.memo, sample))
+        try:
+            s.open(sample_recipe(s.memo, sample))
+        except LoopyLatentError as error:
+            s.notice = str(error)
         return
     data = made_up(name)
     keep_made_up(s, data)

@@ -1,4 +1,8 @@
-"""A link that restores a bundled sample with its settings and pins; what it says is checked."""
+"""A link that restores a bundled sample with its settings and pins; what it says is checked.
+
+Of a file of the user it holds the settings, the name and a fingerprint, never what is in it: when
+the same file is opened again, the settings apply again.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from typing import Any
 from loopylatent.distances import METRICS
 from loopylatent.errors import DataError, LoopyLatentError
 from loopylatent.initial_graph import check_radius
+from loopylatent.project import LONGEST_PIN_NAME, MOST_PINS, Pin
 from loopylatent.recipe import Recipe
 from loopylatent.samples import sample_names
 from loopylatent.ui.memo import Memo
@@ -18,16 +23,13 @@ from loopylatent.ui.stages import sample_recipe, source_of
 
 NUMBERS = ("r", "Lambda", "tau")
 WORDS = ("method", "order", "metric", "regularize")
-MOST_PINS = 8
-LONGEST_PIN_NAME = 40
-
-
-@dataclass(frozen=True, slots=True)
-class Pin:
-    """A setting that is kept to be compared, with a name."""
-
-    name: str
-    recipe: Recipe
+NOT_BUNDLED = "The link names a table that is not bundled; here is another one."
+READING = ("drop", "labels", "kinds", "weights", "drop_degenerate", "n_samples")
+"""How a file is read; only what differs from the usual goes into a link."""
+LONGEST_READING = 2000
+"""Characters; a link that would need more is not made."""
+NOTHING = Recipe(source="no table", source_kind="table", r=0.0, Lambda=0.0, tau=0.0)
+"""Where not even a bundled table can be opened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +44,19 @@ class Opening:
 
 def opening_of(params: Mapping[str, str], first_sample: str, memo: Memo) -> Opening:
     """Read a link; what cannot be used is left out and said in one line."""
+    try:
+        if "digest" in params:
+            recipe = _file_recipe(params)
+            return Opening(recipe, recipe)
+    except (LoopyLatentError, TypeError, KeyError):
+        return _another(first_sample, memo, "The link of a file cannot be used; here is a sample.")
     name = params.get("sample", first_sample)
-    if name not in sample_names():
-        recipe = sample_recipe(memo, first_sample)
-        return Opening(
-            recipe, recipe, "The link names a table that is not bundled; here is another one."
-        )
-    recipe = sample_recipe(memo, name)
+    try:
+        if name not in sample_names():
+            return _another(first_sample, memo, NOT_BUNDLED)
+        recipe = sample_recipe(memo, name)
+    except LoopyLatentError:  # the bundled tables are gone
+        return Opening(NOTHING, NOTHING)
     try:
         asked = replace(recipe, **_values(params))
         check_radius(source_of(memo, {}, asked).distances, asked.r)
@@ -57,14 +65,53 @@ def opening_of(params: Mapping[str, str], first_sample: str, memo: Memo) -> Open
     return Opening(asked, recipe)
 
 
+def _another(first_sample: str, memo: Memo, notice: str) -> Opening:
+    try:
+        recipe = sample_recipe(memo, first_sample)
+    except LoopyLatentError:
+        return Opening(NOTHING, NOTHING)
+    return Opening(recipe, recipe, notice)
+
+
 def params_of(recipe: Recipe) -> dict[str, str]:
-    """Return what a link says; empty for uploaded data, which a link cannot carry."""
-    if recipe.source_kind != "sample":
-        return {}
-    params = {"sample": recipe.sample_name}
+    """Return what a link says; empty where it would be too long, and where nothing is open."""
+    if recipe.source_kind == "sample":
+        params = {"sample": recipe.sample_name}
+    else:
+        params = _file_params(recipe)
+        if not params:
+            return {}
     params |= {name: repr(getattr(recipe, name)) for name in NUMBERS}
     params |= {name: getattr(recipe, name) for name in WORDS}
     return params | {"seed": str(recipe.seed)}
+
+
+def _file_params(recipe: Recipe) -> dict[str, str]:
+    """Say which file is meant and how it is read."""
+    told, usual = recipe.to_dict(), NOTHING.to_dict()
+    reading = {name: told[name] for name in READING if told[name] != usual[name]}
+    text = json.dumps(reading, separators=(",", ":"), ensure_ascii=False)
+    if recipe.data_digest is None or len(text) > LONGEST_READING:
+        return {}
+    params = {"file": recipe.source, "kind": recipe.source_kind, "digest": recipe.data_digest}
+    return params | ({"reading": text} if reading else {})
+
+
+def _file_recipe(params: Mapping[str, str]) -> Recipe:
+    """Read what a link says of a file."""
+    try:
+        reading = json.loads(params.get("reading", "{}"))
+    except (ValueError, RecursionError):
+        reading = None
+    if not isinstance(reading, dict) or not set(reading) <= set(READING):
+        raise DataError("the link does not say how the file is read; copy it again.")
+    if params["kind"] not in ("table", "distances"):
+        raise DataError("the link names a kind of file that there is not.")
+    return Recipe.from_dict(
+        {"source": params["file"], "source_kind": params["kind"], "data_digest": params["digest"]}
+        | reading
+        | _values(params)
+    )
 
 
 def pin_params(pins: Sequence[Pin]) -> dict[str, str]:

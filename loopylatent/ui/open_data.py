@@ -9,29 +9,32 @@ from typing import Any, get_args
 import pandas as pd
 import streamlit as st
 
-from loopylatent.data import Kind, read_frame
-from loopylatent.errors import DataError, LoopyLatentError
+from loopylatent.data import Kind, Observations, read_frame
+from loopylatent.errors import LoopyLatentError
 from loopylatent.initial_graph import check_radius
+from loopylatent.limits import APP, Estimate, Stage, check_shape, check_time, estimate
 from loopylatent.loops import opening_radius
-from loopylatent.project import open_project
+from loopylatent.project import Project, open_project
 from loopylatent.recipe import Recipe, digest_of, read_distances
+from loopylatent.simplify import SIMPLE_FROM
 from loopylatent.thresholds import default_thresholds
 from loopylatent.ui import words
+from loopylatent.ui.opening import open_quickly, opens_quickly
 from loopylatent.ui.plain import plain
-from loopylatent.ui.stages import Source, observations_of, source_of
+from loopylatent.ui.saved import checked, take, uploads_with
+from loopylatent.ui.stages import Source, data_key, observations_of, source_of
 from loopylatent.ui.state import Session
 from loopylatent.ui.understanding import Proposal, Reading, Role, reading_of, understand
 
 PREVIEW_ROWS = 4
-LARGEST_UPLOAD = 200 * 2**20
-MOST_COLUMNS = 2_000
-MOST_CELLS = 50_000_000
+QUICK = 1.0
+"""Seconds for which a look at a file may take longer."""
 TABLE, DISTANCES, PROJECT = "A table", "Distances", "A saved project"
 ABOUT = {
     TABLE: "One row for each observation, one column for each variable; CSV, TSV, Excel or "
     "Parquet, also gzipped.",
     DISTANCES: "A square matrix whose header names the columns.",
-    PROJECT: "A file that this app has saved: data, settings and names.",
+    PROJECT: "A file that this app has saved: data, settings, names, pins and results.",
 }
 TYPES = {
     TABLE: ["csv", "tsv", "txt", "gz", "parquet", "xlsx"],
@@ -54,6 +57,8 @@ def open_file(s: Session) -> None:
         return
     with _refusals():
         content = file.getvalue()
+        if kind != PROJECT:
+            _offer_linked(s, content)
         if kind == TABLE:
             _open_table(s, file.name, content)
         elif kind == DISTANCES:
@@ -65,13 +70,32 @@ def open_file(s: Session) -> None:
 @st.dialog("Columns", width="large")
 def open_columns(s: Session) -> None:
     """Look at the columns of the present data, and correct what they are taken for."""
-    source = source_of(s.memo, s.uploads, s.recipe)
-    if s.recipe.source_kind == "table" and s.recipe.data_digest is not None:
-        with _refusals():
+    with _refusals():
+        source = source_of(s.memo, s.uploads, s.recipe)
+        if s.recipe.source_kind == "table" and s.recipe.data_digest is not None:
             _open_table(s, s.recipe.source, s.uploads[s.recipe.data_digest])
+            return
+        st.caption("A bundled table comes as it is. Open a file of your own to choose its columns.")
+        st.dataframe(_column_table(source), hide_index=True, width="stretch")
+
+
+def _offer_linked(s: Session, content: bytes) -> None:
+    """Offer the settings of the link for the file that it names and that was forgotten."""
+    recipe, digest = s.recipe, digest_of(content)
+    if recipe.data_digest != digest or digest in s.uploads:
         return
-    st.caption("A bundled table comes as it is. Open a file of your own to choose its columns.")
-    st.dataframe(_column_table(source), hide_index=True, width="stretch")
+    st.info(
+        f"This is the file of the link (r = {recipe.r:.3g}, Λ = {recipe.Lambda:.3g}, "
+        f"τ = {recipe.tau:.3g}).",
+        icon=":material/link:",
+    )
+    if st.button("Go on with the settings of the link", type="primary"):
+        if recipe.source_kind == "table":
+            s.memo.get("preview", digest, lambda: _look_at(content, recipe.source))
+        opened = source_of(s.memo, {digest: content}, recipe)
+        check_radius(opened.distances, recipe.r)
+        s.keep_upload(digest, content)
+        st.rerun()
 
 
 class _refusals:  # noqa: N801  (reads as a clause: with _refusals():)
@@ -112,27 +136,36 @@ def _open_table(s: Session, name: str, content: bytes) -> None:
         weights=reading.weights,
         drop_degenerate=drop_degenerate,
     )
-    obs = observations_of(content, recipe)
+    obs = s.memo.get("table", data_key(recipe), lambda: observations_of(content, recipe))
     for dropped in obs.dropped:
         if dropped.reason not in ("left out on request", "label", "weights"):
             st.caption(plain(f"{dropped.name!r} is left out: {dropped.reason}."))
+    kept = _kept_columns(s, recipe, content, obs)
+    for repeated in [column for column in obs.names if column not in set(kept)]:
+        st.caption(plain(f"{repeated!r} is left out: it repeats another column."))
     said.markdown(
         f"**{len(table.frame):,} rows, {len(table.frame.columns)} columns**, of which "
-        f"**{obs.n_columns}** are to be learned. The first rows:"
+        f"**{len(kept)}** are to be learned. The first rows:"
     )
+    work = opening_work(obs.n_samples, obs.n_columns)
     with use:
-        _use_button(s, recipe, content, "Use this table")
+        _use_button(s, recipe, content, "Use this table", work)
+
+
+def _kept_columns(s: Session, recipe: Recipe, content: bytes, obs: Observations) -> tuple[str, ...]:
+    """The columns that will have distances, where these are quickly there; else all columns."""
+    work = estimate("distances", obs.n_samples, obs.n_columns)
+    if not recipe.drop_degenerate or work.seconds > QUICK:
+        return obs.names
+    try:
+        return source_of(s.memo, {str(recipe.data_digest): content}, recipe).distances.names
+    except LoopyLatentError:  # said when the table is used
+        return obs.names
 
 
 def _look_at(content: bytes, name: str) -> _Table:
-    frame = read_frame(content, name=name, max_bytes=4 * LARGEST_UPLOAD)
-    rows, columns = frame.shape
-    if columns > MOST_COLUMNS or rows * columns > MOST_CELLS:
-        raise DataError(
-            f"{rows:,} rows and {columns:,} columns are more than the app takes (at most "
-            f"{MOST_COLUMNS:,} columns and {MOST_CELLS:,} cells); choose fewer, or use the "
-            "command line, which has no such limit."
-        )
+    frame = read_frame(content, name=name, max_bytes=APP.file_bytes)
+    check_shape(*frame.shape, APP)
     return _Table(frame, understand(frame))
 
 
@@ -174,36 +207,73 @@ def _open_distances(s: Session, name: str, content: bytes) -> None:
         help="Sets the default margin Λ and the noise floor.",
     )
     n_samples = int(known) or None
-    D = read_distances(content, n_samples=n_samples)
+    D = read_distances(content, n_samples=n_samples, name=name)
     st.write(f"**{D.n_columns} columns**, distances from {D.smallest:.3g} to {D.r_max:.3g}.")
     recipe = replace(_blank(name, "distances", digest_of(content)), n_samples=n_samples)
-    _use_button(s, recipe, content, "Use these distances")
+    work = opening_work(0, D.n_columns)
+    _use_button(s, recipe, content, "Use these distances", work)
 
 
 def _open_project(s: Session, content: bytes) -> None:
-    project = open_project(content)
+    project = s.memo.get("project", digest_of(content), lambda: open_project(content))
     title, version = plain(project.title), plain(project.written_by)
     st.markdown(f"**{title}**, saved by loopylatent {version}.")
+    st.caption(plain(_holds(project)))
+    if s.pins:
+        st.caption("Its pins take the place of yours on the page Compare.")
     if st.button("Open this project", type="primary"):
-        if project.data is not None and project.recipe.data_digest is not None:
-            s.keep_upload(project.recipe.data_digest, project.data)
-        opened = source_of(s.memo, s.uploads, project.recipe)
-        check_radius(opened.distances, project.recipe.r)
-        s.open(project.recipe, project.names)
-        s.view |= project.view
+        opened = checked(project, _project_source(s, project))
+        take(s, opened)
+        if project.results is not None and opened.results is None:
+            s.notice = "The saved results are of other distances, and are left out."
         st.rerun()
+
+
+def _holds(project: Project) -> str:
+    """Say what is in a project beside its data and settings."""
+    counts = {"name": len(project.names), "pin": len(project.pins)}
+    parts = [f"{n} {what}{'s' * (n > 1)}" for what, n in counts.items() if n]
+    parts += [] if project.results is None else project.results.words
+    return f"With {', '.join(parts)}." if parts else "Without names, pins or results."
+
+
+def _project_source(s: Session, project: Project) -> Source:
+    """Read the data of a project within the limits of the app; the session does not change."""
+    recipe, uploads = project.recipe, uploads_with(s, project)
+    content = uploads.get(recipe.data_digest or "")
+    if recipe.source_kind == "table" and content is not None:
+        obs = s.memo.get("table", data_key(recipe), lambda: observations_of(content, recipe))
+        check_shape(obs.n_rows, obs.n_columns, APP)
+        check_time(opening_work(obs.n_samples, obs.n_columns), 1, "opening", APP)
+    source = source_of(s.memo, uploads, recipe)
+    check_radius(source.distances, recipe.r)
+    return source
 
 
 def _blank(name: str, kind: Any, digest: str) -> Recipe:
     return Recipe(source=name, source_kind=kind, data_digest=digest, r=0.0, Lambda=0.0, tau=0.0)
 
 
-def _use_button(s: Session, recipe: Recipe, content: bytes, label: str) -> None:
+def opening_work(n_rows: int, n_columns: int) -> Estimate:
+    """Say what it takes to open a table: distances, the test of the loops, the first graph."""
+    stages: tuple[Stage, ...] = ("distances", "learn")
+    if n_columns <= SIMPLE_FROM:  # else the others come afterwards, in the background
+        stages = ("distances", "curve", "loops", "learn")
+    return sum((estimate(one, n_rows, n_columns) for one in stages), Estimate(0.0))
+
+
+def _use_button(s: Session, recipe: Recipe, content: bytes, label: str, work: Estimate) -> None:
+    check_time(work, 1, "opening", APP)
+    st.caption(f"Takes {work.words}.")
     if not st.button(label, type="primary", width="stretch"):
         return
     bar = st.progress(0.0, "Distances between all columns …")
     uploads = {str(recipe.data_digest): content}
     source = source_of(s.memo, uploads, recipe)
+    if opens_quickly(source.distances):
+        s.keep_upload(str(recipe.data_digest), content)
+        open_quickly(s, source.distances, recipe)
+        st.rerun()
     opened, reason = _opening(source, recipe, _reporter(bar))
     s.keep_upload(str(recipe.data_digest), content)
     s.open(opened)

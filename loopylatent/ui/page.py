@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
@@ -13,17 +14,19 @@ from loopylatent.errors import LoopyLatentError
 from loopylatent.figures.network import ThemeName
 from loopylatent.initial_graph import EdgeDensity
 from loopylatent.learn import LearnResult, Progress
+from loopylatent.simplify import SIMPLE_FROM
 from loopylatent.ui import link
-from loopylatent.ui.background import Job
+from loopylatent.ui.background import Job, warm_up_once
 from loopylatent.ui.controls import (
     choose_data,
     choose_method,
     choose_thresholds,
     step_through_history,
 )
+from loopylatent.ui.opening import follow_curve
 from loopylatent.ui.pins import offer_pin
 from loopylatent.ui.plain import plain
-from loopylatent.ui.stages import Source, curve_of, learned, regularized_job, source_of
+from loopylatent.ui.stages import Source, known_curve, learned, regularized_job, source_of
 from loopylatent.ui.state import Session, session
 
 PAGES = {
@@ -34,6 +37,7 @@ PAGES = {
     "pages/4_Evaluate.py": "Evaluate",
     "pages/5_Laboratory.py": "Laboratory",
     "pages/6_Theory.py": "Theory",
+    "pages/7_Help.py": "Help",
 }
 SLOW_FROM = 200
 """Columns from which learning shows its progress."""
@@ -47,8 +51,16 @@ STYLE = """
 .stSidebar .stButtonGroup button { padding-left: 0.5rem; padding-right: 0.5rem; }
 .stSidebar .stVerticalBlock { gap: 0.6rem; }
 [data-testid="stCaptionContainer"] { color: inherit; opacity: 0.75; }
+.stApp :focus-visible:not(input, textarea) {
+  outline: 2px solid light-dark(#0072B2, #56B4E9) !important; outline-offset: 1px; }
+.stApp .stMain:focus-visible { outline-offset: -2px; }
+button[kind^="primary"]:not(:disabled) p { color: light-dark(#FFFFFF, #10151C); }
+@media (prefers-reduced-motion: reduce) {
+  *, ::before, ::after { transition-duration: 0.01ms !important; scroll-behavior: auto !important; }
+}
 .st-key-node_panel { height: clamp(360px, calc(100vh - 225px), 680px) !important; }
 .st-key-pages { column-gap: 0; }
+.st-key-shown_part button { padding: 0.1rem 0.4rem; min-height: 0; }
 .st-key-pages a { padding: 0.15rem 0.3rem; }
 .st-key-view button { padding: 0.25rem 0.6rem; }
 @media (max-width: 1200px) {
@@ -57,6 +69,7 @@ STYLE = """
   .st-key-stage_row .stColumn { min-width: 100%; }
   .stSidebar { min-width: 250px !important; width: 250px !important; }
 }
+.st-key-slider_r [data-testid="stSliderTickBar"] { display: none; }
 .loopylatent-marks { position: relative; height: 22px; margin: -14px 8px 0; font-size: 11px; }
 .loopylatent-marks:has(.row1) { height: 34px; }
 .loopylatent-marks:has(.row2) { height: 46px; }
@@ -82,7 +95,8 @@ class Present:
 
     session: Session
     source: Source
-    curve: EdgeDensity
+    curve: EdgeDensity | None
+    """None while the background follows it, which it does for large tables."""
     result: LearnResult
 
 
@@ -115,13 +129,16 @@ def choose(s: Session, linked: Mapping[str, str] | None = None) -> Present:
             with st.spinner("Distances between all columns …"):
                 source = source_of(s.memo, s.uploads, s.recipe)
             with st.spinner("Following the local trees over all radii …"):
-                curve = curve_of(s.memo, source.distances)
+                curve = known_curve(s.jobs, s.memo, source.distances)
             choose_thresholds(s, source.distances, curve)
+            if curve is None:
+                follow_curve(s, source.distances)
             choose_method(s, source.distances, has_rows=source.observations is not None)
         step_through_history(s)
         offer_pin(s)
-    with refusals(s, history=False):
+    with refusals(s, history=False), _patience(source):
         result = learned(s.memo, source.distances, s.recipe, _progress(source))
+    warm_up_once()
     job = regularized_job(s.jobs, s.memo, source, s.recipe)
     if job is not None:
         result = _regularized(s, job, result)
@@ -162,6 +179,13 @@ def _wait_for_bic(s: Session, job: Job) -> None:
     share = min(1.0, job.done / job.total) if job.total else 0.0
     left.progress(share, f"Plain graph; the BIC has tried {job.done} of {job.total} replacements")
     right.button("Cancel", on_click=cancel, key="cancel_bic")
+
+
+def _patience(source: Source) -> AbstractContextManager[Any]:
+    """A spinner where the local trees of one radius can take seconds."""
+    if source.distances.n_columns <= SIMPLE_FROM:
+        return nullcontext()
+    return st.spinner("The local trees at this r …")
 
 
 def _progress(source: Source) -> Progress | None:

@@ -6,16 +6,28 @@ import pandas as pd
 import streamlit as st
 
 from loopylatent.errors import LoopyLatentError
+from loopylatent.figures.described import described
 from loopylatent.figures.distribution import distribution_figure, value_counts
 from loopylatent.figures.network import ThemeName
+from loopylatent.layout import shown_label
 from loopylatent.learn import LearnResult
 from loopylatent.matching import name_node
-from loopylatent.nodes import Near, birth_of, cycles_through, nearest_columns, neighbours_of
+from loopylatent.nodes import (
+    Near,
+    birth_of,
+    columns_near_hidden,
+    cycles_through,
+    nearest_columns,
+    neighbours_of,
+)
 from loopylatent.ui.fit import describe_hidden
 from loopylatent.ui.lesson_why import offer_why
 from loopylatent.ui.plain import plain
 from loopylatent.ui.stages import Source
 from loopylatent.ui.state import Session, bound
+
+MANY = 450
+"""Nodes from which the search is the way to one of them, and gets more room."""
 
 
 def find_node(s: Session, labels: tuple[str, ...]) -> None:
@@ -29,9 +41,9 @@ def find_node(s: Session, labels: tuple[str, ...]) -> None:
         "Find a node",
         range(len(labels)),
         format_func=lambda node: labels[node],
-        placeholder="find a node",
+        placeholder="find a node" if len(labels) <= MANY else f"find one of {len(labels):,} nodes",
         label_visibility="collapsed",
-        width=110,
+        width=110 if len(labels) <= MANY else 210,
         **bound("find", here, report),
         index=None,
     )
@@ -71,8 +83,7 @@ def _hidden_nodes(s: Session, result: LearnResult, labels: tuple[str, ...]) -> N
         return
     rows = s.memo.get(
         "hidden", (graph.digest, labels), lambda: [
-            ", ".join(labels[near.node] for near in nearest_columns(graph, node, most=5))
-            for node in graph.hidden_nodes
+            ", ".join(labels[column] for column in near) for near in columns_near_hidden(graph)
         ],
     )  # fmt: skip
     frame = pd.DataFrame({"hidden": labels[graph.n_observed :], "nearest columns": rows})
@@ -119,7 +130,13 @@ def _values(source: Source, name: str, theme: ThemeName) -> None:
     if obs is None or name not in obs.names:
         return
     figure = distribution_figure(value_counts(obs, name), theme)
-    st.plotly_chart(figure, config={"displayModeBar": False}, key="distribution", theme=None)
+    st.plotly_chart(
+        figure,
+        alt=described(figure, f"The values of {shown_label(name)}"),
+        config={"displayModeBar": False},
+        key="distribution",
+        theme=None,
+    )
     missing = obs.missing_share(name)
     kind = obs.kinds[obs.names.index(name)]
     st.caption(f"{kind}; {missing:.1%} missing" if missing else f"{kind}; nothing missing")

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from loopylatent.project import LONGEST_PIN_NAME, MOST_PINS, Pin
 from loopylatent.recipe import Recipe
-from loopylatent.ui.link import LONGEST_PIN_NAME, MOST_PINS, Pin
 from loopylatent.ui.state import Session
 
 HELP = "Keep the present data and settings under a name; the page Compare lays them side by side."

@@ -80,13 +80,20 @@ def radius_marks(D: DistanceMatrix, within: Range) -> tuple[Mark, ...]:
     return tuple(marks)
 
 
-def preset_radius(name: str, D: DistanceMatrix, curve: EdgeDensity) -> float:
-    """Return r for "Tree", "Few loops" or "Dense"."""
+def preset_radius(name: str, D: DistanceMatrix, curve: EdgeDensity | None) -> float:
+    """Return r for "Tree", "Few loops" or, from the curve, "Dense"."""
     if name == "Tree":
         return D.r_max
     if name == "Few loops":
         return loop_radius(D)
+    assert curve is not None, "only the curve knows where it is densest"
     return max(float(curve.r[int(np.argmax(curve.n_edges))]), D.smallest)
+
+
+def preset_radii(D: DistanceMatrix, curve: EdgeDensity | None) -> dict[str, float]:
+    """Return the radii to start from by name; the densest one is known with the curve."""
+    names = ("Tree", "Few loops") if curve is None else ("Tree", "Few loops", "Dense")
+    return {name: preset_radius(name, D, curve) for name in names}
 
 
 def decimals(step: float) -> int:

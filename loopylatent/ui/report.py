@@ -11,14 +11,14 @@ from typing import Any
 import streamlit as st
 
 from loopylatent.export import Extras
+from loopylatent.limits import duration
 from loopylatent.report.findings import Findings, Known, examine, part_at
 from loopylatent.report.page import to_report
 from loopylatent.ui.background import Job
 from loopylatent.ui.plain import plain
 from loopylatent.ui.scene import Scene
-from loopylatent.ui.stages import curve_of, edge_signs
+from loopylatent.ui.stages import edge_signs
 from loopylatent.ui.state import Session
-from loopylatent.ui.tune_words import duration
 
 KIND = "report"
 ABOUT = (
@@ -72,7 +72,7 @@ def _begin(s: Session, scene: Scene, key: Hashable) -> None:
     source, recipe, memo = scene.source, s.recipe, s.memo
     grouped = s.jobs.current("groups")
     known = Known(
-        curve=curve_of(memo, source.distances),
+        curve=memo.known("curve", source.distances.digest),
         model=scene.model,
         groups=_result(grouped, source.distances.digest),
         stability=scene.support,
@@ -123,7 +123,7 @@ def _progress_line(job: Job) -> str:
 
 def _offer_file(findings: Findings, scene: Scene, stem: str) -> None:
     extras = Extras(
-        positions=scene.positions,
+        positions=scene.whole_positions,
         groups=scene.colouring.labels,
         group_names=scene.colouring.names,
         signs=edge_signs(scene.result.graph, scene.source.distances),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +17,9 @@ from loopylatent.figures.support import mark_nodes as shade_nodes
 from loopylatent.figures.support import shaded_looks
 from loopylatent.graph import LatentGraph
 from loopylatent.inference import Model
+from loopylatent.layout import FONT_SIZE, NODE_SIZE
 from loopylatent.learn import LearnResult
+from loopylatent.simplify import SimplifiedGraph
 from loopylatent.stability import Stability
 from loopylatent.ui.colours import Colouring
 from loopylatent.ui.fit import as_fitted
@@ -24,6 +28,10 @@ from loopylatent.ui.stages import Source, edge_signs
 from loopylatent.ui.sure import SUPPORT
 
 LEARNED, LOCAL, CHANGED = "Learned graph", "Local trees", "What changed"
+LARGEST_LABEL = 16
+"""Of a picture that is full, in pixels of the layout."""
+THINNER = 0.55
+"""Width of the edges in a picture that is full, beside that in others."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,13 +53,22 @@ class Scene:
     """The support of this graph, where it is known."""
     least: float = 0.0
     """What has less support is not drawn, in the view of support."""
+    part: SimplifiedGraph | None = None
+    """What is drawn of a large graph, whose places alone are known."""
+    captions: Mapping[int, str] = field(default_factory=dict)
+    """What is written at the nodes that stand for others."""
+
+    @property
+    def whole_positions(self) -> NDArray[np.float64] | None:
+        """Where all nodes of the learned graph stand; None where only a part was placed."""
+        return self.positions if self.part is None else None
 
 
 def draw(view: str, scene: Scene) -> Picture:
     """Return the picture of one of the three views, all on one layout."""
     initial, learned = scene.result.initial_graph, scene.result.graph
     if view == LOCAL:
-        shown = _picture(scene, initial, {})
+        shown = _picture(scene, initial, {}, marked=scene.cycles)
         shown = _with_cycles(shown, initial) if scene.cycles else shown
     elif view == CHANGED:
         both = difference(initial, learned)
@@ -67,12 +84,14 @@ def draw(view: str, scene: Scene) -> Picture:
     else:
         shown = _learned(scene)
         shown = _with_cycles(shown, learned) if scene.cycles else shown
+    if scene.part is not None:
+        shown = _collapsed(_only(shown, scene.part.nodes), scene.part, scene.captions)
     return shown if scene.around is None else _only(shown, scene.around)
 
 
 def _learned(scene: Scene) -> Picture:
     if scene.model is None:
-        return _picture(scene, scene.result.graph, scene.names)
+        return _picture(scene, scene.result.graph, scene.names, marked=scene.cycles)
     return picture(
         as_fitted(scene.model),
         scene.positions,
@@ -98,8 +117,14 @@ def _supported(scene: Scene, found: Stability) -> Picture:
 
 
 def _picture(
-    scene: Scene, graph: LatentGraph, names: Mapping[int, str], *, signs: bool = True
+    scene: Scene,
+    graph: LatentGraph,
+    names: Mapping[int, str],
+    *,
+    signs: bool = True,
+    marked: bool = True,
 ) -> Picture:
+    """The picture of a graph; of what is drawn of it, unless all its edges are to be marked."""
     return picture(
         graph,
         scene.positions[: graph.n_nodes],
@@ -107,6 +132,7 @@ def _picture(
         group_names=scene.colouring.names,
         signs=edge_signs(graph, scene.source.distances) if signs else None,
         hidden_names=names,
+        only=None if marked or scene.part is None else scene.part.nodes,
     )
 
 
@@ -124,6 +150,54 @@ def _with_legend(shown: Picture, *items: LegendItem) -> Picture:
         theme: look | {"legend": [*look["legend"], *extra]} for theme, look in shown.looks.items()
     }
     return replace(shown, looks=looks)
+
+
+def graph_of(view: str, result: LearnResult) -> LatentGraph:
+    """Return the graph that a view draws."""
+    if view == LOCAL:
+        return result.initial_graph
+    return difference(result.initial_graph, result.graph).graph if view == CHANGED else result.graph
+
+
+def _collapsed(shown: Picture, part: SimplifiedGraph, captions: Mapping[int, str]) -> Picture:
+    """Let nodes that stand for others say so: larger, with a count."""
+
+    def as_drawn(node: dict[str, Any]) -> dict[str, Any]:
+        columns = part.counted.get(node["id"])
+        if columns is None:
+            return node
+        size = NODE_SIZE + min(1.7 * math.sqrt(len(columns)), 9.0)
+        folded = f"{len(columns)} columns folded into it; click to open"
+        title = f"{node['title']}\n{folded}"
+        return node | {"label": captions[node["id"]], "size": round(size, 1), "title": title}
+
+    looks = {theme: _with_large_labels(look) for theme, look in shown.looks.items()}
+    looks = looks if not part.counted else _with_counts(looks)
+    edges = [edge | {"width": round(THINNER * edge["width"], 2)} for edge in shown.edges]
+    return replace(shown, nodes=[as_drawn(node) for node in shown.nodes], edges=edges, looks=looks)
+
+
+def _with_large_labels(look: dict[str, Any]) -> dict[str, Any]:
+    """Labels of one size, also from afar: hidden nodes are most of a simplified graph."""
+    groups = {
+        name: group | {"font": group["font"] | {"size": FONT_SIZE}} if "font" in group else group
+        for name, group in look["options"]["groups"].items()
+    }
+    options = look["options"] | {"groups": groups}
+    return look | {"options": options, "largest_label": LARGEST_LABEL}
+
+
+def _with_counts(looks: dict[str, Any]) -> dict[str, Any]:
+    """Explain the counts, with the symbol of the nodes that mostly carry them."""
+    text = {"text": "+ number: columns folded into it"}
+    return {
+        theme: look | {"legend": [*look["legend"], max(look["legend"], key=_says_hidden) | text]}
+        for theme, look in looks.items()
+    }
+
+
+def _says_hidden(item: dict[str, Any]) -> bool:
+    return bool(item["text"] == "hidden")
 
 
 def _only(shown: Picture, around: tuple[int, ...]) -> Picture:

@@ -13,7 +13,7 @@ from typing import Any
 from loopylatent.api import settings_for
 from loopylatent.data import Observations, read_table
 from loopylatent.distances import DistanceMatrix, information_distances
-from loopylatent.errors import DataError
+from loopylatent.errors import DataError, quoted
 from loopylatent.export import edge_signs as edge_signs
 from loopylatent.graph import LatentGraph
 from loopylatent.initial_graph import EdgeDensity, edge_density
@@ -21,9 +21,11 @@ from loopylatent.learn import LearnResult, Progress, learn
 from loopylatent.matching import match_hidden
 from loopylatent.recipe import Recipe, read_distances
 from loopylatent.regularize import learn_regularized
-from loopylatent.samples import Sample, load_sample
+from loopylatent.samples import Sample, load_sample, sample_folder
+from loopylatent.simplify import SIMPLE_FROM, WHOLE_UP_TO
 from loopylatent.ui.background import Job, Jobs
 from loopylatent.ui.memo import Memo
+from loopylatent.waiting import first_graph, followed_curve
 
 Uploads = Mapping[str, bytes]
 
@@ -68,6 +70,13 @@ def source_of(memo: Memo, uploads: Uploads, recipe: Recipe) -> Source:
     )
 
 
+def title_of(memo: Memo, recipe: Recipe) -> str:
+    """What the data of a recipe are called."""
+    if recipe.source_kind != "sample":
+        return recipe.source
+    return memo.get("sample", recipe.source, lambda: load_sample(recipe.sample_name)).title
+
+
 def _sample_source(memo: Memo, sample: Sample, recipe: Recipe) -> Source:
     return Source(
         sample.title,
@@ -80,10 +89,13 @@ def _sample_source(memo: Memo, sample: Sample, recipe: Recipe) -> Source:
 
 
 def _content(uploads: Uploads, recipe: Recipe) -> bytes:
+    if recipe.data_digest is None:
+        sample_folder()  # nothing is open where the bundled tables are gone; it says so
     if recipe.data_digest is None or recipe.data_digest not in uploads:
         raise DataError(
-            f"the file {recipe.source!r} is not in this session any more; open it again, "
-            "or open the saved project."
+            f"the file {quoted(recipe.source)} is not here: files are forgotten when a page is "
+            "loaded again. Press Open a file and choose the same file: the settings of this link "
+            "apply to it. Or open the saved project, or choose another table."
         )
     return uploads[recipe.data_digest]
 
@@ -124,6 +136,39 @@ def curve_of(memo: Memo, D: DistanceMatrix) -> EdgeDensity:
     return memo.get("curve", D.digest, lambda: edge_density(D))
 
 
+def known_curve(jobs: Jobs, memo: Memo, D: DistanceMatrix) -> EdgeDensity | None:
+    """Return the curve of a small table at once; of a large one when the background has it."""
+    if D.n_columns <= SIMPLE_FROM:
+        return curve_of(memo, D)
+    known: EdgeDensity | None = memo.known("curve", D.digest)
+    if known is None and D.n_columns <= WHOLE_UP_TO and curve_job(jobs, D) is None:
+        begin_curve(jobs, memo, D)
+    return known
+
+
+def curve_job(jobs: Jobs, D: DistanceMatrix) -> Job | None:
+    """Return the job that follows the local trees of these distances, if it was begun."""
+    job = jobs.current("curve")
+    return job if job is not None and job.key == D.digest else None
+
+
+def begin_curve(jobs: Jobs, memo: Memo, D: DistanceMatrix) -> None:
+    """Follow the local trees over all radii in the background."""
+
+    def work(report: Progress) -> None:
+        memo.keep("curve", D.digest, followed_curve(D, report))
+
+    jobs.get("curve", D.digest, work)
+
+
+def start_of(memo: Memo, D: DistanceMatrix, r: float) -> LatentGraph:
+    """Return the initial graph at r, from the curve where that is known or quickly made."""
+    if D.n_columns <= SIMPLE_FROM:
+        return curve_of(memo, D).graph_at(r)
+    known: EdgeDensity | None = memo.known("curve", D.digest)
+    return first_graph(D, r) if known is None else known.graph_at(r)
+
+
 def learned(
     memo: Memo, D: DistanceMatrix, recipe: Recipe, progress: Progress | None = None
 ) -> LearnResult:
@@ -131,7 +176,7 @@ def learned(
     settings = recipe.settings
 
     def compute() -> LearnResult:
-        start = curve_of(memo, D).graph_at(settings.thresholds.r)
+        start = start_of(memo, D, settings.thresholds.r)
         return learn(D, settings, start=start, progress=progress)
 
     return memo.get("learned", (D.digest, settings), compute)
@@ -142,7 +187,7 @@ def regularized_job(jobs: Jobs, memo: Memo, source: Source, recipe: Recipe) -> J
     obs, D, settings = source.observations, source.distances, recipe.settings
     if recipe.regularize == "none" or obs is None:
         return None
-    start = curve_of(memo, D).graph_at(settings.thresholds.r)
+    start = start_of(memo, D, settings.thresholds.r)
 
     def work(report: Progress) -> LearnResult:
         return learn_regularized(D, obs, settings, progress=report, start=start)

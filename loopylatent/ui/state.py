@@ -17,8 +17,13 @@ from numpy.typing import NDArray
 from loopylatent.errors import LoopyLatentError
 from loopylatent.graph import LatentGraph
 from loopylatent.layout import filling, positions
+from loopylatent.lesson.presets import made_up_files
+from loopylatent.limits import APP
 from loopylatent.matching import NamedNode
+from loopylatent.project import Pin
 from loopylatent.recipe import Recipe
+from loopylatent.simplify import SimplifiedGraph
+from loopylatent.sweep_points import Known
 from loopylatent.ui import link
 from loopylatent.ui.background import Jobs
 from loopylatent.ui.memo import Memo
@@ -63,7 +68,13 @@ class Session:
     """A node of the graph that was drawn last."""
     snap: bool = False
     """Whether r moves only to values at which the initial graph changes."""
+    opened: frozenset[int] = frozenset()
+    """Nodes of the graph that was drawn last whose folded nodes are taken out."""
+    untested: Recipe | None = None
+    """An opening whose loops are still to be tested."""
     placed: Placed | None = None
+    sought: int | None = None
+    """A node that was searched, until its surroundings are in view."""
     n_centred: int = 0
     """Each time a node is to be brought to the middle this goes up by one."""
     notice: str | None = None
@@ -71,8 +82,12 @@ class Session:
     tour: int | None = None
     memo: Memo = field(default_factory=Memo)
     jobs: Jobs = field(default_factory=Jobs)
-    pins: tuple[link.Pin, ...] = ()
+    pins: tuple[Pin, ...] = ()
     """Settings that are kept to be compared."""
+    swept: Known = field(default_factory=Known)
+    """What the page Tune has learned and scored."""
+    scored: Known = field(default_factory=Known)
+    """What the page Evaluate has scored."""
     view: dict[str, Any] = field(default_factory=dict)
     """What is shown and how: small plain values that change no result."""
 
@@ -91,6 +106,8 @@ class Session:
         """Take other data; what belonged to the data before goes, the way back stays."""
         self._go_to(Moment(recipe, recipe, names))
         self.selected = None
+        self.sought = self.untested = None
+        self.opened = frozenset()
 
     def reset(self) -> None:
         """Go back to the settings with which the present data were opened."""
@@ -113,38 +130,79 @@ class Session:
 
     def keep_upload(self, digest: str, content: bytes) -> None:
         """Keep an uploaded file for this session, the last few of them."""
-        self.uploads = dict([*self.uploads.items(), (digest, content)][-MOST_UPLOADS:])
+        kept = [*self.uploads.items(), (digest, content)][-MOST_UPLOADS:]
+        while len(kept) > 1 and sum(len(one) for _, one in kept) > APP.session_bytes:
+            del kept[0]
+        self.uploads = dict(kept)
 
     def select(self, node: int | None, *, centre: bool = False) -> None:
         """Select a node of the graph that is drawn; ``centre`` brings it to the middle."""
         self.selected = node
         self.n_centred += centre
+        if centre:
+            self.sought = node
 
     def place(self, graph: LatentGraph, labels: tuple[str, ...]) -> NDArray[np.float64]:
         """Return where the nodes stand; those that were there before stay as near as may be."""
-        return filling(self._placed(graph, labels), ASPECT)
-
-    def _placed(self, graph: LatentGraph, labels: tuple[str, ...]) -> NDArray[np.float64]:
-        carried: dict[int, int] = {}
-        start = None
-        if self.placed is not None and self.placed.graph != graph:
-            carried = carried_nodes(self.placed.graph, graph)
-            start = np.full((graph.n_nodes, 2), np.nan)
-            start[list(carried.values())] = self.placed.positions[list(carried)]
-            self.selected = carried.get(self.selected) if self.selected is not None else None
+        start = _where_most_were(self.follow(graph))
         found = self.memo.get(
-            "positions",
-            graph.digest,
-            lambda: positions(graph, start=start if carried else None, labels=labels),
+            "positions", graph.digest, lambda: positions(graph, start=start, labels=labels)
         )
         self.placed = Placed(graph, found)
-        return found
+        return filling(found, ASPECT)
+
+    def follow(self, graph: LatentGraph) -> NDArray[np.float64]:
+        """Carry selection and open nodes over to another graph; return where its nodes were.
+
+        Nodes that were not drawn have rows of NaN.
+        """
+        before = self.placed
+        if before is not None and before.graph == graph:
+            return before.positions
+        start = np.full((graph.n_nodes, 2), np.nan)
+        if before is not None:
+            carried = carried_nodes(before.graph, graph)
+            self.selected = carried.get(self.selected) if self.selected is not None else None
+            self.sought = None
+            self.opened = frozenset(carried[node] for node in self.opened if node in carried)
+            start[list(carried.values())] = before.positions[list(carried)]
+        self.placed = Placed(graph, start)
+        return start
+
+    def place_part(self, part: SimplifiedGraph, labels: tuple[str, ...]) -> NDArray[np.float64]:
+        """Return where the drawn nodes stand; the others are at the origin.
+
+        The part is of the graph that was followed last, or of another one on its first nodes.
+        """
+        assert self.placed is not None, "follow comes first"
+        nodes = list(part.nodes)
+        place = np.zeros((part.graph.n_nodes, 2))
+        if not nodes:
+            return place
+        start = _where_most_were(self.placed.positions[nodes])
+        texts = [labels[node] for node in nodes]
+        found = self.memo.get(
+            "positions",
+            (part.graph.digest, part.nodes),
+            lambda: positions(part.part, start=start, labels=texts),
+        )
+        if part.graph == self.placed.graph:
+            kept = np.full((part.graph.n_nodes, 2), np.nan)
+            kept[nodes] = found
+            self.placed = Placed(part.graph, kept)
+        place[nodes] = filling(found, ASPECT)
+        return place
 
     def _go_to(self, moment: Moment) -> None:
         if moment != self.now:
             self.before = [*self.before, self.now][-MOST_STEPS_BACK:]
             self.after = []
             self.now = moment
+
+
+def _where_most_were(start: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """Places to begin with; None where most nodes are new, as a fresh layout is better then."""
+    return start if np.isfinite(start[:, 0]).mean() > 0.5 else None
 
 
 def session() -> Session:
@@ -156,7 +214,10 @@ def session() -> Session:
         now = Moment(opening.recipe, opening.fresh)
         tour = None if params else 0  # whoever comes by a link knows the place
         pins = link.pins_of(params)
-        st.session_state[KEY] = Session(now, notice=opening.notice, tour=tour, memo=memo, pins=pins)
+        uploads = made_up_files(opening.recipe.data_digest)
+        st.session_state[KEY] = Session(
+            now, uploads=uploads, notice=opening.notice, tour=tour, memo=memo, pins=pins
+        )
     found: Session = st.session_state[KEY]
     return found
 

@@ -14,12 +14,15 @@ from loopylatent.data import Observations
 from loopylatent.distances import DistanceMatrix
 from loopylatent.graph import LatentGraph
 from loopylatent.learn import LearnResult
+from loopylatent.limits import rerun
 from loopylatent.matching import match_hidden
 from loopylatent.resampling import NEEDS_ROWS, SCHEMES, Scheme
+from loopylatent.settings import LearnSettings
 from loopylatent.stability import Stability, iter_stability
 from loopylatent.support_table import KINDS, LOCAL, scale_frame, support_csv, support_frame
 from loopylatent.ui.background import Cancelled, Job
 from loopylatent.ui.graph_view import graph_view, picture
+from loopylatent.ui.patience import patience_for
 from loopylatent.ui.plain import plain
 from loopylatent.ui.stages import Source
 from loopylatent.ui.state import Session, bound
@@ -73,9 +76,12 @@ def show_sure(
     source: Source,
     result: LearnResult,
     labels: tuple[str, ...],
-    positions: NDArray[np.float64],
+    positions: NDArray[np.float64] | None,
 ) -> None:
-    """Draw the choices, the button, the progress, and what came of it."""
+    """Draw the choices, the button, the progress, and what came of it.
+
+    The consensus is drawn at the places of the graph, where all of them are known.
+    """
     st.markdown(ABOUT)
     graph = result.graph
     job = s.jobs.current(KIND)
@@ -94,7 +100,8 @@ def show_sure(
     if found is not None:
         _whole(found)
         _tables(found, labels)
-        _consensus(s, found, source, labels, positions)
+        if positions is not None:
+            _consensus(s, found, source, labels, positions)
 
 
 def choose_least(s: Session) -> float:
@@ -119,6 +126,8 @@ def _choose(
     s: Session, source: Source, result: LearnResult, found: Stability | None, *, disabled: bool
 ) -> None:
     possible = _possible(source)
+    n_rows, n_columns = source.distances.n_samples or 0, source.distances.n_columns
+    patience = patience_for(rerun(n_rows, n_columns, _runs(s)), _runs(s), "runs")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox(
             "In every run",
@@ -141,11 +150,12 @@ def _choose(
             st.button(
                 "How sure?" if found is None else "Run all of them",
                 type="primary",
-                disabled=disabled,
+                disabled=disabled or not patience.is_enough,
                 on_click=_begin,
                 args=(s, source, result),
                 key="sure",
             )
+            st.caption(patience.words, width="content")
     if possible == ("orders",):
         st.caption(NO_ROWS)
 
@@ -172,17 +182,16 @@ def _runs(s: Session) -> int:
     return int(s.view.get("sure_runs", 50))
 
 
-def _key(s: Session, source: Source, graph: LatentGraph) -> Hashable:
+def support_key(
+    source: Source, graph: LatentGraph, settings: LearnSettings, scheme: Scheme, n_runs: int
+) -> tuple[str, str, str, LearnSettings, Scheme, int]:
+    """Under which the support of a graph is known."""
     data = source.distances if source.observations is None else source.observations
-    settings = s.recipe.settings
-    return (
-        data.digest,
-        source.distances.digest,
-        graph.digest,
-        settings,
-        _scheme(s, source),
-        _runs(s),
-    )
+    return (data.digest, source.distances.digest, graph.digest, settings, scheme, n_runs)
+
+
+def _key(s: Session, source: Source, graph: LatentGraph) -> Hashable:
+    return support_key(source, graph, s.recipe.settings, _scheme(s, source), _runs(s))
 
 
 def _begin(s: Session, source: Source, result: LearnResult) -> None:

@@ -10,10 +10,13 @@ import streamlit as st
 from loopylatent.api import provenance
 from loopylatent.errors import LoopyLatentError
 from loopylatent.export import Extras, render
+from loopylatent.figures.network import node_labels
 from loopylatent.figures.svg import to_svg
-from loopylatent.project import Project, save_project
+from loopylatent.layout import positions
+from loopylatent.project import save_project
 from loopylatent.recipe import to_command, to_python
 from loopylatent.ui.plain import plain
+from loopylatent.ui.saved import project_of
 from loopylatent.ui.scene import Scene
 from loopylatent.ui.stages import edge_signs
 from loopylatent.ui.state import Session
@@ -37,7 +40,7 @@ MIMES = {
 def offer_files(s: Session, scene: Scene) -> None:
     """Offer the graph in every format; a file is made when it is asked for."""
     extras = Extras(
-        positions=scene.positions,
+        positions=scene.whole_positions,
         groups=scene.colouring.labels,
         group_names=scene.colouring.names,
         signs=edge_signs(scene.result.graph, scene.source.distances),
@@ -70,10 +73,10 @@ def offer_files(s: Session, scene: Scene) -> None:
     )
     columns[1].download_button(
         "Project",
-        data=partial(_project, s, scene.source.title),
+        data=lambda: save_project(project_of(s, scene.source)),
         file_name=f"{stem}.loopylatent",
         mime="application/zip",
-        help="data, settings and names in one file; Open a file brings it back",
+        help="data, settings, names, pins and results in one file; Open a file brings it back",
         width="stretch",
         on_click="ignore",
         key="file_project",
@@ -85,7 +88,10 @@ def offer_code(s: Session) -> None:
     if s.recipe.source_kind == "sample":
         st.caption("The address of this page restores the data and all settings: copy it.")
     else:
-        st.caption("A link cannot carry your data; save the project instead.")
+        st.caption(
+            "A link cannot carry your data: the address of this page holds the settings, which "
+            "apply when the same file is opened again. The project holds both."
+        )
     st.caption("The same in Python")
     st.code(to_python(s.recipe), language="python")
     st.caption("The same on the command line")
@@ -103,19 +109,12 @@ def file_stem(s: Session) -> str:
 
 
 def _svg(scene: Scene) -> str:
+    graph, place = scene.result.graph, scene.whole_positions
     return to_svg(
-        scene.result.graph,
-        scene.positions,
+        graph,
+        positions(graph, labels=node_labels(graph, scene.names)) if place is None else place,
         groups=scene.colouring.labels,
         group_names=scene.colouring.names,
         signs=edge_signs(scene.result.graph, scene.source.distances),
         hidden_names=scene.names,
-    )
-
-
-def _project(s: Session, title: str) -> bytes:
-    data = s.uploads.get(s.recipe.data_digest) if s.recipe.data_digest else None
-    view = {name: value for name, value in s.view.items() if isinstance(value, str | bool)}
-    return save_project(
-        Project(recipe=s.recipe, data=data, names=s.now.names, view=view, title=title)
     )

@@ -15,6 +15,7 @@ import streamlit as st
 from loopylatent.additivity import distortion
 from loopylatent.errors import LoopyLatentError
 from loopylatent.figures.bounds import TITLES, bound_figure, distortion_figure, threshold_figure
+from loopylatent.figures.described import described
 from loopylatent.laboratory import TrialPoint
 from loopylatent.settings import Thresholds
 from loopylatent.theory import KAPPA, Condition, Ensemble, conditions
@@ -38,7 +39,7 @@ from loopylatent.ui.lab_state import (
 from loopylatent.ui.lab_state import TITLES as JOBS
 from loopylatent.ui.page import refusals, show_pages, theme
 from loopylatent.ui.plain import plain
-from loopylatent.ui.stages import source_of
+from loopylatent.ui.stages import source_of, title_of
 from loopylatent.ui.state import Session, bound
 from loopylatent.ui.tune_words import progress_line
 
@@ -104,7 +105,7 @@ def choose(s: Session) -> Theory:
         elif here.source == OWN:
             _own_numbers(here)
         else:
-            st.caption(f"{plain(s.recipe.source)}, with the thresholds of *Explore*.")
+            st.caption(f"{plain(title_of(s.memo, s.recipe))}, with the thresholds of *Explore*.")
         if here.source != DATA:
             _constants(here)
     return here
@@ -214,7 +215,8 @@ def _conditions(e: Ensemble, yours: Thresholds) -> None:
     r = fewest_samples(e).r
     st.markdown("**Your thresholds beside those of the theory**")
     figure = threshold_figure(e, yours, r if math.isfinite(r) else yours.r, theme=theme())
-    st.plotly_chart(figure, key="theory_thresholds", theme=None, config=QUIET)
+    alt = described(figure, "Your thresholds beside those of the theory")
+    st.plotly_chart(figure, key="theory_thresholds", theme=None, config=QUIET, alt=alt)
     inside = e.radius
     where = (
         "No r is admissible, so none is shaded."
@@ -300,7 +302,8 @@ def _curves(s: Session, here: Theory, e: Ensemble) -> None:
                 st.caption(f"{TITLES[axis]} is infinite here, so there is nothing to draw.")
                 continue
             figure = bound_figure(points, axis, mark=mark, found=found, theme=theme(), height=400)
-            st.plotly_chart(figure, key=f"theory_chart_{axis}", theme=None, config=QUIET)
+            alt = described(figure, f"Rows that the theorems ask for, against {TITLES[axis]}")
+            st.plotly_chart(figure, key=f"theory_chart_{axis}", theme=None, config=QUIET, alt=alt)
             if any(one.girth != e.girth and one.theorem_2 is not None for one in points):
                 st.caption(
                     "Where the shortest cycle is too short for Theorem 2, its line is that of the "
@@ -351,7 +354,8 @@ def _on_data(s: Session) -> None:
         st.markdown(words.CANNOT)
     if len(bent.columns):
         figure = distortion_figure(bent, D.names, theme=theme(), height=400)
-        st.plotly_chart(figure, key="theory_distortion", theme=None, config=QUIET)
+        alt = described(figure, "How far distances are from those of a tree, by column")
+        st.plotly_chart(figure, key="theory_distortion", theme=None, config=QUIET, alt=alt)
         with st.expander("Distortion around every column"):
             st.dataframe(
                 pd.DataFrame(

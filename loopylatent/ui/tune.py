@@ -8,12 +8,14 @@ from typing import Any
 import streamlit as st
 
 from loopylatent.figures.barcode import barcode_figure, longest
+from loopylatent.figures.described import described
 from loopylatent.figures.grid import MEASURES, SCORE_MEASURES, grid_figure
 from loopylatent.figures.sweep import sweep_figure
 from loopylatent.settings import READS, Thresholds
 from loopylatent.sweep import Sweep
 from loopylatent.ui import tune_words as words
 from loopylatent.ui.explore import say_notices, summary_line
+from loopylatent.ui.opening import say_curve_is_missing
 from loopylatent.ui.page import Present, theme
 from loopylatent.ui.plain import plain
 from loopylatent.ui.state import Session, bound
@@ -54,17 +56,11 @@ STYLE = """
 .st-key-tune_said [data-testid="stAlertContainer"] { padding: 0.4rem 0.8rem; }
 </style>
 """
-DARK = """
-<style>
-.st-key-tune_panel button[kind="primary"]:not(:disabled) p { color: #10151C; }
-</style>
-"""
-"""The bright buttons of the dark theme want dark words."""
 
 
 def headline(s: Session, now: Present) -> None:
     """The data, and the counts of the present graph."""
-    st.html(STYLE + (DARK if theme() == "dark" else ""))
+    st.html(STYLE)
     st.markdown(
         f"**{plain(now.source.title)}** &nbsp; {summary_line(now.result)}",
         help=plain(now.source.about),
@@ -75,7 +71,10 @@ def headline(s: Session, now: Present) -> None:
 
 def show(s: Session, now: Present) -> None:
     """The plots and, beside them, suggestions; while something runs they follow by themselves."""
-    t, plan = tuning(), plan_of(s, now)
+    if now.curve is None:
+        say_curve_is_missing(s, now.source.distances)
+        return
+    t, plan = tuning(), plan_of(s, now, now.curve)
     drop_old(s, plan)
     learn_points(s, t, plan, GRAPHS, plan.along)
     if st.session_state.get(TAB) == OVER:
@@ -90,7 +89,7 @@ def show(s: Session, now: Present) -> None:
     def progress() -> None:
         if is_drawn and set(running(s)) != busy:
             st.rerun()
-        _show_progress(s, t)
+        _show_progress(s, t, busy)
 
     @st.fragment(run_every=_pace(busy))
     def stage() -> None:
@@ -124,8 +123,9 @@ def _say(s: Session, t: Tuning) -> None:
             st.success(said, icon=":material/arrow_forward:")
 
 
-def _show_progress(s: Session, t: Tuning) -> None:
-    jobs = running(s)
+def _show_progress(s: Session, t: Tuning, busy: set[str]) -> None:
+    """A bar for everything that the page waits for; it is there until the page is drawn again."""
+    jobs = {kind: job for kind in JOBS if kind in busy and (job := s.jobs.current(kind))}
     if not jobs:
         return
     left, right = st.columns([7, 1], vertical_alignment="center")
@@ -160,6 +160,7 @@ def _chart(figure: Any, t: Tuning, name: str, clicked: Callable[[dict[str, Any]]
 
     st.plotly_chart(
         figure,
+        alt=described(figure, words.FIGURES[name]),
         key=key,
         theme=None,
         on_select=report,

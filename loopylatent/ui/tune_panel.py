@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
+from loopylatent.limits import rerun
 from loopylatent.suggest import Suggestion, beyond_noise, choose
 from loopylatent.sweep_scores import TEST_SHARE, Failed
 from loopylatent.thresholds import default_thresholds
 from loopylatent.ui import tune_words as words
+from loopylatent.ui.patience import patience_for
 from loopylatent.ui.plain import plain
 from loopylatent.ui.state import Session
 from loopylatent.ui.tune_state import (
@@ -44,16 +46,20 @@ def _suggestions(s: Session, t: Tuning, plan: Plan) -> None:
         st.button("Suggest thresholds", disabled=True, width="stretch", key="tune_suggest")
         st.caption(words.NO_ROWS)
     elif not found.has_all_scores:
+        n = len(plan.along) - len(found.scores)
+        work = rerun(plan.obs.n_rows, plan.obs.n_columns, n, fit=True)
+        patience = patience_for(work, n, "radii")
         st.button(
             "Go on with the suggestions" if found.scores and not busy else "Suggest thresholds",
             type="primary",
             on_click=score_points,
             args=(s, t, plan, SCORES, plan.along),
-            disabled=busy,
+            disabled=busy or not patience.is_enough,
             width="stretch",
             key="tune_suggest",
         )
-        st.caption(words.SUGGEST.format(n=len(plan.along), share=1 - TEST_SHARE))
+        about = words.SUGGEST.format(n=len(plan.along), share=1 - TEST_SHARE)
+        st.caption(f"{about} {patience.words}")
     _failures(s, plan, found)
     if len(found.scores) < min(FEWEST, found.n_wanted):
         return

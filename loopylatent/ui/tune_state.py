@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
@@ -17,7 +17,7 @@ from loopylatent.initial_graph import EdgeDensity
 from loopylatent.loops import LoopTest, loop_test
 from loopylatent.pool import Progress
 from loopylatent.recipe import Recipe
-from loopylatent.settings import LearnSettings, Thresholds
+from loopylatent.settings import LearnSettings
 from loopylatent.sweep_points import (
     Known,
     SweepPoint,
@@ -32,7 +32,8 @@ from loopylatent.sweep_points import (
 from loopylatent.sweep_scores import Scored, Split, iter_scores, score_key
 from loopylatent.ui.background import Job
 from loopylatent.ui.page import Present
-from loopylatent.ui.state import Session
+from loopylatent.ui.state import Session, session
+from loopylatent.ui.tune_keys import along_key, bars_key, loops_key, split_digest_key
 
 KEY = "loopylatent tune"
 GRAPHS, SCORES = "sweep", "sweep scores"
@@ -71,7 +72,7 @@ class Tuning:
 def tuning() -> Tuning:
     """Return what this browser tab remembers."""
     if KEY not in st.session_state:
-        st.session_state[KEY] = Tuning()
+        st.session_state[KEY] = Tuning(session().swept)
     found: Tuning = st.session_state[KEY]
     return found
 
@@ -93,9 +94,7 @@ class Plan:
 
     @property
     def along_key(self) -> Hashable:
-        fixed = self.here.thresholds
-        line = replace(self.here, thresholds=Thresholds(0.0, fixed.Lambda, fixed.tau))
-        return (self.D.digest, line)
+        return along_key(self.D.digest, self.here)
 
     @property
     def cells_key(self) -> Hashable:
@@ -105,21 +104,29 @@ class Plan:
     def split_key(self) -> Hashable:
         return ("split", self.D.digest, None if self.obs is None else self.obs.digest)
 
+    @property
+    def loops_key(self) -> Hashable:
+        return loops_key(self.D.digest, self.here.thresholds.r)
 
-def plan_of(s: Session, now: Present) -> Plan:
+    @property
+    def split_digest_key(self) -> Hashable:
+        return split_digest_key(self.D.digest, None if self.obs is None else self.obs.digest)
+
+
+def plan_of(s: Session, now: Present, curve: EdgeDensity) -> Plan:
     """Return the settings to look at; the present ones are among them."""
     D, here = now.source.distances, s.recipe.settings
-    along = s.memo.get("tune radii", D.digest, lambda: radii(now.curve))
+    along = s.memo.get("tune radii", D.digest, lambda: radii(curve))
     around = grid(D)
     Lambdas = np.unique([*around.Lambdas, here.thresholds.Lambda])
     taus = np.unique([*around.taus, here.thresholds.tau])
     return Plan(
         D,
-        now.curve,
+        curve,
         now.source.observations,
         here,
         tuple(along_r(here, along)),
-        holds_all(now.curve, along),
+        holds_all(curve, along),
         tuple(Lambdas.tolist()),
         tuple(taus.tolist()),
         tuple(over_grid(here, Lambdas, taus)),
@@ -146,7 +153,7 @@ class Found:
 def found_of(t: Tuning, plan: Plan, settings: tuple[LearnSettings, ...]) -> Found:
     """Return what is known of the settings, in their order."""
     points = [t.known.get(point_key(plan.D, one)) for one in settings]
-    split: Split | None = t.known.get(plan.split_key)
+    split: str | None = t.known.get(plan.split_digest_key)
     scores = [] if split is None else [t.known.get(score_key(split, one)) for one in settings]
     return Found(
         tuple(one for one in points if one is not None),
@@ -197,7 +204,7 @@ def drop_old(s: Session, plan: Plan) -> None:
         SCORES: plan.along_key,
         CELLS: plan.cells_key,
         CELL_SCORES: plan.cells_key,
-        LOOPS: loops_key(plan),
+        LOOPS: plan.loops_key,
     }
     for kind, job in running(s).items():
         if not is_of(job, keys[kind]):
@@ -218,14 +225,15 @@ def learn_points(
             iter_points(plan.D, settings, curve=plan.curve, known=t.known, progress=report)
         )
         if kind == GRAPHS:
-            t.known.put(("barcode", key), barcode(points, plan.D.r_max))
+            bars = barcode(points, plan.D.r_max)
+            t.known.put(bars_key(plan.D.digest, plan.here), bars)
 
     begin(s, t, kind, key, work)
 
 
 def bars_of(t: Tuning, plan: Plan) -> tuple[Bar, ...]:
     """Return the barcode of r; while graphs are missing, of those that are there."""
-    bars: tuple[Bar, ...] | None = t.known.get(("barcode", plan.along_key))
+    bars: tuple[Bar, ...] | None = t.known.get(bars_key(plan.D.digest, plan.here))
     return barcode(found_of(t, plan, plan.along).points, plan.D.r_max) if bars is None else bars
 
 
@@ -243,15 +251,11 @@ def score_points(
         if split is None:
             split = Split.of(obs, plan.D)
             t.known.put(plan.split_key, split)
+            t.known.put(plan.split_digest_key, split.digest)
         for _ in iter_scores(split, settings, known=t.known, progress=report):
             pass
 
     begin(s, t, kind, plan.along_key if kind == SCORES else plan.cells_key, work)
-
-
-def loops_key(plan: Plan) -> Hashable:
-    """What a loop test is of."""
-    return ("loops", plan.D.digest, plan.here.thresholds.r)
 
 
 def begin_loop_test(s: Session, t: Tuning, plan: Plan) -> None:
@@ -259,12 +263,12 @@ def begin_loop_test(s: Session, t: Tuning, plan: Plan) -> None:
 
     def work(report: Progress) -> None:
         found = loop_test(plan.D, plan.here.thresholds.r, progress=report)
-        t.known.put(loops_key(plan), found)
+        t.known.put(plan.loops_key, found)
 
-    begin(s, t, LOOPS, loops_key(plan), work)
+    begin(s, t, LOOPS, plan.loops_key, work)
 
 
 def loops_found(t: Tuning, plan: Plan) -> LoopTest | None:
     """Return the loop test at the present radius, if it was made."""
-    found: LoopTest | None = t.known.get(loops_key(plan))
+    found: LoopTest | None = t.known.get(plan.loops_key)
     return found

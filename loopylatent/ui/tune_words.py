@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from time import monotonic
 
+from loopylatent.limits import duration
 from loopylatent.loops import LoopTest
 from loopylatent.sweep_points import SweepPoint
 from loopylatent.ui.background import Job
@@ -13,6 +14,12 @@ SOME = (
     "The learned graph at {n} of the r at which its start changes, evenly chosen. **Click** a "
     "place to go there."
 )
+FIGURES = {
+    "along": "The learned graph along the radius r",
+    "over": "The learned graph over the margin Λ and the shortest edge τ",
+    "bars": "From which r to which r each cycle and each hidden node is there",
+}
+"""For those who do not see the plots."""
 GRID = (
     "All pairs of Λ and τ at the present r = {r:.3g}. **Click** a cell to go there; the framed "
     "one is where you are."
@@ -76,19 +83,3 @@ def progress_line(title: str, job: Job, began: float) -> str:
     if 1 < job.done < job.total:  # the first one may have had to be compiled
         line += f", about {duration((monotonic() - began) / job.done * (job.total - job.done))}"
     return line
-
-
-def duration(seconds: float) -> str:
-    """Return a time in words.
-
-    Examples
-    --------
-    >>> duration(7.4), duration(95), duration(4000)
-    ('7 s', '1 min 35 s', '1 h 6 min')
-    """
-    whole = max(1, round(seconds))
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"

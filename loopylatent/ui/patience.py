@@ -1,0 +1,35 @@
+"""How long work will take, said beside the button that begins it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from loopylatent.errors import LimitError
+from loopylatent.limits import APP, Estimate, check_time
+from loopylatent.ui.plain import plain
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """Whether work may begin, and what is to be said of its time."""
+
+    is_enough: bool
+    words: str
+    """Markdown."""
+
+
+def patience_for(work: Estimate, times: int, what: str) -> Patience:
+    """Say how long ``times`` of ``what`` take, or why that is too long and what would fit.
+
+    Examples
+    --------
+    >>> patience_for(Estimate(40.0), 25, "runs").words
+    'Takes about 40 s.'
+    >>> patience_for(Estimate(7200.0), 100, "runs").is_enough
+    False
+    """
+    try:
+        check_time(work, times, what, APP)
+    except LimitError as error:
+        return Patience(False, plain(str(error)))
+    return Patience(True, f"Takes {work.words}.")

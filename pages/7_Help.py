@@ -1,0 +1,8 @@
+"""Help: the method in plain words, its signs, its limits, and a glossary."""
+
+from loopylatent.ui import help as help_page
+from loopylatent.ui.page import setup
+
+setup("Help")
+help_page.contents()
+help_page.show()
