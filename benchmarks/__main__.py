@@ -1,34 +1,62 @@
-"""Run all benchmarks: python -m benchmarks."""
+"""Run benchmarks: python -m benchmarks runs all, python -m benchmarks scale peers those named."""
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
-from pathlib import Path
+from collections.abc import Callable, Mapping
 
-from benchmarks import fit, groups, initial_graph, learn, slider, stability, surroundings, sweep
+from benchmarks import (
+    fit,
+    groups,
+    initial_graph,
+    learn,
+    newsgroup_texts,
+    peers,
+    rows,
+    scale,
+    side_by_side,
+    slider,
+    slider_profile,
+    stability,
+    surroundings,
+    sweep,
+)
+from benchmarks.results import write_section
 
-RESULTS = Path(__file__).resolve().parent / "RESULTS.md"
+REPORTS: Mapping[str, Callable[[], str]] = {
+    "initial_graph": initial_graph.report,
+    "learn": learn.report,
+    "rows": rows.report,
+    "sweep": sweep.report,
+    "fit": fit.report,
+    "slider": slider.report,
+    "slider_profile": slider_profile.report,
+    "scale": scale.report,
+    "side_by_side": side_by_side.report,
+    "peers": peers.report,
+    "newsgroup_texts": newsgroup_texts.report,
+}
+"""What goes into RESULTS.md; the last four take longest."""
+PAGES: Mapping[str, Callable[[], None]] = {"groups": groups.main, "stability": stability.main}
+"""What writes its tables into a page of docs."""
 
 
 def main() -> None:
-    """Write the times to RESULTS.md, and the tables of docs/groups.md and docs/stability.md."""
-    load_before = os.getloadavg()[0]
-    parts = []
-    for part in (initial_graph, learn, sweep, fit, slider):
-        print(f"{part.__name__} ...", file=sys.stderr)
-        parts.append(part.report())
-    head = (
-        "# Last results\n\nWritten by `make bench`; what is compared is told in "
-        f"[README.md](README.md).\n\n{surroundings(load_before)}"
-    )
-    text = "\n\n".join([head, *parts]) + "\n"
-    RESULTS.write_text(text, encoding="utf-8")
-    print(text)
-    print(f"{groups.__name__} ...", file=sys.stderr)
-    groups.main()
-    print(f"{stability.__name__} ...", file=sys.stderr)
-    stability.main()
+    """Measure, and write each section as soon as it is there."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    every = (*REPORTS, *PAGES)
+    parser.add_argument("names", nargs="*", choices=every, metavar="NAME", help=", ".join(every))
+    for name in parser.parse_args().names or every:
+        print(f"{name} ...", file=sys.stderr)
+        if name in PAGES:
+            PAGES[name]()
+            continue
+        before = os.getloadavg()[0]
+        text = REPORTS[name]()
+        write_section(name, f"{text}\n\n{surroundings(before)}", tuple(REPORTS))
+        print(text)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,152 @@
+"""Other people's programs on the same rows; what we do not depend on has its own environment.
+
+They do different things, and the table says which: a time beside ours is a scale, not a race.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+import venv
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from sklearn.covariance import GraphicalLassoCV
+
+import loopylatent as ll
+from benchmarks import markdown_table
+from benchmarks.folder import peers_folder
+
+HERE = Path(__file__).resolve().parent
+REQUIREMENTS = HERE / "requirements-peers.txt"
+SAMPLE = "newsgroups100_roweislike"
+WHAT = {
+    "pgmpy": "Chow-Liu tree by mutual information: no hidden nodes, no cycles",
+    "corextopic": "20 topics by total correlation: hidden nodes above words, nothing between them",
+}
+
+
+class NoPeers(Exception):  # noqa: N818  (the packages cannot be had here)
+    """The environment cannot be made, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A program, what it does, and the seconds that it took."""
+
+    name: str
+    what: str
+    seconds: float
+    processor: float
+
+    @property
+    def cells(self) -> list[str]:
+        return [self.name, self.what, f"{self.seconds:,.2f}", f"{self.processor:,.2f}"]
+
+
+def environment() -> Path:
+    """Return the Python of an environment that has the peers, made where it is not there yet."""
+    folder = peers_folder() / "environment"
+    wanted = REQUIREMENTS.read_text(encoding="utf-8")
+    note = folder / "installed.txt"
+    python = folder / "bin" / "python"
+    if note.exists() and note.read_text(encoding="utf-8") == wanted:
+        return python
+    venv.create(folder, with_pip=True, clear=True)
+    install = [str(python), "-m", "pip", "install", "--quiet", "-r", str(REQUIREMENTS)]
+    done = subprocess.run(install, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise NoPeers("the packages of requirements-peers.txt cannot be installed here")
+    note.write_text(wanted, encoding="utf-8")
+    return python
+
+
+def elsewhere(obs: ll.Observations, repeats: int) -> dict[str, Any]:
+    """Run the peers on the rows in their own environment."""
+    python = environment()
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.npz"
+        np.savez(path, rows=obs.dense().astype(np.int8), names=np.array(obs.names))
+        command = [str(python), str(HERE / "peer_worker.py"), str(path), str(repeats)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+    if done.returncode:
+        raise NoPeers("they do not run here: " + done.stderr.strip().splitlines()[-1])
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def here(name: str, what: str, work: Callable[[], object], repeats: int) -> Entry:
+    """Time one of ours, or a peer that we have, after a run to warm up."""
+    work()
+    seconds, processor = [], []
+    for _ in range(repeats):
+        start, start_processor = time.perf_counter(), time.process_time()
+        work()
+        seconds.append(time.perf_counter() - start)
+        processor.append(time.process_time() - start_processor)
+    return Entry(name, what, statistics.median(seconds), statistics.median(processor))
+
+
+def report(repeats: int = 3) -> str:
+    before = os.getloadavg()[0]
+    obs = ll.load_sample(SAMPLE).observations
+    values = obs.dense()
+    standard = (values - values.mean(axis=0)) / values.std(axis=0)
+    D = ll.information_distances(obs)
+    ours = f"loopylatent {ll.__version__}"
+    tree = ll.initial_graph(D, D.r_max)
+    entries = [
+        here(ours, "spanning tree by correlation: no hidden nodes, no cycles",
+             lambda: ll.initial_graph(ll.information_distances(obs), D.r_max), repeats),
+        here(ours, "hidden nodes and cycles, r = 5",
+             lambda: ll.learn(ll.information_distances(obs), r=5.0, trace=False), repeats),
+        here(f"scikit-learn {version('scikit-learn')}",
+             "graphical lasso, penalty by cross-validation: cycles, no hidden nodes",
+             lambda: GraphicalLassoCV().fit(standard), 1),
+    ]  # fmt: skip
+    notes = []
+    try:
+        found = elsewhere(obs, 1)
+    except NoPeers as reason:
+        notes.append(f"pgmpy and corextopic are left out: {reason}.")
+    else:
+        for name, one in found.items():
+            if "error" in one:
+                notes.append(f"{name} {one['version']} fails on these rows: {one['error']}.")
+                continue
+            times = (statistics.median(one[key]) for key in ("seconds", "processor"))
+            entries.append(Entry(f"{name} {one['version']}", WHAT[name], *times))
+        notes.extend(_shared_edges(tree, found))
+    head = ["program", "what it finds", "seconds", "of the processor"]
+    return "\n\n".join(
+        [
+            "## Peers",
+            f"Newsgroup sample, {obs.n_rows:,} rows, {obs.n_columns} columns; Python "
+            f"{sys.version_info.major}.{sys.version_info.minor}; load average "
+            f"{before:.1f} before and {os.getloadavg()[0]:.1f} after.",
+            markdown_table(head, [entry.cells for entry in entries]),
+            *notes,
+        ]
+    )
+
+
+def _shared_edges(tree: ll.LatentGraph, found: dict[str, Any]) -> list[str]:
+    theirs = {tuple(edge) for edge in found["pgmpy"].get("found", [])}
+    if not theirs:
+        return []
+    names = tree.names
+    ours = {tuple(sorted((names[u], names[v]))) for u, v in tree.edges.tolist()}
+    return [f"Our spanning tree and pgmpy's share {len(ours & theirs)} of {len(ours)} edges."]
+
+
+if __name__ == "__main__":
+    print(report())
