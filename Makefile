@@ -2,15 +2,20 @@
 # make serve      the same for a class: other computers of this network can connect
 # make test       install and run everything that a change can break
 # make test-long  what takes longer
+# make lock       write the lock files anew, with a hash for every file that may be installed
+# make audit      look up known weaknesses of what the lock files name
+# make test-pythons  the tests without a browser on every supported Python that is there
+# make api        docs/api.md from the docstrings
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 PYTHON ?= python3
 PORT ?= 8501
 VENV := .venv
 BIN := $(VENV)/bin
+TOOLS := .venv-tools
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: run serve test test-long lint format bench clean
+.PHONY: run serve test test-long test-pythons api lint format bench clean lock audit
 
 run: $(VENV)/.run-installed
 	$(BIN)/streamlit run app.py
@@ -26,6 +31,12 @@ test-long: $(VENV)/.test-installed
 	@tools/ensure_chromium
 	$(PYTEST) -m long 2>&1 | sed "s#$(CURDIR)#.#g" | tee docs/test-long.txt
 
+test-pythons: $(VENV)/bin/python
+	@$(BIN)/python tools/test_pythons.py
+
+api: $(VENV)/.run-installed
+	$(BIN)/python tools/api_reference.py
+
 lint: $(VENV)/.test-installed
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -38,8 +49,24 @@ format: $(VENV)/.test-installed
 bench: $(VENV)/.test-installed
 	$(BIN)/python -m benchmarks
 
+lock: $(TOOLS)/.installed
+	@for name in requirements requirements-dev; do \
+	  { echo "# Every version and file that $$name.txt stands for; written by make lock"; \
+	    $(TOOLS)/bin/uv pip compile --quiet --generate-hashes --universal --python-version 3.11 \
+	      --no-header --no-annotate --no-emit-index-url $$name.txt; } > $$name.lock.new && \
+	  mv $$name.lock.new $$name.lock || exit 1; done
+
+audit:
+	@$(MAKE) --no-print-directory $(TOOLS)/.installed && $(TOOLS)/bin/python tools/audit.py || \
+	  { test ! -e $(TOOLS)/.installed && echo "audit skipped: pip-audit cannot be installed here"; }
+
+$(TOOLS)/.installed:
+	@$(PYTHON) -m venv $(TOOLS) && $(TOOLS)/bin/python -m pip install -q \
+	  --disable-pip-version-check uv==0.13.7 pip-audit==2.10.1
+	@touch $@
+
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) $(TOOLS)
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
@@ -47,13 +74,13 @@ $(VENV)/bin/python:
 	@$(PYTHON) -m venv $(VENV) || \
 	  { rm -rf $(VENV); echo "Python cannot make a virtual environment. On Debian or Ubuntu: sudo apt install python3-venv"; exit 1; }
 
-$(VENV)/.run-installed: requirements.txt pyproject.toml | $(VENV)/bin/python
+$(VENV)/.run-installed: requirements.txt pyproject.toml setup.py | $(VENV)/bin/python
 	@echo "Installing what the app needs into $(VENV) (a minute or two, once) ..."
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements.txt
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -e .
 	@touch $@
 
-$(VENV)/.test-installed: requirements-dev.txt $(VENV)/.run-installed
+$(VENV)/.test-installed: requirements-dev.txt requirements-cluster.txt $(VENV)/.run-installed
 	@echo "Installing what the tests need ..."
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements-dev.txt
 	@touch $@

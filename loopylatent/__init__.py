@@ -7,10 +7,12 @@
 25
 """
 
-from loopylatent import laboratory, synthetic, theory
+from loopylatent import laboratory, notebook, synthetic, theory
 from loopylatent._version import __version__
 from loopylatent.api import export, learn, settings_for, stability
 from loopylatent.barcode import Bar, barcode
+from loopylatent.block_scan import scan_table
+from loopylatent.block_table import BlockTable
 from loopylatent.coherence import coherence
 from loopylatent.communities import Groups, communities, groups
 from loopylatent.cycle_groups import cycle_groups
@@ -20,6 +22,7 @@ from loopylatent.errors import (
     DataError,
     DistanceError,
     InferenceError,
+    LimitError,
     LoopyLatentError,
     ThresholdError,
 )
@@ -40,6 +43,8 @@ from loopylatent.samples import Sample, load_sample, sample_names
 from loopylatent.scoring import Scores
 from loopylatent.seeds import SeedEffect, over_seeds
 from loopylatent.settings import FitSettings, LearnSettings, Thresholds
+from loopylatent.sparse_distances import SparseDistances, sparse_distances
+from loopylatent.sparse_files import read_sparse
 from loopylatent.stability import Stability
 from loopylatent.structure_error import structure_error
 from loopylatent.suggest import Suggestion, suggest
@@ -50,8 +55,11 @@ from loopylatent.thresholds import default_thresholds, loop_radius
 from loopylatent.topics import Topic, shared_columns, topics
 from loopylatent.trace import replay
 
+notebook.attach()
+
 __all__ = [
     "Bar",
+    "BlockTable",
     "Contestant",
     "DataError",
     "DistanceError",
@@ -64,6 +72,7 @@ __all__ = [
     "LatentGraph",
     "LearnResult",
     "LearnSettings",
+    "LimitError",
     "LocalCLGrouping",
     "LoopyLatentError",
     "Model",
@@ -75,6 +84,7 @@ __all__ = [
     "Sample",
     "Scores",
     "SeedEffect",
+    "SparseDistances",
     "Stability",
     "Suggestion",
     "Sweep",
@@ -107,11 +117,14 @@ __all__ = [
     "open_project",
     "over_seeds",
     "read_distances",
+    "read_sparse",
     "read_table",
     "replay",
     "sample_names",
+    "scan_table",
     "settings_for",
     "shared_columns",
+    "sparse_distances",
     "stability",
     "structure_error",
     "suggest",

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+from loopylatent.cluster import Engine
 from loopylatent.data import Observations
 from loopylatent.distances import DistanceMatrix, Metric, information_distances
 from loopylatent.errors import DataError, ThresholdError
@@ -18,13 +19,14 @@ from loopylatent.learn import learn as run_learner
 from loopylatent.regularize import TAUS, learn_regularized
 from loopylatent.resampling import SHARE, Scheme
 from loopylatent.settings import READS, LearnSettings, Method, Order, Thresholds
+from loopylatent.sparse_distances import Distances, SparseDistances
 from loopylatent.stability import N_RESAMPLES, Stability
 from loopylatent.stability import stability as run_stability
 from loopylatent.thresholds import default_thresholds
 
 
 def settings_for(
-    D: DistanceMatrix,
+    D: Distances,
     r: float | None = None,
     Lambda: float | None = None,
     tau: float | None = None,
@@ -33,7 +35,15 @@ def settings_for(
     order: Order = "degree",
     seed: int = 0,
 ) -> LearnSettings:
-    """Return complete settings; thresholds that are not given come from the default rule."""
+    """Return complete settings; thresholds that are not given come from the default rule.
+
+    Parameters
+    ----------
+    D : DistanceMatrix
+    r, Lambda, tau : float, optional
+    method, order, seed
+        As in `learn`.
+    """
     default = default_thresholds(D)
     thresholds = Thresholds(
         default.r if r is None else r,
@@ -44,7 +54,7 @@ def settings_for(
 
 
 def learn(
-    D: DistanceMatrix,
+    D: Distances,
     r: float | None = None,
     Lambda: float | None = None,
     tau: float | None = None,
@@ -63,7 +73,7 @@ def learn(
 
     Parameters
     ----------
-    D : DistanceMatrix
+    D : DistanceMatrix or SparseDistances
     r, Lambda, tau : float, optional
         The thresholds of the paper; those left out come from ``default_thresholds(D)``.
     method : {"quartet", "relaxed", "nj"}
@@ -89,6 +99,10 @@ def learn(
     max_hidden : int, optional
         With ``regularize``, never more hidden nodes than this.
 
+    Returns
+    -------
+    LearnResult
+
     Examples
     --------
     A star: three columns that are tied together by something unseen.
@@ -111,6 +125,8 @@ def learn(
             "regularize='bic' weighs likelihoods and needs the rows behind the distances; "
             "give them: learn(D, obs=obs, regularize='bic')."
         )
+    if isinstance(D, SparseDistances):
+        raise DataError("regularize='bic' needs all distances; use information_distances.")
     taus = TAUS if tau is None and "tau" in READS[method] else None
     found = learn_regularized(D, obs, settings, max_hidden, progress, taus=taus, start=start)
     return found if trace else replace(found, trace=None)
@@ -152,6 +168,11 @@ def export(
         One of these endings without the dot, where the path has another one.
     extras : Extras
         Positions, groups, signs and names of hidden nodes, to be written too.
+
+    Returns
+    -------
+    Path
+        The file.
     """
     return export_graph(
         result.graph, path, provenance=provenance(result), format=format, extras=extras
@@ -173,6 +194,8 @@ def stability(
     block: int | None = None,
     share: float = SHARE,
     progress: Progress | None = None,
+    engine: Engine = "threads",
+    scheduler: str | None = None,
 ) -> Stability:
     """Say how much of a learned graph comes back when the data are drawn again.
 
@@ -188,8 +211,12 @@ def stability(
     scheme : {"bootstrap", "blocks", "subsample", "noise", "orders"}, optional
         What is drawn again: rows, runs of rows in time order, a part of the rows, errors of the
         distances, or only the order of the visits. Rows where there are some.
-    n_resamples, seed, block, share, progress
+    n_resamples, seed, block, share, progress, engine, scheduler
         See `loopylatent.stability.stability`, and docs/stability.md for what support means.
+
+    Returns
+    -------
+    Stability
 
     Examples
     --------
@@ -202,5 +229,5 @@ def stability(
     settings = settings_for(D, r, Lambda, tau, method=method, order=order, seed=seed)
     return run_stability(
         table, settings, metric=metric, scheme=scheme, n_resamples=n_resamples, seed=seed,
-        block=block, share=share, progress=progress,
+        block=block, share=share, progress=progress, engine=engine, scheduler=scheduler,
     )  # fmt: skip

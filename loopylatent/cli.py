@@ -21,6 +21,8 @@ import pandas as pd
 
 from loopylatent._version import __version__
 from loopylatent.api import export, learn, provenance
+from loopylatent.cli_app import add_app
+from loopylatent.cli_blocks import add_blocks, check_blocks, distances_in_blocks
 from loopylatent.cli_laboratory import add_laboratory
 from loopylatent.cli_report import (
     REPORT_HELP,
@@ -29,24 +31,40 @@ from loopylatent.cli_report import (
     check_report,
     make_report,
 )
+from loopylatent.cli_sparse import (
+    add_columns,
+    add_cutoff,
+    check_sparse,
+    keeps_near_pairs,
+    near_distances,
+    pairs_as_csv,
+    sparse_rows,
+    unescape_columns,
+)
 from loopylatent.cli_stability import add_stability, check_output, run_stability
 from loopylatent.cli_sweep import add_sweep, run_sweep
 from loopylatent.data import Kind, Observations, OnDegenerate, read_frame, read_table
+from loopylatent.distance_files import to_npz
 from loopylatent.distances import METRICS, DistanceMatrix, information_distances
 from loopylatent.errors import DataError, LoopyLatentError, quoted
 from loopylatent.export import WRITERS, name_to_csv, to_edge_csv, write_atomically
 from loopylatent.inference import Model, fit_parameters
 from loopylatent.inference.evidence import rows_like
 from loopylatent.learn import LearnResult
+from loopylatent.limits import LIMITS, check_time, rerun
 from loopylatent.recipe import read_distances, unescaped
 from loopylatent.regularize import RegularizedResult
 from loopylatent.samples import load_sample, sample_titles
 from loopylatent.settings import Method, Order
+from loopylatent.sparse_distances import Distances
+from loopylatent.sparse_files import is_sparse_file
 
 FORMATS = tuple(WRITERS)
+WORTH_SAYING = 5.0
+"""Seconds from which the time that something takes is said beforehand."""
 TABLE_HELP = (
-    "a CSV, TSV (also gzipped), Parquet or Excel file with one row an observation, "
-    "or sample:NAME for a bundled one"
+    "a CSV, TSV (also gzipped), Parquet or Excel file with one row an observation, a sparse matrix "
+    "(.mtx, .mtx.gz, .npz), or sample:NAME for a bundled one"
 )
 
 
@@ -66,15 +84,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say("loopylatent: stopped; nothing was written.")
         return 130
     except BrokenPipeError:  # the reader of a pipe has had enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _leave_standard_output()
+    except (
+        OSError
+    ) as error:  # files refuse in their own words; this is the output, as on a full disk
+        _leave_standard_output()
+        _say(f"loopylatent: the output cannot be written: {error.strerror}; make room, or use -o.")
+        return 2
     return 0
+
+
+def _leave_standard_output() -> None:
+    """Send what is still to be written nowhere, so that the end of the program is quiet."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="loopylatent",
         description="Learn a graph with hidden variables and cycles from a table.",
-        epilog="Start with: python -m loopylatent learn sample:bfi25 -o bfi.html",
+        epilog="Start with: loopylatent app; or: loopylatent learn sample:bfi25 -o bfi.html",
     )
     parser.add_argument("--version", action="version", version=f"loopylatent {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -86,6 +115,7 @@ def _parser() -> argparse.ArgumentParser:
     add_report(commands, _add_learn_options, _report)
     add_laboratory(commands, _say)
     _add_samples(commands)
+    add_app(commands, _say)
     return parser
 
 
@@ -97,6 +127,8 @@ def _add_learn(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         epilog="Example: python -m loopylatent learn answers.csv --drop id --r 5 -o graph.graphml",
     )
     _add_learn_options(command)
+    add_cutoff(command)
+    add_blocks(command)
     command.add_argument("-o", "--output", type=Path, metavar="FILE", help=OUTPUT_HELP)
     command.add_argument("--format", choices=FORMATS, help="where the ending does not say it")
     command.add_argument("--report", type=Path, metavar="FILE", help=REPORT_HELP)
@@ -176,11 +208,14 @@ def _add_distances(commands: argparse._SubParsersAction[argparse.ArgumentParser]
     command = commands.add_parser(
         "distances",
         help="estimate the information distances between all columns",
-        description="Write the matrix of distances as CSV, and r_min, r_max and the noise floor.",
+        description="Write the matrix of distances as CSV, or as .npz with all that is known of "
+        "them, and say r_min, r_max and the noise floor.",
         epilog="Example: python -m loopylatent distances answers.csv --drop id -o distances.csv",
     )
     _add_table(command)
-    command.add_argument("-o", "--output", type=Path, metavar="FILE", help="a CSV file")
+    add_cutoff(command)
+    add_blocks(command)
+    command.add_argument("-o", "--output", type=Path, metavar="FILE", help="a .csv or .npz file")
     command.set_defaults(run=_distances)
 
 
@@ -203,6 +238,7 @@ def _add_table(command: argparse.ArgumentParser) -> None:
         help=f"correct a column's kind: {', '.join(get_args(Kind))}",
     )
     command.add_argument("--weights", metavar="COLUMN", help="how often each row counts")
+    add_columns(command)
     command.add_argument("--metric", choices=METRICS, default="auto")
     command.add_argument(
         "--drop-degenerate",
@@ -213,12 +249,13 @@ def _add_table(command: argparse.ArgumentParser) -> None:
 
 
 def _learn(options: argparse.Namespace) -> None:
+    check_blocks(options)
     if options.report is not None:
         check_report(options, options.report)
     D, obs, result = _learned_from_table(options)
     if options.output is not None:
         _say(f"wrote {export(result, options.output, format=options.format)}")
-    if options.report is not None:
+    if options.report is not None and isinstance(D, DistanceMatrix):
         _write_report(options, options.report, D, obs, result)
     if options.output is None and options.report is None:
         sys.stdout.write(to_edge_csv(result.graph, provenance(result)))
@@ -226,7 +263,9 @@ def _learn(options: argparse.Namespace) -> None:
 
 def _report(options: argparse.Namespace) -> None:
     check_report(options, options.output)
-    _write_report(options, options.output, *_learned_from_table(options))
+    D, obs, result = _learned_from_table(options)
+    if isinstance(D, DistanceMatrix):
+        _write_report(options, options.output, D, obs, result)
 
 
 def _write_report(
@@ -243,20 +282,35 @@ def _write_report(
 
 def _learned_from_table(
     options: argparse.Namespace,
-) -> tuple[DistanceMatrix, Observations | None, LearnResult]:
-    obs = None if options.from_distances else _observations(options)
-    if obs is None:
-        D = read_distances(options.table, options.n_samples)
-    else:
-        D = _estimated_distances(options, obs)
+) -> tuple[Distances, Observations | None, LearnResult]:
+    D, obs = _distances_and_rows(options)
     result = _learned(options, D, obs)
     _say(_summary(result))
     return D, obs, result
 
 
-def _learned(
-    options: argparse.Namespace, D: DistanceMatrix, obs: Observations | None
-) -> LearnResult:
+def _distances_and_rows(
+    options: argparse.Namespace,
+) -> tuple[Distances, Observations | None]:
+    check_sparse(options)
+    if options.from_distances:
+        return read_distances(options.table, options.n_samples), None
+    if getattr(options, "blocks", False):
+        return _distances_in_blocks(options), None
+    obs = _observations(options)
+    if keeps_near_pairs(options):
+        return near_distances(options, obs, _say, _progress), obs
+    return _estimated_distances(options, obs), obs
+
+
+def _distances_in_blocks(options: argparse.Namespace) -> DistanceMatrix:
+    kinds = dict(_kind(text) for text in options.kind)
+    D = distances_in_blocks(options, kinds, _say, _progress)
+    _say(_distance_summary(D))
+    return D
+
+
+def _learned(options: argparse.Namespace, D: Distances, obs: Observations | None) -> LearnResult:
     return learn(
         D,
         options.r,
@@ -286,10 +340,7 @@ def _score(options: argparse.Namespace) -> None:
     text = pd.DataFrame({"measure": list(scores), "value": list(scores.values())}).to_csv(
         index=False
     )
-    if options.output is None:
-        sys.stdout.write(text)
-    else:
-        _say(f"wrote {write_atomically(options.output, text.encode())}")
+    _write_text(text, options.output)
 
 
 def _train_and_test(options: argparse.Namespace) -> tuple[Observations, Observations]:
@@ -333,13 +384,29 @@ def _sweep(options: argparse.Namespace) -> None:
 
 
 def _distances(options: argparse.Namespace) -> None:
-    D = _estimated_distances(options, _observations(options))
+    check_blocks(options)
+    check_sparse(options)
+    if keeps_near_pairs(options):
+        near = near_distances(options, _observations(options), _say, _progress)
+        _write_text(pairs_as_csv(near, options.output), options.output)
+        return
+    if options.blocks:
+        D = _distances_in_blocks(options)
+    else:
+        D = _estimated_distances(options, _observations(options))
+    if options.output is not None and options.output.suffix.lower() == ".npz":
+        _say(f"wrote {write_atomically(options.output, to_npz(D))}")
+        return
     names = [name_to_csv(name) for name in D.names]
     text = pd.DataFrame(D.values, index=names, columns=names).to_csv(index_label="column")
-    if options.output is None:
+    _write_text(text, options.output)
+
+
+def _write_text(text: str, output: Path | None) -> None:
+    if output is None:
         sys.stdout.write(text)
     else:
-        _say(f"wrote {write_atomically(options.output, text.encode())}")
+        _say(f"wrote {write_atomically(output, text.encode())}")
 
 
 def _list_samples(_: argparse.Namespace) -> None:
@@ -350,22 +417,40 @@ def _list_samples(_: argparse.Namespace) -> None:
 def _estimated_distances(options: argparse.Namespace, obs: Observations) -> DistanceMatrix:
     _say(f"read {quoted(options.table)}: {obs!r}")
     for dropped in obs.dropped:
-        _say(f"left out {dropped.name!r}: {dropped.reason}")
+        _say(f"left out {quoted(dropped.name)}: {dropped.reason}")
+    _say_time(options, obs)
     D = information_distances(
         obs, options.metric, on_degenerate="drop" if options.drop_degenerate else "error"
     )
-    floor = "unknown" if D.noise_floor is None else f"{D.noise_floor:.4f}"
-    _say(f"distances by {D.metric}: r_min {D.r_min:.4f}, r_max {D.r_max:.4f}, noise floor {floor}")
+    _say(_distance_summary(D))
     return D
+
+
+def _say_time(options: argparse.Namespace, obs: Observations) -> None:
+    """Say how long it takes where that is worth knowing; refuse what would take days."""
+    times = getattr(options, "resamples", None) or getattr(options, "most", None) or 1
+    is_scored = options.run is _score or getattr(options, "score", False)
+    work = rerun(obs.n_rows, obs.n_columns, times, fit=is_scored)
+    check_time(work, times, "graphs", LIMITS)
+    if work.seconds > WORTH_SAYING:
+        _say(f"this takes {work.words}")
+
+
+def _distance_summary(D: DistanceMatrix) -> str:
+    floor = "unknown" if D.noise_floor is None else f"{D.noise_floor:.4f}"
+    return f"distances by {D.metric}: r_min {D.r_min:.4f}, r_max {D.r_max:.4f}, noise floor {floor}"
 
 
 def _observations(options: argparse.Namespace) -> Observations:
     kinds = dict(_kind(text) for text in options.kind)
+    check_sparse(options)
     if options.table.startswith("sample:"):
         if options.drop or options.label or kinds or options.weights:
             raise DataError("a bundled sample comes as it is; --drop, --label, --kind and "
                             "--weights are for tables of your own.")  # fmt: skip
         return load_sample(options.table.removeprefix("sample:")).observations
+    if is_sparse_file(options.table):
+        return sparse_rows(options, kinds)
     return read_table(
         options.table,
         drop=options.drop,
@@ -386,6 +471,7 @@ def _kind(text: str) -> tuple[str, Kind]:
 
 def _unescape(options: argparse.Namespace) -> None:
     options.table = unescaped(options.table)
+    unescape_columns(options)
     for name in ("weights", "test"):
         if getattr(options, name, None) is not None:
             setattr(options, name, unescaped(getattr(options, name)))

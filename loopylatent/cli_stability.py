@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import get_args
 
 from loopylatent.api import settings_for
+from loopylatent.cli_blocks import add_engine
 from loopylatent.data import Observations
 from loopylatent.distances import DistanceMatrix
 from loopylatent.errors import DataError, quoted
 from loopylatent.export import Provenance, export, write_atomically
+from loopylatent.pool import Progress
 from loopylatent.resampling import SCHEMES, SHARE
 from loopylatent.settings import Order
-from loopylatent.stability import N_RESAMPLES, Progress, Stability, stability
+from loopylatent.stability import N_RESAMPLES, Stability, stability
 from loopylatent.support_table import support_csv, support_json
 
 SCHEME_HELP = (
@@ -53,6 +55,7 @@ def add_stability(
     )
     command.add_argument("--block", type=int, metavar="N", help=BLOCK_HELP)
     command.add_argument("--share", type=float, default=SHARE, metavar="S", help=SHARE_HELP)
+    add_engine(command)
     command.add_argument("--consensus", type=Path, metavar="FILE", help=CONSENSUS_HELP)
     command.add_argument("-o", "--output", type=Path, metavar="FILE", help=OUTPUT_HELP)
     command.set_defaults(run=run)
@@ -84,6 +87,8 @@ def run_stability(
         block=options.block,
         share=options.share,
         progress=progress,
+        engine=options.engine,
+        scheduler=options.scheduler,
     )
     say(_summary(found))
     if options.consensus is not None:

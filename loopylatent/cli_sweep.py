@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import get_args
 
+from loopylatent.cli_blocks import add_engine
 from loopylatent.data import Observations
 from loopylatent.distances import DistanceMatrix
 from loopylatent.errors import DataError
@@ -57,6 +58,7 @@ def add_sweep(
     command.add_argument(
         "--test-share", type=float, default=TEST_SHARE, metavar="S", help=SHARE_HELP
     )
+    add_engine(command)
     command.add_argument(
         "--from-distances", action="store_true", help="TABLE is a matrix of distances"
     )
@@ -89,6 +91,8 @@ def run_sweep(
         obs=obs if options.score else None,
         test_share=options.test_share,
         progress=_progress() if sys.stderr.isatty() else None,
+        engine=options.engine,
+        scheduler=options.scheduler,
     )
     _say_outcome(D, found, say)
     text = found.to_json() if ending == "json" else found.to_frame().to_csv(index=False)

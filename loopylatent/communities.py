@@ -6,7 +6,8 @@ learns a graph on each of many resamples and keeps the columns together that sta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 
 import networkx as nx
@@ -16,18 +17,20 @@ from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 from sklearn.metrics import adjusted_rand_score
 
+from loopylatent.cluster import Engine, runner
 from loopylatent.data import Observations
 from loopylatent.distances import DistanceMatrix, Metric
 from loopylatent.errors import DataError, LoopyLatentError
 from loopylatent.graph import LatentGraph, frozen_array
+from loopylatent.inference.fit import one_thread
 from loopylatent.learn import learn
-from loopylatent.resampling import bootstrapped_rows, shaken_distances
+from loopylatent.pool import Check, Progress
+from loopylatent.resampling import Resampler, bootstrapped_rows, shaken_distances
 from loopylatent.settings import LearnSettings, Thresholds
 from loopylatent.thresholds import default_thresholds
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,10 +38,13 @@ class Groups:
     """A group number for each observed column, largest group first."""
 
     names: tuple[str, ...]
+    """The columns."""
     labels: IntArray
+    """(p,) the group of each column, from 0."""
     together: FloatArray | None = field(default=None, repr=False)
     """(p, p) share of the resamples in which two columns fell into one group."""
     n_resamples: int = 0
+    """Resamples that count; 0 for the communities of one graph."""
     n_failed: int = 0
     """Resamples on which no graph could be learned."""
 
@@ -59,7 +65,13 @@ class Groups:
 
 
 def communities(graph: LatentGraph, seed: int = 0) -> Groups:
-    """Louvain communities of one graph (edge weight e^-d, hidden nodes included).
+    """Return the Louvain communities of one graph (edge weight e^-d, hidden nodes included).
+
+    Parameters
+    ----------
+    graph : LatentGraph
+    seed : int
+        Of the Louvain method.
 
     Examples
     --------
@@ -83,6 +95,8 @@ def groups(
     n_resamples: int = 200,
     seed: int = 0,
     progress: Progress | None = None,
+    engine: Engine = "threads",
+    scheduler: str | None = None,
 ) -> Groups:
     """Return the groups of columns on which resamples agree; their number is found, not given.
 
@@ -91,10 +105,24 @@ def groups(
     hierarchy of the columns; it is cut where the modularity of the fourth powers of these shares
     is largest. Rows are resampled where they are there; distances alone are shaken by the standard
     error of a correlation.
+
+    Parameters
+    ----------
+    table : Observations or DistanceMatrix
+    metric : str
+        As in `information_distances`.
+    thresholds : Thresholds, optional
+        For every resample; by default each has its own by the default rule.
+    n_resamples : int
+    seed : int
+    progress : callable, optional
+        Called with the resamples done and those asked for.
+    engine, scheduler
+        Where the resamples are learned: threads of this machine, or a Dask cluster; see
+        `information_distances`. The groups are the same.
     """
     if n_resamples < 2:
         raise DataError(f"n_resamples = {n_resamples} is too few; give at least 2.")
-    rng = np.random.default_rng(seed)
     draw = (
         bootstrapped_rows(table, metric)
         if isinstance(table, Observations)
@@ -103,15 +131,13 @@ def groups(
     names = table.names
     together = np.zeros((len(names), len(names)))
     failed = 0
-    for k in range(n_resamples):
-        if progress is not None:
-            progress(k, n_resamples)
-        try:
-            labels = _learned_labels(draw(rng), thresholds, seed)
-        except LoopyLatentError:
-            failed += 1
-            continue
-        together += labels[:, None] == labels
+    pieces = _generators(draw, seed, n_resamples)
+    with runner(engine, scheduler) as run, one_thread():
+        for _, labels in run(_learned_labels, _Run(draw, thresholds, seed), pieces, progress):
+            if labels is None:
+                failed += 1
+            else:
+                together += labels[:, None] == labels
     if failed == n_resamples:
         raise DataError("no resample could be learned; are there enough rows that differ?")
     together /= n_resamples - failed
@@ -149,9 +175,34 @@ def _beyond_chance(weights: FloatArray) -> FloatArray:
     return weights - expected
 
 
-def _learned_labels(D: DistanceMatrix, thresholds: Thresholds | None, seed: int) -> IntArray:
-    result = learn(D, LearnSettings(thresholds or default_thresholds(D)), trace=False)
-    return communities(result.graph, seed).labels
+@dataclass(frozen=True, slots=True, eq=False)
+class _Run:
+    """What every resample reads."""
+
+    draw: Resampler
+    thresholds: Thresholds | None
+    seed: int
+
+
+def _generators(draw: Resampler, seed: int, n_resamples: int) -> list[np.random.Generator]:
+    """One generator for each resample; each goes on where the one before it will have stopped."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(n_resamples):
+        found.append(deepcopy(rng))
+        draw.draw(rng)
+    return found
+
+
+def _learned_labels(run: _Run, rng: np.random.Generator, check: Check) -> IntArray | None:
+    """Return the groups of one resample; None where no graph could be learned."""
+    try:
+        D = run.draw(rng)
+        settings = LearnSettings(run.thresholds or default_thresholds(D))
+        result = learn(D, settings, trace=False, progress=check)
+    except LoopyLatentError:
+        return None
+    return communities(result.graph, run.seed).labels
 
 
 def _louvain(weighted: nx.Graph[int], n_observed: int, seed: int) -> IntArray:

@@ -41,6 +41,11 @@ def cycle_groups(graph: LatentGraph, groups: Mapping[str, str]) -> tuple[CycleGr
 
     Columns without a group are left out of the count.
 
+    Parameters
+    ----------
+    graph : LatentGraph
+    groups : mapping from column to group
+
     Examples
     --------
     Columns a and b close a cycle with hidden nodes 5 and 6.

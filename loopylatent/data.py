@@ -11,22 +11,24 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from loopylatent.errors import DataError, did_you_mean, listed, quoted
+from loopylatent.errors import DataError, did_you_mean, quoted
 from loopylatent.intake import (
     Dropped,
+    OnDegenerate,
     Roles,
     by_text,
     check_rows,
     checked_weights,
     find_roles,
     frozen_values,
+    kept_columns,
     locked,
     signless,
     text_names,
@@ -34,11 +36,17 @@ from loopylatent.intake import (
 from loopylatent.kinds import Column, Kind, states_to_values, type_column, type_sparse_column
 from loopylatent.tables import MAX_BYTES, Source, read_frame
 
-__all__ = ["Column", "Dropped", "Kind", "Observations", "read_frame", "read_table"]
+__all__ = [
+    "Column",
+    "Dropped",
+    "Kind",
+    "Observations",
+    "OnDegenerate",
+    "read_frame",
+    "read_table",
+]
 
 FloatArray = NDArray[np.float64]
-OnDegenerate = Literal["error", "drop"]
-FEWEST_COLUMNS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,28 +291,11 @@ class Observations:
 
     def usable(self, on_degenerate: OnDegenerate = "error") -> Observations:
         """Refuse or leave out columns that do not vary; refuse a table with too few columns."""
-        if on_degenerate not in ("error", "drop"):
-            raise DataError(f"on_degenerate = {on_degenerate!r} is unknown; use 'error' or 'drop'.")
         faults = self._faults()
-        if faults and on_degenerate == "error":
-            shown = ", ".join(f"{quoted(fault.name)} ({fault.reason})" for fault in faults[:5])
-            more = f" and {len(faults) - 5} more" if len(faults) > 5 else ""
-            raise DataError(
-                f"no distance is defined for {shown}{more}; "
-                "remove what is named, or use on_degenerate='drop'."
-            )
-        obs = self
-        if faults:
-            left_out = {fault.name for fault in faults}
-            obs = obs.select([name for name in obs.names if name not in left_out])
-            obs = replace(obs, dropped=obs.dropped + tuple(faults))
-        if obs.n_columns < FEWEST_COLUMNS:
-            found = f": {listed(obs.names)}" if obs.n_columns else ""
-            raise DataError(
-                f"usable columns found: {obs.n_columns}, needed: at least {FEWEST_COLUMNS}{found}; "
-                "add columns, or leave out fewer."
-            )
-        return obs
+        kept = kept_columns(self.names, faults, on_degenerate)
+        if not faults:
+            return self
+        return replace(self.select(kept), dropped=self.dropped + tuple(faults))
 
     def to_frame(self) -> pd.DataFrame:
         """Return the columns as a data frame with the original values instead of codes."""
@@ -379,6 +370,10 @@ def read_table(
         See `Observations.from_frame`.
     delimiter, sheet, max_bytes
         See `read_frame`.
+
+    Returns
+    -------
+    Observations
 
     Examples
     --------

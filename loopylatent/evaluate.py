@@ -187,6 +187,15 @@ def contestants(
 ) -> tuple[Contestant, ...]:
     """Return the contestants of a table of scores.
 
+    Parameters
+    ----------
+    settings : sequence of LearnSettings
+        Of the graphs: a contestant for each of them and each kind that is learned.
+    kinds : sequence of str
+        Which kinds; see `Contestant`.
+    n_topics : sequence of int
+        An LDA for each of these numbers of topics.
+
     Examples
     --------
     >>> from loopylatent.settings import Thresholds

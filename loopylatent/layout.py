@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,7 @@ _ANCHOR = 0.1  # how strongly a node that was there holds on to its place
 _STILL = 0.003  # of an edge: a move that no longer counts
 
 
+@lru_cache(maxsize=2**14)
 def shown_label(name: str, longest: int = LONGEST_LABEL) -> str:
     r"""Return a name as one line that fits under a node.
 

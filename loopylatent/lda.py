@@ -282,6 +282,10 @@ def fit_lda(
     seed : int
     progress : callable, optional
 
+    Returns
+    -------
+    LdaModel
+
     Examples
     --------
     >>> from loopylatent.samples import load_sample

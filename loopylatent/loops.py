@@ -106,8 +106,9 @@ def loop_test(
     _check_count(n_simulations, 1)
     n_rows = _rows(D)
     settings = LearnSettings(default_thresholds(D), seed=seed)
-    found = _loops(D, r, progress=None)
-    tree = _forest(learn(D, settings, trace=False).graph)
+    begin = None if progress is None else _still_at(progress, 0, n_simulations)
+    found = _loops(D, r, begin)
+    tree = _forest(learn(D, settings, trace=False, progress=begin).graph)
     root = _root(tree)
     rng = np.random.default_rng(seed)
     counts: list[int] = []

@@ -238,6 +238,8 @@ def follow_names(
     FollowedNames(by_node={4: 'right'}, unmatched=('left',))
     """
     _check_cosine(threshold)
+    if not named:
+        return FollowedNames({}, ())
     lengths = _column_lengths(graph)
     cosines = np.array([_cosines(one, graph.names, lengths) for one in named])
     cosines = cosines.reshape(len(named), graph.n_hidden)

@@ -73,6 +73,23 @@ def nearest_columns(
     return tuple(found[:most])
 
 
+def columns_near_hidden(graph: LatentGraph, most: int = 5) -> tuple[tuple[int, ...], ...]:
+    """Return for every hidden node the columns nearest to it along the graph, found at once.
+
+    Examples
+    --------
+    >>> star = LatentGraph.build(["a", "b", "c"], 1, [(0, 3), (1, 3), (2, 3)], [2.0, 1.0, 3.0])
+    >>> columns_near_hidden(star, most=2)
+    ((1, 0),)
+    """
+    lengths = graph.path_lengths(graph.hidden_nodes)[:, : graph.n_observed]
+    order = np.argsort(lengths, axis=1, kind="stable")[:, :most]
+    reached = np.isfinite(np.take_along_axis(lengths, order, axis=1))
+    return tuple(
+        tuple(columns[there].tolist()) for columns, there in zip(order, reached, strict=True)
+    )
+
+
 def cycles_through(graph: LatentGraph, node: int) -> tuple[tuple[int, ...], ...]:
     """Return the cycles of the minimum cycle basis on which a node lies, shortest first."""
     return tuple(cycle for cycle in graph.cycles if node in cycle)

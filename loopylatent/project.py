@@ -1,19 +1,17 @@
-"""A project in one file: the recipe, the data, the names of hidden nodes, what the eye was on.
+"""A project in one file: the recipe, the data, names, pins, results, and what the eye was on.
 
-The file is a zip archive with ``project.json`` and, for an upload, its bytes as they came, so that
-reading them again by the same recipe gives the same table. Whatever is opened may be damaged,
-foreign or hostile: sizes are checked before anything is unpacked and every value before it is used.
+The file is a zip archive with ``project.json``, for an upload its bytes as they came, so that
+reading them again by the same recipe gives the same table, and ``results.json``. Whatever is opened
+may be damaged, foreign or hostile: sizes are checked before anything is unpacked and every value
+before it is used.
 """
 
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import math
 import os
-import struct
-import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,29 +22,41 @@ from loopylatent._version import __version__
 from loopylatent.errors import DataError, LoopyLatentError, listed, quoted
 from loopylatent.export import write_atomically
 from loopylatent.matching import NamedNode
+from loopylatent.project_archive import check_size, packed, unpacked
 from loopylatent.recipe import Recipe, check_encodable, digest_of
+from loopylatent.results import Results, read_results, write_results
 from loopylatent.tables import MAX_BYTES
 
-Preference = str | int | float | bool | None
+Plain = str | int | float | bool | None
+Preference = Plain | tuple[Plain, ...]
 
-VERSION = 1
+VERSION = 2
 """Of the file format: raised where an older program could not read a newer file."""
 FORMAT = "loopylatent project"
-ENDING = ".loopylatent"
-MAX_DESCRIPTION = 64 * 2**20
-"""Bytes of ``project.json``, unpacked."""
-MAX_DIRECTORY = 1_000
-"""Bytes of the list of members at the end of the archive; two of them take about 110."""
+MAX_DESCRIPTION = MAX_RESULTS = 64 * 2**20
+"""Bytes of ``project.json`` and of ``results.json``, unpacked."""
+MAX_VALUES = 8_000_000
+"""Numbers, texts and lists in one of them."""
 MAX_PREFERENCES = 200
+MAX_LISTED = 100
+"""Values of a preference that is a list."""
 MAX_TEXT = 10_000
 """Characters of a title, and of a preference or its name."""
 LARGEST_WHOLE = 2**53
+MOST_PINS = 8
+LONGEST_PIN_NAME = 40
 
-_DESCRIPTION, _DATA = "project.json", "data"
-_DIRECTORY_END = b"PK\x05\x06"
-_DIRECTORY_END_SIZE = 22
-_PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-_MIGRATIONS: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+_DESCRIPTION, _DATA, _RESULTS = "project.json", "data", "results.json"
+_PINNED_DATA = tuple(f"data{k}" for k in range(1, MOST_PINS + 1))
+
+
+def _with_pins_and_results(values: dict[str, Any]) -> dict[str, Any]:
+    """From version 1, which had neither."""
+    added = {"version": 2, "pins": [], "pinned_data": [], "groups": {}, "results": None}
+    return values | added
+
+
+_MIGRATIONS: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: _with_pins_and_results}
 """From a version to the next: what turns the description of the one into that of the other."""
 _KEYS: Mapping[str, type | tuple[type, ...]] = {
     "format": str,
@@ -57,10 +67,22 @@ _KEYS: Mapping[str, type | tuple[type, ...]] = {
     "data": (dict, type(None)),
     "names": list,
     "view": dict,
+    "pins": list,
+    "pinned_data": list,
+    "groups": dict,
+    "results": (dict, type(None)),
 }
 _DATA_KEYS: Mapping[str, type] = {"bytes": int, "sha256": str}
 _NAME_KEYS: Mapping[str, type] = {"name": str, "columns": list, "profile": list}
-_DAMAGED = "it is damaged or cut off; save it again, or take another copy"
+_PIN_KEYS: Mapping[str, type] = {"name": str, "recipe": dict}
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """A setting that is kept to be compared, with a name."""
+
+    name: str
+    recipe: Recipe
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,13 +97,21 @@ class Project:
         and where only the digest of the data is kept.
     names : tuple of NamedNode
         Names of hidden nodes.
-    view : mapping from str to str, int, float, bool or None
+    view : mapping from str to str, int, float, bool, None or a tuple of these
         Preferences, such as what colours mean.
     title : str
     version : int
         Of the file format.
     written_by : str
         The version of loopylatent that wrote the file.
+    pins : tuple of Pin
+        Settings that are kept to be compared.
+    pinned_data : tuple of bytes
+        Uploaded files that pins are of, beside ``data``.
+    groups : mapping from str to str
+        A grouping of the columns that was brought along.
+    results : Results or None
+        What was computed.
 
     Examples
     --------
@@ -98,6 +128,10 @@ class Project:
     title: str = ""
     version: int = VERSION
     written_by: str = __version__
+    pins: tuple[Pin, ...] = ()
+    pinned_data: tuple[bytes, ...] = field(default=(), repr=False)
+    groups: Mapping[str, str] = field(default_factory=dict, repr=False)
+    results: Results | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.version != VERSION:
@@ -109,7 +143,9 @@ class Project:
                 check_encodable("the name", text)
         object.__setattr__(self, "names", tuple(self.names))
         object.__setattr__(self, "view", _checked_view(self.view))
+        object.__setattr__(self, "groups", _checked_groups(self.groups))
         self._check_data()
+        self._check_pins()
 
     def _check_data(self) -> None:
         if self.data is None:
@@ -121,6 +157,19 @@ class Project:
                 f"the data is not the file {quoted(self.recipe.source)} of the recipe: "
                 "its digest is another one."
             )
+
+    def _check_pins(self) -> None:
+        names = [pin.name for pin in self.pins]
+        if len(names) > MOST_PINS or len(set(names)) < len(names):
+            raise DataError(f"pins are at most {MOST_PINS}, each with a name of its own.")
+        for name in names:
+            _check_text("name of a pin", name)
+            if not name.strip() or len(name) > LONGEST_PIN_NAME:
+                raise DataError(f"a pin has a name of 1 to {LONGEST_PIN_NAME} characters.")
+        wanted = {pin.recipe.data_digest for pin in self.pins} - {self.recipe.data_digest, None}
+        found = [digest_of(content) for content in self.pinned_data]
+        if len(set(found)) < len(found) or not set(found) <= wanted:
+            raise DataError("the pinned data is not what the pins are of: a digest is another one.")
 
 
 # Writing -----------------------------------------------------------------------------------
@@ -135,51 +184,66 @@ def save_project(project: Project) -> bytes:
     >>> save_project(Project(recipe)) == save_project(Project(recipe))
     True
     """
-    text = json.dumps(_described(project), allow_nan=False, indent=1)
+    data = () if project.data is None else (project.data,)
+    check_size("data", sum(map(len, (*data, *project.pinned_data))), MAX_BYTES)
+    results = None if project.results is None else write_results(project.results)
+    text = json.dumps(_described(project, results), allow_nan=False, indent=1)
     members = {_DESCRIPTION: text.encode("ascii")}
-    _check_size("description", len(members[_DESCRIPTION]), MAX_DESCRIPTION)
     if project.data is not None:
-        _check_size("data", len(project.data), MAX_BYTES)
         members[_DATA] = project.data
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in members.items():
-            entry = zipfile.ZipInfo(name)  # dated 1980: the time of saving is not content
-            entry.create_system = 3  # the same everywhere
-            entry.external_attr = 0o600 << 16
-            archive.writestr(entry, content, zipfile.ZIP_DEFLATED)
-    return buffer.getvalue()
+    members |= dict(zip(_PINNED_DATA, project.pinned_data, strict=False))
+    if results is not None:
+        members[_RESULTS] = results
+        _check_json("results", results, MAX_RESULTS)
+    _check_json("description", members[_DESCRIPTION], MAX_DESCRIPTION)
+    return packed(members)
 
 
 def write_project(project: Project, path: str | os.PathLike[str]) -> Path:
     """Write a project file, whole or not at all.
+
+    Parameters
+    ----------
+    project : Project
+    path : path
+
+    Returns
+    -------
+    Path
+        The file.
 
     Examples
     --------
     >>> import tempfile
     >>> recipe = Recipe(source="sample:bfi25", source_kind="sample", r=2.5, Lambda=0, tau=0.1)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = write_project(Project(recipe), Path(folder) / f"traits{ENDING}")
+    ...     file = write_project(Project(recipe), Path(folder) / "traits.loopylatent")
     ...     open_project(file).recipe == recipe
     True
     """
     return write_atomically(path, save_project(project))
 
 
-def _described(project: Project) -> dict[str, Any]:
-    data = project.data
+def _described(project: Project, results: bytes | None) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": project.version,
         "written_by": project.written_by,
         "title": project.title,
         "recipe": project.recipe.to_dict(),
-        "data": None if data is None else {"bytes": len(data), "sha256": _sha256(data)},
+        "data": _fingerprint(project.data),
         "names": [
             {"name": one.name, "columns": list(one.columns), "profile": one.profile.tolist()}
             for one in project.names
         ],
-        "view": dict(project.view),
+        "view": {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in project.view.items()
+        },
+        "pins": [{"name": pin.name, "recipe": pin.recipe.to_dict()} for pin in project.pins],
+        "pinned_data": [_fingerprint(content) for content in project.pinned_data],
+        "groups": dict(project.groups),
+        "results": _fingerprint(results),
     }
 
 
@@ -195,6 +259,10 @@ def open_project(source: str | os.PathLike[str] | bytes, *, max_bytes: int = MAX
     max_bytes : int
         Projects with larger data are refused.
 
+    Returns
+    -------
+    Project
+
     Raises
     ------
     DataError
@@ -209,14 +277,13 @@ file whose name ends in .loopylatent.
     """
     shown = "the project" if isinstance(source, bytes) else quoted(os.fspath(source))
     try:
-        members = _unpacked(_content(source, max_bytes), max_bytes)
-        return _project(_parsed(members[_DESCRIPTION]), members.get(_DATA))
+        return _project(_members(_content(source, max_bytes), max_bytes))
     except LoopyLatentError as error:
         raise DataError(f"{shown} cannot be opened: {str(error).rstrip('.')}.") from None
 
 
 def _content(source: str | os.PathLike[str] | bytes, max_bytes: int) -> bytes:
-    most = max_bytes + MAX_DESCRIPTION
+    most = max_bytes + MAX_DESCRIPTION + MAX_RESULTS
     if isinstance(source, bytes):
         content = source
     else:
@@ -226,67 +293,19 @@ def _content(source: str | os.PathLike[str] | bytes, max_bytes: int) -> bytes:
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or "no file can have this name"
             raise DataError(f"{reason}; check the path") from None
-    _check_size("file", len(content), most)
+    check_size("file", len(content), most)
     return content
 
 
-def _unpacked(content: bytes, max_bytes: int) -> dict[str, bytes]:
-    """Return the members, by name, after their number, names and sizes were checked."""
-    if not content.startswith(b"PK\x03\x04"):
-        raise DataError(f"it is not a project file; give a file whose name ends in {ENDING}")
-    _check_directory(content)
-    limits = {_DESCRIPTION: MAX_DESCRIPTION, _DATA: max_bytes}
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            _check_members(archive.infolist(), limits)
-            return {name: archive.read(name) for name in limits if name in archive.namelist()}
-    except LoopyLatentError:
-        raise
-    except Exception:  # whatever a damaged archive makes the reader raise
-        raise DataError(_DAMAGED) from None
-
-
-def _check_directory(content: bytes) -> None:
-    """Read how many members there are, so that an archive of millions is not looked through."""
-    end = content[-_DIRECTORY_END_SIZE:]
-    if not end.startswith(_DIRECTORY_END):
-        raise DataError(_DAMAGED)
-    n_members, n_bytes = struct.unpack("<HI", end[10:16])
-    if n_members > 2 or n_bytes > MAX_DIRECTORY:
-        raise DataError("it is a zip archive of other files and not a project")
-
-
-def _check_members(members: list[zipfile.ZipInfo], limits: Mapping[str, int]) -> None:
-    names = [member.filename for member in members]
-    strange = [name for name in names if name not in limits]
-    if strange:
-        raise DataError(f"it holds {listed(strange)}, which no project has")
-    if _DESCRIPTION not in names:
-        raise DataError(f"it holds no {_DESCRIPTION}, so it is not a project")
-    if len(set(names)) < len(names):
-        raise DataError("it holds one file twice, which no project does")
-    for member in members:
-        shown = "description" if member.filename == _DESCRIPTION else "data"
-        _check_size(shown, member.file_size, limits[member.filename])
-        if member.flag_bits & 1 or member.compress_type not in _PACKINGS:
-            raise DataError("it is encrypted or packed in a way that no project is")
-
-
-def _check_size(what: str, size: int, most: int) -> None:
-    if size > most:
-        raise DataError(
-            f"the {what} takes {size / 2**20:,.0f} MB; at most {most / 2**20:,.0f} are allowed."
-        )
+def _members(content: bytes, max_bytes: int) -> dict[str, bytes]:
+    limits = {_DESCRIPTION: MAX_DESCRIPTION, _RESULTS: MAX_RESULTS}
+    limits |= dict.fromkeys((_DATA, *_PINNED_DATA), max_bytes)
+    return unpacked(content, limits, _DESCRIPTION, max_bytes + MAX_DESCRIPTION + MAX_RESULTS)
 
 
 def _parsed(content: bytes) -> dict[str, Any]:
     """Read the description as JSON of the present version, whatever it was written in."""
-    try:
-        values = json.loads(
-            content.decode(), object_pairs_hook=_without_repeats, parse_constant=_no_constant
-        )
-    except (ValueError, RecursionError):
-        raise DataError(f"its {_DESCRIPTION} is no valid JSON; save it again") from None
+    values = _json("description", content, MAX_DESCRIPTION)
     if not isinstance(values, dict) or values.get("format") != FORMAT:
         raise DataError(f"its {_DESCRIPTION} does not describe a project")
     version = values.get("version")
@@ -304,6 +323,23 @@ def _parsed(content: bytes) -> dict[str, Any]:
     return current
 
 
+def _json(what: str, content: bytes, most: int) -> Any:
+    _check_json(what, content, most)
+    try:
+        return json.loads(
+            content.decode(), object_pairs_hook=_without_repeats, parse_constant=_no_constant
+        )
+    except (ValueError, RecursionError):
+        raise DataError(f"its {what} is no valid JSON; save it again") from None
+
+
+def _check_json(what: str, content: bytes, most: int) -> None:
+    """Refuse what is too large, or so full of values that reading it would fill the memory."""
+    check_size(what, len(content), most)
+    if sum(content.count(mark) for mark in (b",", b"[", b"{")) > MAX_VALUES:
+        raise DataError(f"the {what} holds more values than a project can have")
+
+
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     values = dict(pairs)
     if len(values) < len(pairs):
@@ -315,29 +351,48 @@ def _no_constant(name: str) -> float:
     raise ValueError(f"{name} is no number of JSON")
 
 
-def _project(values: dict[str, Any], data: bytes | None) -> Project:
+def _project(members: Mapping[str, bytes]) -> Project:
+    values = _parsed(members[_DESCRIPTION])
     _check_entries("its description", values, _KEYS)
-    _check_bytes(values["data"], data)
+    pinned_data = [members[name] for name in _PINNED_DATA if name in members]
+    _check_fingerprint("data", values["data"], members.get(_DATA))
+    _check_fingerprint("results", values["results"], members.get(_RESULTS))
+    if values["pinned_data"] != [_fingerprint(content) for content in pinned_data]:
+        raise DataError("the data of its pins has been changed since it was saved")
     return Project(
         Recipe.from_dict(values["recipe"]),
-        data,
+        members.get(_DATA),
         tuple(_named_node(one) for one in values["names"]),
-        values["view"],
+        {name: tuple(v) if isinstance(v, list) else v for name, v in values["view"].items()},
         values["title"],
         values["version"],
         values["written_by"],
+        tuple(_pin(one) for one in values["pins"]),
+        tuple(pinned_data),
+        values["groups"],
+        _results(members.get(_RESULTS)),
     )
 
 
-def _check_bytes(described: dict[str, Any] | None, data: bytes | None) -> None:
-    if (described is None) != (data is None):
-        missing = "its data is missing" if data is None else "it holds data that it does not name"
+def _pin(values: Any) -> Pin:
+    _check_entries("a pin in it", values, _PIN_KEYS)
+    return Pin(values["name"], Recipe.from_dict(values["recipe"]))
+
+
+def _results(content: bytes | None) -> Results | None:
+    return None if content is None else read_results(_json("results", content, MAX_RESULTS))
+
+
+def _check_fingerprint(what: str, described: Any, content: bytes | None) -> None:
+    if (described is None) != (content is None):
+        missing = f"its {what} is missing" if content is None else f"it holds unnamed {what}"
         raise DataError(f"{missing}; save it again")
-    if described is None or data is None:
-        return
-    _check_entries("its data", described, _DATA_KEYS)
-    if described != {"bytes": len(data), "sha256": _sha256(data)}:
-        raise DataError("its data has been changed since it was saved: the digest is another one")
+    if described is not None:
+        _check_entries(f"its {what}", described, _DATA_KEYS)
+    if described != _fingerprint(content):
+        raise DataError(
+            f"its {what} has been changed since it was saved: the digest is another one"
+        )
 
 
 def _named_node(values: Any) -> NamedNode:
@@ -379,13 +434,28 @@ def _checked_view(view: Any) -> Mapping[str, Preference]:
         raise DataError(f"the view must be at most {MAX_PREFERENCES} named preferences.")
     for name, value in view.items():
         _check_text("name of a preference", name)
-        if isinstance(value, str):
-            _check_text(f"preference {quoted(name)}", value)
-        elif not (value is None or isinstance(value, bool) or _is_number(value)):
-            raise DataError(
-                f"the preference {quoted(name)} must be text, a finite number, true, false or none."
-            )
+        for one in value if isinstance(value, tuple) else (value,):
+            _check_preference(name, one)
+        if isinstance(value, tuple) and len(value) > MAX_LISTED:
+            raise DataError(f"the preference {quoted(name)} lists more than {MAX_LISTED} values.")
     return MappingProxyType({name: view[name] for name in sorted(view)})
+
+
+def _check_preference(name: str, value: Any) -> None:
+    if isinstance(value, str):
+        _check_text(f"preference {quoted(name)}", value)
+    elif not (value is None or isinstance(value, bool) or _is_number(value)):
+        raise DataError(
+            f"the preference {quoted(name)} must be text, a finite number, true, false or none."
+        )
+
+
+def _checked_groups(groups: Any) -> Mapping[str, str]:
+    if not isinstance(groups, Mapping):
+        raise DataError("the groups must be columns, each with the name of its group.")
+    for text in (*groups, *groups.values()):
+        _check_text("name of a column or group", text)
+    return MappingProxyType(dict(groups))
 
 
 def _is_number(value: Any) -> bool:
@@ -395,5 +465,7 @@ def _is_number(value: Any) -> bool:
     return math.isfinite(value) if isinstance(value, float) else abs(value) <= LARGEST_WHOLE
 
 
-def _sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+def _fingerprint(content: bytes | None) -> dict[str, Any] | None:
+    if content is None:
+        return None
+    return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}

@@ -7,30 +7,55 @@ value is checked, and no name can break out of the script or of the line.
 from __future__ import annotations
 
 import hashlib
-import re
+import os
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any, Literal, get_args
 
 from loopylatent._version import __version__
 from loopylatent.data import Kind, read_frame
+from loopylatent.distance_files import read_npz
 from loopylatent.distances import METRICS, DistanceMatrix, Metric
 from loopylatent.errors import DataError, did_you_mean, listed, quoted
+from loopylatent.escapes import escaped, unescaped
 from loopylatent.export import name_from_csv
-from loopylatent.kinds import KINDS
+from loopylatent.recipe_checks import (
+    LONGEST_FILE_NAME,
+    check_encodable,
+    choice,
+    column_kinds,
+    column_names,
+    file_digest,
+    finite_number,
+    is_file_name,
+    some_text,
+    whole_number,
+    yes_or_no,
+)
 from loopylatent.samples import sample_names
 from loopylatent.settings import LearnSettings, Method, Order, Thresholds
 from loopylatent.tables import Source
+
+__all__ = [
+    "Recipe",
+    "Regularize",
+    "SourceKind",
+    "check_encodable",
+    "digest_of",
+    "escaped",
+    "read_distances",
+    "to_command",
+    "to_python",
+    "unescaped",
+]
 
 SourceKind = Literal["sample", "table", "distances"]
 Regularize = Literal["none", "bic"]
 
 SAMPLE = "sample:"
-LONGEST_FILE_NAME = 255
 LONGEST_COMMAND = 100_000
 """Characters; systems refuse longer command lines."""
-LARGEST_WHOLE = 2**63 - 1
 WIDTH = 100
 
 _UNUSED: Mapping[SourceKind, tuple[str, ...]] = {
@@ -42,8 +67,6 @@ _UNUSED: Mapping[SourceKind, tuple[str, ...]] = {
     ),
 }
 """What plays no part for each kind of source, and so keeps its default."""
-_DIGEST = re.compile("[0-9a-f]{16}")
-_ESCAPE = re.compile(r"\\(?:[\\ntr]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,23 +126,25 @@ class Recipe:
 
     def __post_init__(self) -> None:
         checked = {
-            "source": _text("source", self.source),
-            "source_kind": _choice("source_kind", self.source_kind, get_args(SourceKind)),
-            "r": _number("r", self.r),
-            "Lambda": _number("Lambda", self.Lambda),
-            "tau": _number("tau", self.tau),
-            "data_digest": None if self.data_digest is None else _digest(self.data_digest),
-            "drop": _names("drop", self.drop),
-            "labels": _names("labels", self.labels),
-            "kinds": _kinds(self.kinds),
-            "weights": None if self.weights is None else _text("weights", self.weights),
-            "metric": _choice("metric", self.metric, METRICS),
-            "drop_degenerate": _yes_or_no("drop_degenerate", self.drop_degenerate),
-            "n_samples": None if self.n_samples is None else _whole("n_samples", self.n_samples, 3),
-            "method": _choice("method", self.method, get_args(Method)),
-            "order": _choice("order", self.order, get_args(Order)),
-            "seed": _whole("seed", self.seed, 0),
-            "regularize": _choice("regularize", self.regularize, get_args(Regularize)),
+            "source": some_text("source", self.source),
+            "source_kind": choice("source_kind", self.source_kind, get_args(SourceKind)),
+            "r": finite_number("r", self.r),
+            "Lambda": finite_number("Lambda", self.Lambda),
+            "tau": finite_number("tau", self.tau),
+            "data_digest": None if self.data_digest is None else file_digest(self.data_digest),
+            "drop": column_names("drop", self.drop),
+            "labels": column_names("labels", self.labels),
+            "kinds": column_kinds(self.kinds),
+            "weights": None if self.weights is None else some_text("weights", self.weights),
+            "metric": choice("metric", self.metric, METRICS),
+            "drop_degenerate": yes_or_no("drop_degenerate", self.drop_degenerate),
+            "n_samples": None
+            if self.n_samples is None
+            else whole_number("n_samples", self.n_samples, 3),
+            "method": choice("method", self.method, get_args(Method)),
+            "order": choice("order", self.order, get_args(Order)),
+            "seed": whole_number("seed", self.seed, 0),
+            "regularize": choice("regularize", self.regularize, get_args(Regularize)),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -183,7 +208,7 @@ class Recipe:
                 raise DataError(
                     f"there is no sample {quoted(name)}; {did_you_mean(name[:99], known)}"
                 )
-        elif _is_no_file_name(self.source):
+        elif not is_file_name(self.source):
             raise DataError(
                 f"{quoted(self.source)} is not the name of a file; give it without its folder, "
                 f"at most {LONGEST_FILE_NAME} characters."
@@ -217,17 +242,25 @@ def read_distances(
     Parameters
     ----------
     source : path, bytes or open file
-        Any format of `read_frame`; a first column of names is left out.
+        Any format of `read_frame`, where a first column of names is left out, or the path of a
+        .npz file that ``loopylatent distances`` wrote.
     n_samples : int, optional
         Rows behind the distances.
     name : str, optional
         What to call the source in messages.
+
+    Returns
+    -------
+    DistanceMatrix
 
     Examples
     --------
     >>> read_distances(b"column,a,b,c\\na,0,1,3\\nb,1,0,2\\nc,3,2,0\\n").names
     ('a', 'b', 'c')
     """
+    if isinstance(source, (str, os.PathLike)) and os.fspath(source).endswith(".npz"):
+        known = read_npz(source)
+        return known if n_samples is None else replace(known, n_samples=n_samples)
     frame = read_frame(source, name=name)
     if len(frame.columns) == len(frame) + 1:
         frame = frame.iloc[:, 1:]
@@ -373,121 +406,3 @@ def _named_arguments(recipe: Recipe) -> list[str]:
 def _output(recipe: Recipe) -> str:
     """Return the name of the file to be written, which is not the one that is read."""
     return "graph.graphml" if recipe.source != "graph.graphml" else "learned.graphml"
-
-
-def escaped(text: str) -> str:
-    r"""Write backslashes, and what is not seen, as backslash escapes.
-
-    Examples
-    --------
-    >>> print(escaped("two\nlines"))
-    two\nlines
-    """
-    return "".join(
-        char if char.isprintable() and char != "\\" else char.encode("unicode_escape").decode()
-        for char in text
-    )
-
-
-def unescaped(text: str) -> str:
-    r"""Return the text that `escaped` has written.
-
-    Examples
-    --------
-    >>> unescaped("two\\nlines")
-    'two\nlines'
-    """
-    try:
-        if "\\" in _ESCAPE.sub("", text):
-            raise ValueError
-        return _ESCAPE.sub(lambda match: match[0].encode().decode("unicode_escape"), text)
-    except ValueError:
-        raise DataError(
-            f"{quoted(text)} holds a backslash that begins no escape; write it twice."
-        ) from None
-
-
-# Checks ------------------------------------------------------------------------------------
-
-
-def _text(what: str, value: Any) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise DataError(f"{what} is {_shown(value)}; it must be some text.")
-    check_encodable(what, value)
-    return value
-
-
-def check_encodable(what: str, text: str) -> None:
-    """Refuse text that no file can hold."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise DataError(f"{what} {quoted(text)} holds half a character; correct it.") from None
-
-
-def _names(what: str, values: Any) -> tuple[str, ...]:
-    if not isinstance(values, (list, tuple)):
-        raise DataError(f"{what} is {_shown(values)}; it must be a list of column names.")
-    return tuple(sorted({_text(f"a name in {what}", value) for value in values}))
-
-
-def _kinds(values: Any) -> tuple[tuple[str, Any], ...]:
-    pairs: Iterable[Any] = values.items() if isinstance(values, Mapping) else values
-    if not isinstance(values, (list, tuple, Mapping)) or not all(
-        isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in pairs
-    ):
-        raise DataError(f"kinds is {_shown(values)}; it must give columns their kinds.")
-    found: dict[str, str] = {}
-    for column, kind in pairs:
-        name = _text("a name in kinds", column)
-        chosen = _choice(f"the kind of column {quoted(name)}", kind, KINDS)
-        if found.setdefault(name, chosen) != chosen:
-            raise DataError(f"column {quoted(name)} is given two kinds; give it one.")
-    return tuple(sorted(found.items()))
-
-
-def _choice(what: str, value: Any, allowed: Sequence[str]) -> str:
-    if not isinstance(value, str) or value not in allowed:
-        raise DataError(f"{what} is {_shown(value)}; it must be one of {', '.join(allowed)}.")
-    return value
-
-
-def _yes_or_no(what: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise DataError(f"{what} is {_shown(value)}; it must be true or false.")
-    return value
-
-
-def _number(what: str, value: Any) -> float:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not is_number or abs(value) > LARGEST_WHOLE:
-        raise DataError(f"{what} is {_shown(value)}; it must be a finite number.")
-    return float(value) + 0.0  # one way to write zero
-
-
-def _whole(what: str, value: Any, least: int) -> int:
-    is_whole = isinstance(value, int) and not isinstance(value, bool)
-    if not is_whole or not least <= value <= LARGEST_WHOLE:
-        raise DataError(f"{what} is {_shown(value)}; it must be a whole number from {least} on.")
-    return int(value)
-
-
-def _digest(value: Any) -> str:
-    if not isinstance(value, str) or not _DIGEST.fullmatch(value):
-        raise DataError(f"data_digest is {_shown(value)}; it must be 16 hexadecimal digits.")
-    return value
-
-
-def _shown(value: Any) -> str:
-    """Show a value, which may be anything, on one line and not too long."""
-    if isinstance(value, str):
-        return quoted(value)
-    if isinstance(value, int) and abs(value) > LARGEST_WHOLE:
-        return "a huge number"
-    is_short = value is None or isinstance(value, (bool, int, float))
-    return repr(value) if is_short else f"a {type(value).__name__}"
-
-
-def _is_no_file_name(name: str) -> bool:
-    too_long = len(name) > LONGEST_FILE_NAME
-    return too_long or name in (".", "..") or "/" in name or "\0" in name

@@ -27,6 +27,7 @@ from loopylatent.inference.fit import Reached, ascend, finished, one_thread
 from loopylatent.inference.model import Model
 from loopylatent.initial_graph import check_radius, initial_graph
 from loopylatent.learn import LearnResult, Progress, visit, visiting_order
+from loopylatent.node_distances import node_distances
 from loopylatent.scoring import bic
 from loopylatent.settings import FitSettings, LearnSettings
 from loopylatent.trace import CleanUpStep, Edge, InitialStep, Step, VisitStep
@@ -68,7 +69,9 @@ class RegularizedResult(LearnResult):
     """A learned graph with its model, and every replacement that was taken or refused."""
 
     replacements: tuple[Replacement, ...] = field(default=(), repr=False)
+    """Every replacement that was tried, with its gain."""
     model: Model | None = field(default=None, repr=False)
+    """The graph with its parameters."""
     bic_by_tau: tuple[tuple[float, float], ...] = ()
     """The training BIC that each tau led to; the largest one was chosen."""
 
@@ -215,7 +218,7 @@ class _Run:
         """Take the best offer until none gains."""
         self._initial, self._fitted = initial, fitted
         self._log2_limit = max(TABLE_ROOM, _log2_table(fitted.problem))
-        self._workspace = Workspace(initial, self._D.values)
+        self._workspace = Workspace(initial, node_distances(self._D))
         self._graph = initial
         self._steps.append(InitialStep(initial))
         waiting = list(visiting_order(initial, self.settings))

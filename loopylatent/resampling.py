@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal, get_args
 
 import numpy as np
@@ -20,7 +21,6 @@ from loopylatent.errors import DataError, ThresholdError
 from loopylatent.graph import frozen_array
 
 FloatArray = NDArray[np.float64]
-Resampler = Callable[[np.random.Generator], DistanceMatrix]
 Scheme = Literal["bootstrap", "blocks", "subsample", "noise", "orders"]
 """Rows drawn again one by one or in blocks, a part of the rows, shaken distances, other orders."""
 
@@ -54,16 +54,27 @@ def default_block(n_rows: int) -> int:
     return max(2, root if root**3 >= n_rows else root + 1)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Resampler:
+    """Draws another table: takes a random generator and returns its distances.
+
+    It can be sent to another process.
+    """
+
+    draw: Callable[[np.random.Generator], FloatArray]
+    """All that chance decides."""
+    distances: Callable[[FloatArray], DistanceMatrix]
+    """What follows from it."""
+
+    def __call__(self, rng: np.random.Generator) -> DistanceMatrix:
+        return self.distances(self.draw(rng))
+
+
 def bootstrapped_rows(obs: Observations, metric: Metric) -> Resampler:
     """Bootstrap: each row gets the number of times it was drawn as its weight."""
     n = obs.n_samples
     share = np.full(obs.n_rows, 1 / obs.n_rows) if obs.weights is None else obs.weights / n
-
-    def draw(rng: np.random.Generator) -> DistanceMatrix:
-        counts = rng.multinomial(n, share / share.sum()).astype(np.float64)
-        return information_distances(obs.with_weights(counts), metric)
-
-    return draw
+    return Resampler(partial(_times_drawn, n, share / share.sum()), partial(_weighted, obs, metric))
 
 
 def block_bootstrapped_rows(
@@ -78,14 +89,7 @@ def block_bootstrapped_rows(
     if not 1 <= length <= n:
         raise ThresholdError(f"block = {length} is no run of {n} rows; give 1 to {n}.")
     own = np.ones(n) if obs.weights is None else obs.weights
-
-    def draw(rng: np.random.Generator) -> DistanceMatrix:
-        starts = rng.integers(n, size=math.ceil(n / length))
-        rows = ((starts[:, None] + np.arange(length)) % n).ravel()[:n]
-        counts = np.bincount(rows, minlength=n)
-        return information_distances(obs.with_weights(own * counts), metric)
-
-    return draw
+    return Resampler(partial(_blocks_drawn, length, own), partial(_weighted, obs, metric))
 
 
 def subsampled_rows(obs: Observations, metric: Metric, share: float = SHARE) -> Resampler:
@@ -98,19 +102,8 @@ def subsampled_rows(obs: Observations, metric: Metric, share: float = SHARE) -> 
     n_kept = round(share * n)
     if n_kept < 3:
         raise ThresholdError(f"share = {share:g} of {n} rows leaves {n_kept}; keep at least 3.")
-
-    def draw(rng: np.random.Generator) -> DistanceMatrix:
-        if whole:
-            kept = rng.multivariate_hypergeometric(
-                own.astype(np.int64), n_kept, method="marginals"
-            ).astype(np.float64)
-        else:
-            kept = np.zeros(n)
-            chosen = rng.choice(n, n_kept, replace=False)
-            kept[chosen] = own[chosen]
-        return information_distances(obs.with_weights(kept), metric)
-
-    return draw
+    keep = _counts_kept if whole else _rows_kept
+    return Resampler(partial(keep, n_kept, own), partial(_weighted, obs, metric))
 
 
 def shaken_distances(D: DistanceMatrix) -> Resampler:
@@ -120,14 +113,60 @@ def shaken_distances(D: DistanceMatrix) -> Resampler:
             "resampling needs to know how precise the distances are; give n_samples to "
             "DistanceMatrix.from_array, or pass the observations."
         )
+    return Resampler(partial(_noise, D.n_columns), partial(_shaken, D))
+
+
+def same_distances(D: DistanceMatrix) -> Resampler:
+    """Draw nothing."""
+    return Resampler(_nothing, partial(_unchanged, D))
+
+
+def _weighted(obs: Observations, metric: Metric, weights: FloatArray) -> DistanceMatrix:
+    return information_distances(obs.with_weights(weights), metric)
+
+
+def _times_drawn(n: int, share: FloatArray, rng: np.random.Generator) -> FloatArray:
+    return rng.multinomial(n, share).astype(np.float64)
+
+
+def _blocks_drawn(length: int, own: FloatArray, rng: np.random.Generator) -> FloatArray:
+    n = len(own)
+    starts = rng.integers(n, size=math.ceil(n / length))
+    rows = ((starts[:, None] + np.arange(length)) % n).ravel()[:n]
+    drawn: FloatArray = own * np.bincount(rows, minlength=n)
+    return drawn
+
+
+def _counts_kept(n_kept: int, own: FloatArray, rng: np.random.Generator) -> FloatArray:
+    counts = own.astype(np.int64)
+    kept = rng.multivariate_hypergeometric(counts, n_kept, method="marginals")
+    return kept.astype(np.float64)
+
+
+def _rows_kept(n_kept: int, own: FloatArray, rng: np.random.Generator) -> FloatArray:
+    kept = np.zeros(len(own))
+    chosen = rng.choice(len(own), n_kept, replace=False)
+    kept[chosen] = own[chosen]
+    return kept
+
+
+def _noise(n_columns: int, rng: np.random.Generator) -> FloatArray:
+    return rng.normal(size=(n_columns, n_columns))
+
+
+def _shaken(D: DistanceMatrix, noise: FloatArray) -> DistanceMatrix:
     strength = np.exp(-D.values)
-    spread = (1 - strength**2) / np.sqrt(D.n_samples)
+    spread = (1 - strength**2) / np.sqrt(D.n_samples or 1)
+    error = np.triu(noise * spread, 1)
+    shaken = np.clip(np.abs(strength + error + error.T), 1e-12, 1.0)
+    values = -np.log(shaken)
+    np.fill_diagonal(values, 0.0)
+    return replace(D, values=frozen_array(values, np.float64))
 
-    def draw(rng: np.random.Generator) -> DistanceMatrix:
-        noise = np.triu(rng.normal(size=strength.shape) * spread, 1)
-        shaken = np.clip(np.abs(strength + noise + noise.T), 1e-12, 1.0)
-        values = -np.log(shaken)
-        np.fill_diagonal(values, 0.0)
-        return replace(D, values=frozen_array(values, np.float64))
 
-    return draw
+def _nothing(_: np.random.Generator) -> FloatArray:
+    return np.empty(0)
+
+
+def _unchanged(D: DistanceMatrix, _: FloatArray) -> DistanceMatrix:
+    return D

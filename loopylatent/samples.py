@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from loopylatent.bundled import bundled
 from loopylatent.data import Kind, Observations, read_frame
 from loopylatent.errors import DataError, did_you_mean, quoted
 from loopylatent.graph import LatentGraph
@@ -47,12 +48,12 @@ class Sample:
 
 
 def sample_folder() -> Path:
-    """Return the folder of the sample files, which lies beside the package."""
-    folder = Path(__file__).resolve().parent.parent / "sample_data"
-    if not (folder / "samples.json").is_file():
+    """Return the folder of the sample files: in the package, or beside it in a checkout."""
+    folder = bundled("_samples", "sample_data", "samples.json")
+    if folder is None:
         raise DataError(
-            "the folder sample_data is not beside the package; "
-            "work in a checkout of the repository, or use a table of your own."
+            "the bundled tables are neither in the package nor in sample_data beside it; "
+            "install the package again, or use a table of your own."
         )
     return folder
 
@@ -81,6 +82,15 @@ def sample_titles() -> dict[str, str]:
 
 def load_sample(name: str) -> Sample:
     """Read a bundled table.
+
+    Parameters
+    ----------
+    name : str
+        One of `sample_names`.
+
+    Returns
+    -------
+    Sample
 
     Examples
     --------
@@ -130,7 +140,14 @@ def load_word_pmi() -> pd.DataFrame:
 
 @cache
 def _catalogue(folder: Path) -> dict[str, Any]:
-    catalogue: dict[str, Any] = json.loads((folder / "samples.json").read_text(encoding="utf-8"))
+    file = folder / "samples.json"
+    try:
+        catalogue: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise DataError(
+            f"the list of bundled tables {quoted(str(file))} cannot be read; "
+            "install the package again, or use a table of your own."
+        ) from None
     return catalogue
 
 

@@ -25,7 +25,9 @@ class SeedEffect:
     """The graphs of several seeds."""
 
     seeds: tuple[int, ...]
+    """0, 1, ..."""
     graphs: tuple[LatentGraph, ...] = field(repr=False)
+    """The graph of each seed."""
     agreement: float
     """Edges that two graphs share, of those that either has: the mean over all pairs of graphs.
 
@@ -62,6 +64,21 @@ def over_seeds(
     threads: int | None = None,
 ) -> SeedEffect:
     """Learn with seeds 0, 1, ... and say how far the graphs agree.
+
+    Parameters
+    ----------
+    D : DistanceMatrix
+    settings : LearnSettings
+        Their seed plays no part.
+    n_seeds : int
+    progress : callable, optional
+        Called with the seeds done and all of them.
+    threads : int, optional
+        By default one for each core.
+
+    Returns
+    -------
+    SeedEffect
 
     Examples
     --------

@@ -8,17 +8,16 @@ says what it meant on graphs whose truth is known.
 
 from __future__ import annotations
 
-import os
-import threading
 from collections import Counter as Occurrences
 from collections import deque
-from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections.abc import Generator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from loopylatent.cluster import Engine, runner
 from loopylatent.consensus import MAJORITY, Counter, Tally
 from loopylatent.data import Observations
 from loopylatent.distances import DistanceMatrix, Metric, information_distances
@@ -26,6 +25,7 @@ from loopylatent.errors import DataError, LoopyLatentError, ThresholdError
 from loopylatent.graph import LatentGraph, frozen_array
 from loopylatent.inference.fit import one_thread
 from loopylatent.learn import LearnResult, learn
+from loopylatent.pool import Check, Progress, Runner, in_order
 from loopylatent.resampling import (
     SHARE,
     Resampler,
@@ -33,6 +33,7 @@ from loopylatent.resampling import (
     block_bootstrapped_rows,
     bootstrapped_rows,
     check_scheme,
+    same_distances,
     shaken_distances,
     subsampled_rows,
 )
@@ -42,12 +43,7 @@ from loopylatent.thresholds import default_thresholds
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
-Progress = Callable[[int, int], None]
-"""Called with the resamples done and the resamples in all; may raise to stop."""
-
 N_RESAMPLES = 50
-PATIENCE = 0.2
-"""Seconds between two calls of ``progress`` while a resample takes its time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +77,8 @@ class Stability:
         Runs that do not, each with its reason.
     n_asked : int
         Runs that were asked for; there are fewer where somebody stopped them.
+    tally : Tally
+        What the runs have in common, from which `consensus` makes a graph.
     """
 
     graph: LatentGraph
@@ -144,6 +142,8 @@ def stability(
     result: LearnResult | None = None,
     progress: Progress | None = None,
     n_threads: int | None = None,
+    engine: Engine = "threads",
+    scheduler: str | None = None,
 ) -> Stability:
     """Say how much of a learned graph comes back when the data are drawn again.
 
@@ -172,6 +172,9 @@ def stability(
     progress : callable, optional
         Called with the runs done and the runs in all; may raise to stop.
     n_threads : int, optional
+    engine, scheduler
+        Where the runs take place: threads of this machine, or a Dask cluster; see
+        `information_distances`. The support is the same.
 
     Returns
     -------
@@ -190,6 +193,7 @@ def stability(
     steps = iter_stability(
         table, settings, metric=metric, scheme=scheme, n_resamples=n_resamples, seed=seed,
         block=block, share=share, result=result, progress=progress, n_threads=n_threads,
+        engine=engine, scheduler=scheduler,
     )  # fmt: skip
     (found,) = deque(steps, maxlen=1)  # it yields or raises
     return found
@@ -208,6 +212,8 @@ def iter_stability(
     result: LearnResult | None = None,
     progress: Progress | None = None,
     n_threads: int | None = None,
+    engine: Engine = "threads",
+    scheduler: str | None = None,
 ) -> Generator[Stability, None, None]:
     """Yield the support after each resample that could be learned; see `stability`.
 
@@ -223,20 +229,32 @@ def iter_stability(
     chosen = LearnSettings(default_thresholds(D)) if settings is None else settings
     reference = learn(D, chosen, trace=False) if result is None else result
     draw = _resampler(table, D, metric, scheme, block, share)
-    run = _Run(D, chosen, scheme, draw, seed, reference)
+    is_tree = chosen.thresholds.r >= D.r_max
+    initial, known = reference.initial_graph, Reference.of(reference.graph)
+    run = _Run(is_tree, chosen, scheme, draw, seed, initial, known)
     count = _Count(reference, scheme, n_resamples)
-    return _iterate(run, count, n_resamples, progress, n_threads)
+    return _iterate(run, count, n_resamples, progress, runner(engine, scheduler, n_threads))
 
 
 def _iterate(
-    run: _Run, count: _Count, n_resamples: int, progress: Progress | None, n_threads: int | None
+    run: _Run,
+    count: _Count,
+    n_resamples: int,
+    progress: Progress | None,
+    running: AbstractContextManager[Runner],
 ) -> Generator[Stability, None, None]:
-    for done, outcome in enumerate(_outcomes(run, n_resamples, progress, n_threads), start=1):
-        count.add(done - 1, outcome)
+    """Count the resamples in their order, whoever has learned them."""
+
+    def report(*_: int) -> None:
         if progress is not None:
-            progress(done, n_resamples)
-        if count.n_used:
-            yield count.so_far()
+            progress(count.n_done, n_resamples)
+
+    with running as on, one_thread():
+        for outcome in in_order(on(_learn_again, run, range(n_resamples), report)):
+            count.add(outcome)
+            report()
+            if count.n_used:
+                yield count.so_far()
     if not count.n_used:
         reason = next(iter(Occurrences(f.reason for f in count.failures)))
         raise DataError(f"none of {n_resamples} resamples could be learned: {reason}")
@@ -253,17 +271,13 @@ def _resampler(
     if scheme == "noise":
         return shaken_distances(D)
     if scheme == "orders" or not isinstance(table, Observations):
-        return lambda _: D
+        return same_distances(D)
     obs = table if table.names == D.names else table.select(D.names)
     if scheme == "blocks":
         return block_bootstrapped_rows(obs, metric, block)
     if scheme == "subsample":
         return subsampled_rows(obs, metric, share)
     return bootstrapped_rows(obs, metric)
-
-
-class _Stopped(Exception):  # noqa: N818  (nothing went wrong)
-    """Raised inside a resample that nobody waits for any more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -275,80 +289,41 @@ class _Learned:
     initial_edges: BoolArray
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class _Run:
-    """Learns one resample and compares it with the reference; safe to call from many threads."""
+    """What every resample reads: how it is drawn, learned, and compared with the reference."""
 
-    def __init__(
-        self,
-        D: DistanceMatrix,
-        settings: LearnSettings,
-        scheme: Scheme,
-        draw: Resampler,
-        seed: int,
-        reference: LearnResult,
-    ) -> None:
-        self._is_tree = settings.thresholds.r >= D.r_max
-        self._settings = settings
-        self._scheme = scheme
-        self._draw = draw
-        self._seed = seed
-        self._initial = reference.initial_graph
-        self._reference = Reference.of(reference.graph)
-        self.stopped = threading.Event()
+    is_tree: bool
+    settings: LearnSettings
+    scheme: Scheme
+    draw: Resampler
+    seed: int
+    initial: LatentGraph
+    reference: Reference
 
-    def __call__(self, number: int) -> _Learned | str:
-        """Return what the resample says, or why it says nothing."""
-        rng = np.random.default_rng([self._seed, number])
-        try:
-            D = self._draw(rng)
-            settings = self._settings_for(D, rng)
-            learned = learn(D, settings, trace=False, progress=self._check)
-            return _Learned(
-                learned.graph,
-                found_again(self._reference, learned.graph),
-                edges_found(self._initial, learned.initial_graph),
-            )
-        except LoopyLatentError as error:
-            return str(error)
-
-    def _settings_for(self, D: DistanceMatrix, rng: np.random.Generator) -> LearnSettings:
-        settings = self._settings
-        if self._is_tree:
+    def settings_for(self, D: DistanceMatrix, rng: np.random.Generator) -> LearnSettings:
+        settings = self.settings
+        if self.is_tree:
             r = max(settings.thresholds.r, D.r_max)
             settings = replace(settings, thresholds=replace(settings.thresholds, r=r))
-        if self._scheme == "orders":
+        if self.scheme == "orders":
             settings = replace(settings, order="random", seed=int(rng.integers(2**31)))
         return settings
 
-    def _check(self, *_: int) -> None:
-        if self.stopped.is_set():
-            raise _Stopped
 
-
-def _outcomes(
-    run: _Run, n_resamples: int, progress: Progress | None, n_threads: int | None
-) -> Iterator[_Learned | str]:
-    """Yield what the resamples say, in their order, however many threads there are."""
-    threads = n_threads or os.cpu_count() or 1
-    pool = ThreadPoolExecutor(min(threads, n_resamples))
+def _learn_again(run: _Run, number: int, check: Check) -> _Learned | str:
+    """Return what the resample says, or why it says nothing."""
+    rng = np.random.default_rng([run.seed, number])
     try:
-        with one_thread():
-            futures = [pool.submit(run, number) for number in range(n_resamples)]
-            for done, future in enumerate(futures):
-                yield _waited(future, done, n_resamples, progress)
-    finally:
-        run.stopped.set()
-        pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _waited(
-    future: Future[_Learned | str], done: int, total: int, progress: Progress | None
-) -> _Learned | str:
-    """Wait for one resample; ``progress`` is called meanwhile, so that it can stop the work."""
-    while not wait([future], timeout=PATIENCE).done:
-        if progress is not None:
-            progress(done, total)
-    return future.result()
+        D = run.draw(rng)
+        learned = learn(D, run.settings_for(D, rng), trace=False, progress=check)
+        return _Learned(
+            learned.graph,
+            found_again(run.reference, learned.graph),
+            edges_found(run.initial, learned.initial_graph),
+        )
+    except LoopyLatentError as error:
+        return str(error)
 
 
 class _Count:
@@ -368,9 +343,13 @@ class _Count:
         self.n_used = 0
         self.failures: list[Failure] = []
 
-    def add(self, number: int, outcome: _Learned | str) -> None:
+    @property
+    def n_done(self) -> int:
+        return self.n_used + len(self.failures)
+
+    def add(self, outcome: _Learned | str) -> None:
         if isinstance(outcome, str):
-            self.failures.append(Failure(number, outcome))
+            self.failures.append(Failure(self.n_done, outcome))
             return
         self._edges += outcome.found.edges
         self._hidden += outcome.found.hidden

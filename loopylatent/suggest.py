@@ -22,13 +22,19 @@ class Suggestion:
     """Thresholds, why to take them, and what they cost."""
 
     name: Name
+    """What it is best at."""
     title: str
+    """The same in words."""
     settings: LearnSettings
+    """To learn with."""
     reason: str
     """One sentence."""
     n_edges: int
+    """Of its graph."""
     n_hidden: int
+    """Of its graph."""
     n_cycles: int
+    """Of its graph."""
     seconds: float | None
     """How long its fit took; None where it was not fitted."""
     warning: str
@@ -193,7 +199,13 @@ def suggest(
     test_share, seed
         Which rows are kept apart.
     known : Known, optional
+        A memory to share with sweeps.
     progress : callable, optional
+
+    Returns
+    -------
+    tuple of Suggestion
+        The tree first. Settings that are best in two ways stand there once.
 
     Examples
     --------

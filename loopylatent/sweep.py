@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from loopylatent.cluster import Engine, runner
 from loopylatent.data import Observations
 from loopylatent.distances import DistanceMatrix
 from loopylatent.errors import ThresholdError
@@ -128,6 +129,8 @@ def sweep(
     progress: Progress | None = None,
     on_result: OnResult | None = None,
     threads: int | None = None,
+    engine: Engine = "threads",
+    scheduler: str | None = None,
 ) -> Sweep:
     """Learn at many thresholds, and with ``obs`` score what was learned.
 
@@ -160,6 +163,13 @@ def sweep(
     on_result : callable, optional
         Called with every point and all scores as they arrive.
     threads : int, optional
+    engine, scheduler
+        Where graphs are learned and fitted: threads of this machine, or a Dask cluster; see
+        `information_distances`. The points are the same.
+
+    Returns
+    -------
+    Sweep
 
     Examples
     --------
@@ -185,11 +195,12 @@ def sweep(
         )
     )
     split = None if obs is None else Split.of(obs, D, test_share, seed)
-    common: dict[str, Any] = {"known": known, "progress": progress, "threads": threads}
-    points = _told(iter_points(D, wanted, curve=curve, **common), on_result)
-    if split is None:
-        return Sweep(tuple(points[one] for one in wanted), (None,) * len(wanted))
-    scores = _told(iter_scores(split, wanted, fit=fit, **common), on_result)
+    with runner(engine, scheduler, threads) as run:
+        common: dict[str, Any] = {"known": known, "progress": progress, "run": run}
+        points = _told(iter_points(D, wanted, curve=curve, **common), on_result)
+        if split is None:
+            return Sweep(tuple(points[one] for one in wanted), (None,) * len(wanted))
+        scores = _told(iter_scores(split, wanted, fit=fit, **common), on_result)
     return Sweep(tuple(points[one] for one in wanted), tuple(scores[one] for one in wanted))
 
 

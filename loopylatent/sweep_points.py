@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from loopylatent.errors import ThresholdError
 from loopylatent.graph import LatentGraph, frozen_array
 from loopylatent.initial_graph import EdgeDensity, edge_density
 from loopylatent.learn import learn
-from loopylatent.pool import Check, Progress, as_they_finish
+from loopylatent.pool import Check, OnThreads, Progress, Runner
 from loopylatent.settings import READS, LearnSettings, Thresholds
 from loopylatent.thresholds import default_thresholds
 
@@ -36,12 +36,17 @@ class SweepPoint:
     """A setting and the graph that it gives."""
 
     settings: LearnSettings
+    """With which the graph was learned."""
     graph: LatentGraph
+    """What was learned."""
     n_initial_edges: int
+    """Of the union of the local trees."""
     n_visits: int
+    """Neighbourhoods that were grouped."""
     n_stuck: int
     """Visits in which no pair could be joined any more; a larger Lambda leaves fewer."""
     n_capped: int
+    """Visits to neighbourhoods so large that only the nearest outsiders were asked."""
 
     @property
     def thresholds(self) -> Thresholds:
@@ -99,6 +104,11 @@ class Known:
             self._kept.move_to_end(key)
             while len(self._kept) > self._most:
                 self._kept.popitem(last=False)
+
+    def items(self) -> list[tuple[Hashable, Any]]:
+        """Return all that is known, the newest first."""
+        with self._lock:
+            return list(reversed(self._kept.items()))
 
 
 def radii(curve: EdgeDensity, most: int = MOST_RADII) -> FloatArray:
@@ -232,6 +242,7 @@ def iter_points(
     known: Known | None = None,
     progress: Progress | None = None,
     threads: int | None = None,
+    run: Runner | None = None,
 ) -> Iterator[SweepPoint]:
     """Yield the point of each of the settings, in the order in which they are done.
 
@@ -250,6 +261,8 @@ def iter_points(
         Called with the graphs learned and to be learned; may raise to stop the sweep.
     threads : int, optional
         All cores by default. The points do not depend on it.
+    run : Runner, optional
+        What runs the pieces in the place of threads.
     """
     curve = edge_density(D) if curve is None else curve
     known = Known() if known is None else known
@@ -269,8 +282,8 @@ def iter_points(
         starts.setdefault(key, start)
         waiting.setdefault(key, []).append(one)
     keys = list(waiting)
-    tasks = [_task(D, waiting[key][0], starts[key]) for key in keys]
-    for k, point in as_they_finish(tasks, progress, threads):
+    pieces = [_Piece(waiting[key][0], starts[key]) for key in keys]
+    for k, point in (run or OnThreads(threads))(_learned, D, pieces, progress):
         known.put(keys[k], point)
         for one in waiting[keys[k]]:
             yield _kept(known, D, replace(point, settings=one))
@@ -288,13 +301,15 @@ def _kept(known: Known, D: DistanceMatrix, point: SweepPoint) -> SweepPoint:
     return point
 
 
-def _task(
-    D: DistanceMatrix, settings: LearnSettings, start: LatentGraph
-) -> Callable[[Check], SweepPoint]:
-    def work(check: Check) -> SweepPoint:
-        found = learn(D, settings, start=start, trace=False, progress=check)
-        return SweepPoint(
-            settings, found.graph, start.n_edges, found.n_visits, found.n_stuck, found.n_capped
-        )
+@dataclass(frozen=True, slots=True, eq=False)
+class _Piece:
+    """A graph to be learned."""
 
-    return work
+    settings: LearnSettings
+    start: LatentGraph
+
+
+def _learned(D: DistanceMatrix, piece: _Piece, check: Check) -> SweepPoint:
+    found = learn(D, piece.settings, start=piece.start, trace=False, progress=check)
+    sizes = (piece.start.n_edges, found.n_visits, found.n_stuck, found.n_capped)
+    return SweepPoint(piece.settings, found.graph, *sizes)

@@ -7,7 +7,7 @@ scored on the other: a row that is foretold has taken no part in finding the gra
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 
@@ -20,7 +20,7 @@ from loopylatent.graph import LatentGraph
 from loopylatent.inference import fit_parameters
 from loopylatent.inference.fit import one_thread
 from loopylatent.initial_graph import EdgeDensity, edge_density
-from loopylatent.pool import Check, Progress, as_they_finish
+from loopylatent.pool import Check, OnThreads, Progress, Runner
 from loopylatent.scoring import Scores
 from loopylatent.settings import FitSettings, LearnSettings
 from loopylatent.sweep_points import Known, halving_order, iter_points
@@ -95,11 +95,15 @@ class PointScores:
     """
 
     settings: LearnSettings
+    """With which it was learned."""
     graph: LatentGraph = field(repr=False)
     """Learned from the training rows alone."""
     test: Scores
+    """On the rows kept apart."""
     n_train: float
+    """Rows that it was learned from and fitted to, or their weights."""
     converged: bool
+    """Whether the fit came to rest."""
     seconds: float = field(compare=False)
     """Fit and scores together."""
 
@@ -140,10 +144,10 @@ Scored = PointScores | Failed
 
 
 def score_key(
-    split: Split, settings: LearnSettings, fit: FitSettings | None = None
+    split: str, settings: LearnSettings, fit: FitSettings | None = None
 ) -> tuple[str, str, LearnSettings, FitSettings]:
-    """Under which the scores of a setting are known."""
-    return ("scores", split.digest, settings, fit or FitSettings())
+    """Under which the scores of a setting are known; the split is named by its digest."""
+    return ("scores", split, settings, fit or FitSettings())
 
 
 def iter_scores(
@@ -154,6 +158,7 @@ def iter_scores(
     known: Known | None = None,
     progress: Progress | None = None,
     threads: int | None = None,
+    run: Runner | None = None,
 ) -> Iterator[Scored]:
     """Yield the scores of each of the settings as they come; equal graphs are fitted once.
 
@@ -172,13 +177,15 @@ def iter_scores(
         Called with the models fitted and to be fitted; may raise to stop.
     threads : int, optional
         All cores by default. The scores do not depend on it.
+    run : Runner, optional
+        What runs the pieces in the place of threads.
     """
     fit = fit or FitSettings()
     known = Known() if known is None else known
     wanted = list(dict.fromkeys(settings))
     new = []
     for one in wanted:
-        scored = known.get(score_key(split, one, fit))
+        scored = known.get(score_key(split.digest, one, fit))
         if scored is not None:
             yield scored
         else:
@@ -196,17 +203,32 @@ def iter_scores(
             known=known,
             progress=None if progress is None else lambda *_: progress(0, len(possible)),
             threads=threads,
+            run=run,
         )
     }
     sharing: dict[LatentGraph, list[LearnSettings]] = {}
     for k in halving_order(len(possible)):
         sharing.setdefault(graphs[possible[k]], []).append(possible[k])
-    different = list(sharing)
-    tasks = [_task(split, graph, sharing[graph][0], fit, known) for graph in different]
+    new_graphs = []
+    for graph, alike in sharing.items():
+        scored = known.get(_fitted_key(split, graph, fit))
+        if scored is None:
+            new_graphs.append(graph)
+            continue
+        for one in alike:
+            yield _kept(known, split, fit, _for(scored, one))
+    pieces = [_Piece(graph, sharing[graph][0], fit) for graph in new_graphs]
+    rows = _Rows(split.train, split.test, split.n_train, split.seed)
     with one_thread():
-        for k, first in as_they_finish(tasks, progress, threads):
-            for one in sharing[different[k]]:
+        for k, first in (run or OnThreads(threads))(_scored, rows, pieces, progress):
+            known.put(_fitted_key(split, new_graphs[k], fit), first)
+            for one in sharing[new_graphs[k]]:
                 yield _kept(known, split, fit, _for(first, one))
+
+
+def _fitted_key(split: Split, graph: LatentGraph, fit: FitSettings) -> tuple[Hashable, ...]:
+    """Under which the scores of a graph are known."""
+    return ("fitted", split.digest, graph.digest, fit)
 
 
 def _for(scored: Scored, settings: LearnSettings) -> Scored:
@@ -218,7 +240,7 @@ def _for(scored: Scored, settings: LearnSettings) -> Scored:
 
 
 def _kept(known: Known, split: Split, fit: FitSettings, scored: Scored) -> Scored:
-    known.put(score_key(split, scored.settings, fit), scored)
+    known.put(score_key(split.digest, scored.settings, fit), scored)
     return scored
 
 
@@ -229,30 +251,32 @@ def _too_small(split: Split, settings: LearnSettings) -> str:
     )
 
 
-def _task(
-    split: Split, graph: LatentGraph, settings: LearnSettings, fit: FitSettings, known: Known
-) -> Callable[[Check], Scored]:
-    key = ("fitted", split.digest, graph.digest, fit)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """What every fit reads."""
 
-    def work(check: Check) -> Scored:
-        found: Scored | None = known.get(key)
-        if found is None:
-            found = _scored(split, graph, settings, fit, check)
-            known.put(key, found)
-        return found
-
-    return work
+    train: Observations
+    test: Observations
+    n_train: float
+    seed: int
 
 
-def _scored(
-    split: Split, graph: LatentGraph, settings: LearnSettings, fit: FitSettings, check: Check
-) -> Scored:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Piece:
+    """A graph to be fitted and scored."""
+
+    graph: LatentGraph
+    settings: LearnSettings
+    fit: FitSettings
+
+
+def _scored(rows: _Rows, piece: _Piece, check: Check) -> Scored:
     began = perf_counter()
     try:
-        model = fit_parameters(graph, split.train, fit, check)
+        model = fit_parameters(piece.graph, rows.train, piece.fit, check)
         check(0, 0)
-        test = model.scores(split.test, seed=split.seed)
+        test = model.scores(rows.test, seed=rows.seed)
     except LoopyLatentError as error:
-        return Failed(settings, str(error))
+        return Failed(piece.settings, str(error))
     seconds = perf_counter() - began
-    return PointScores(settings, graph, test, split.n_train, model.converged, seconds)
+    return PointScores(piece.settings, piece.graph, test, rows.n_train, model.converged, seconds)

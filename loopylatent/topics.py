@@ -47,7 +47,9 @@ class Topic:
     """A hidden node and the columns nearest to it, nearest first."""
 
     node: int
+    """The hidden node."""
     words: tuple[TopicWord, ...]
+    """The columns, each with its distance and strength."""
 
     @property
     def columns(self) -> tuple[int, ...]:
@@ -157,6 +159,12 @@ def shared_columns(graph: LatentGraph, found: Sequence[Topic]) -> tuple[SharedCo
 
     Columns on a cycle are where topics meet: they make the loops. The others, which a tree has
     too, follow.
+
+    Parameters
+    ----------
+    graph : LatentGraph
+    found : sequence of Topic
+        The topics of this graph.
 
     Examples
     --------

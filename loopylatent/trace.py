@@ -199,7 +199,13 @@ Step = InitialStep | VisitStep | CleanUpStep
 
 
 def replay(steps: Iterable[Step]) -> LatentGraph:
-    """Build the graph again from nothing but the steps."""
+    """Return the graph again, built from nothing but the steps.
+
+    Parameters
+    ----------
+    steps : iterable of Step
+        Of `iter_steps`, or the trace of a result.
+    """
     names: tuple[str, ...] | None = None
     edges: dict[tuple[int, int], float] = {}
     hidden_ids: tuple[int, ...] | None = None

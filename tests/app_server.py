@@ -13,33 +13,64 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+import loopylatent as ll
+from loopylatent.layout import positions
+from loopylatent.sweep_scores import Split, iter_scores
+from loopylatent.synthetic import latent_cycle
+
 ROOT = Path(__file__).resolve().parent.parent
-PATIENCE = 60.0  # seconds until a server that does not answer fails the tests
+PATIENCE = 180.0  # seconds until a server that does not answer fails the tests
 ATTEMPTS = 3  # another program may take the port between our look and the start
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server that answers."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def stop(self) -> None:
+        _stop(self.process)
+
+    def kill(self) -> None:
+        """End it at once, as a power cut would."""
+        self.process.kill()
+        self.process.wait()
 
 
 @contextmanager
 def serving(script: Path, home: Path) -> Iterator[str]:
     """Serve a Streamlit script on 127.0.0.1 and give its address; stop the server at the end."""
-    for attempt in range(1, ATTEMPTS + 1):
-        port = _free_port()
-        with (home / "server.log").open("wb") as log:
-            process = _start(script, port, home, log)
-        try:
-            if _answers(process, port):
-                yield f"http://127.0.0.1:{port}"
-                return
-        finally:
-            _stop(process)
-        if attempt == ATTEMPTS:
-            said = (home / "server.log").read_text(encoding="utf-8", errors="replace")
-            raise RuntimeError(f"the app did not start:\n{said[-2000:]}")
+    server = started(script, home)
+    try:
+        yield server.address
+    finally:
+        server.stop()
+
+
+def started(script: Path, home: Path, port: int | None = None, **settings: object) -> Server:
+    """Start a server, on a free port or on a certain one, and wait until it answers."""
+    for _ in range(ATTEMPTS):
+        chosen = port or _free_port()
+        with (home / "server.log").open("ab") as log:
+            process = _start(script, chosen, home, log, settings)
+        if _answers(process, chosen):
+            return Server(process, chosen)
+        _stop(process)
+    said = (home / "server.log").read_text(encoding="utf-8", errors="replace")
+    raise RuntimeError(f"the app did not start:\n{said[-2000:]}")
 
 
 def _free_port() -> int:
@@ -49,12 +80,15 @@ def _free_port() -> int:
     return port
 
 
-def _start(script: Path, port: int, home: Path, log: object) -> subprocess.Popen[bytes]:
+def _start(
+    script: Path, port: int, home: Path, log: object, settings: Mapping[str, object]
+) -> subprocess.Popen[bytes]:
     surroundings = {k: v for k, v in os.environ.items() if not k.startswith("STREAMLIT_")}
     options = {
         "server.port": port,
         "server.headless": "true",
         "server.fileWatcherType": "none",
+        **{f"server.{name}": value for name, value in settings.items()},
     }
     return subprocess.Popen(
         [sys.executable, "-m", "streamlit", "run", str(script)]
@@ -88,8 +122,19 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
+def _compile() -> None:
+    """Have the kernels on disk that pages call most, so that no test waits for their compiler."""
+    for kind in ("ising", "gaussian"):
+        obs = latent_cycle(4, 2, kind=kind).sample(200)
+        D = ll.information_distances(obs)
+        result = ll.learn(D)
+        positions(result.graph)
+        list(iter_scores(Split.of(obs, D), [result.settings]))
+
+
 @pytest.fixture(scope="session")
 def app_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of the app."""
+    _compile()
     with serving(ROOT / "app.py", tmp_path_factory.mktemp("home")) as address:
         yield address

@@ -12,6 +12,8 @@ import pytest
 
 from loopylatent.data import Observations
 
+pytest.register_assert_rewrite("browser", "app_server")
+
 hypothesis.settings.register_profile(
     "steady",
     derandomize=True,
@@ -20,6 +22,14 @@ hypothesis.settings.register_profile(
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("steady")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give all tests that drive a browser to one worker: two browsers at once are slow."""
+    for item in items:
+        if item.get_closest_marker("browser"):
+            item.add_marker(pytest.mark.xdist_group("browser"))
 
 
 def replication_file(name: str) -> Path:

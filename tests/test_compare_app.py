@@ -16,6 +16,7 @@ from test_app import PATIENCE, button, link_of, opened, press, ran, session_of
 import loopylatent as ll
 from loopylatent.compare import BOTH, LEFT, RIGHT, overlay
 from loopylatent.figures.comparison import COLOURS
+from loopylatent.project import Pin
 from loopylatent.recipe import Recipe
 from loopylatent.ui import link
 from loopylatent.ui.pins import add_pin, rename_pin
@@ -180,7 +181,7 @@ def test_pins_go_through_a_link_unchanged():
     recipe = Recipe(source="sample:bfi25", source_kind="sample", r=0.1 + 0.2, Lambda=0, tau=1e-17,
                     order="random", seed=7)  # fmt: skip
     own = Recipe(source="mine.csv", source_kind="table", r=1, Lambda=0, tau=0, data_digest="0" * 16)
-    pins = (link.Pin('<b>"x" & ü', recipe), link.Pin("own", own))
+    pins = (Pin('<b>"x" & ü', recipe), Pin("own", own))
     assert link.pins_of(link.pin_params(pins)) == pins[:1]
 
 

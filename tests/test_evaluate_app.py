@@ -160,7 +160,7 @@ def test_names_are_escaped_on_cards():
         list(frame.columns), 1, [(k, frame.shape[1]) for k in range(frame.shape[1])]
     )
     (topic,) = topics(graph, most=frame.shape[1])
-    text = cards_html([Card(topic, graph.names[0], "", False)], graph.names, [0], "light")
+    text = cards_html([Card(topic, graph.names[0], "", False)], graph.names, [0])
     assert "<img" not in text
     assert "<script" not in text
     assert "<b>bold" not in text

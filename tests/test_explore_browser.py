@@ -9,20 +9,20 @@ import re
 import shlex
 import subprocess
 import sys
-import time
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs, urlencode, urlsplit
+from typing import Any
+from urllib.parse import urlencode
 
 import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from browser import PATIENCE, AppTab, WatchedPage
 from hostile import HOSTILE_NAMES, hostile_frame
 from PIL import Image
 from playwright.sync_api import Browser, BrowserContext, Locator, Page
@@ -33,40 +33,29 @@ from loopylatent.layout import shown_label
 from loopylatent.ui.scene import CHANGED, LEARNED, LOCAL
 from loopylatent.ui.state import FIRST_SAMPLE
 
-if TYPE_CHECKING:
-    from browser import WatchedPage
-
 pytest_plugins = ["browser", "app_server"]
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 ROOT = Path(__file__).resolve().parent.parent
 RING = "latent_cycle"
 """A small sample, for tests in which the data do not matter."""
 SIZE: Any = {"width": 1440, "height": 900}
-PATIENCE = 30.0  # seconds until a condition that does not come true fails the test
-COLD = 90.0  # the same for the first page of a server, whose kernels may have to be compiled
 
 
 # What a test sees of the page --------------------------------------------------------------
 
 
 @dataclass
-class Explore:
+class Explore(AppTab):
     """The page in a tab, and the questions that tests ask it."""
 
-    watched: WatchedPage
-    address: str
     dialogs: list[str] = field(default_factory=list)
-
-    @property
-    def page(self) -> Page:
-        return self.watched.page
 
     def open(self, **params: Any) -> Explore:
         """Go to a link, wait for its graph, and skip the tour."""
         self.page.on("dialog", self._note_dialog)
         self.page.goto(f"{self.address}/?{urlencode(params)}" if params else self.address)
-        self.page.locator(".st-key-graph .frame[data-settled=true]").wait_for(timeout=1000 * COLD)
+        self.page.locator(".st-key-graph .frame[data-settled=true]").wait_for()
         self.rests()
         skip = self.page.get_by_role("button", name="Skip", exact=True)
         if skip.count():
@@ -81,7 +70,7 @@ class Explore:
 
     def rests(self) -> None:
         """Wait until the script has run, nothing glides and the page does not move any more."""
-        self.page.locator("[data-test-script-state=notRunning]").wait_for()
+        super().rests()
         self.page.locator(".st-key-graph .frame[data-settled=true]").wait_for()
         seen: list[Any] = []
 
@@ -91,21 +80,6 @@ class Explore:
             return seen[-4:-2] == seen[-2:]
 
         self.until(steady)
-
-    def until(self, holds: Callable[[], Any]) -> Any:
-        """Return what ``holds`` returns as soon as it is true."""
-        deadline = time.monotonic() + PATIENCE
-        while not (value := holds()):
-            assert time.monotonic() < deadline, "what the test waits for never came true"
-            self.page.wait_for_timeout(30)
-        return value
-
-    def becomes(self, read: Callable[[], Any], wanted: Any) -> None:
-        """Wait until ``read()`` is ``wanted``; where that does not happen, show the difference."""
-        deadline = time.monotonic() + PATIENCE
-        while read() != wanted and time.monotonic() < deadline:
-            self.page.wait_for_timeout(30)
-        assert read() == wanted
 
     # The graph
 
@@ -143,6 +117,26 @@ class Explore:
         at = self.ask("(root, id) => root.debug().inWindow(id)", node)
         return box["x"] + at["x"], box["y"] + at["y"]
 
+    def hover(self, node: int) -> tuple[float, float]:
+        """Rest the mouse on a node until its words are shown; return where it is then.
+
+        A graph that is drawn again forgets the mouse until it moves, so it is pointed at anew now
+        and then, and where the node has moved.
+        """
+        words = self.page.locator(".st-key-graph .vis-tooltip").filter(visible=True)
+        places: list[tuple[float, float]] = []
+
+        def shown() -> bool:
+            places.append(self.point(node))
+            if places[-2:-1] != places[-1:] or len(places) % 40 == 0:
+                x, y = places[-1]
+                self.page.mouse.move(x, y - 40)
+                self.page.mouse.move(x, y)
+            return words.count() > 0
+
+        self.until(shown)
+        return places[-1]
+
     # What stands around it
 
     def counts(self) -> dict[str, int]:
@@ -154,9 +148,6 @@ class Explore:
         assert found is not None, "there is no summary line"
         names = ("observed", "hidden", "edges", "cycles", "pieces")
         return dict(zip(names, map(int, found.groups()), strict=True))
-
-    def link(self) -> dict[str, str]:
-        return {name: values[0] for name, values in parse_qs(urlsplit(self.page.url).query).items()}
 
     def slider(self, name: str) -> Locator:
         return self.page.locator(f".st-key-slider_{name} input[type=range]")
@@ -259,19 +250,9 @@ def counts_of(graph: ll.LatentGraph) -> dict[str, int]:
     }
 
 
-@pytest.fixture(scope="module")
-def window(chromium: Browser) -> Iterator[BrowserContext]:
-    """One window for all tests, so that what never changes is fetched once."""
-    context = chromium.new_context(viewport=SIZE, accept_downloads=True)
-    yield context
-    context.close()
-
-
 @pytest.fixture
 def new_tab(window: BrowserContext, app_address: str) -> Iterator[Callable[..., Explore]]:
     """Open the app in a new tab of this window, or of another one."""
-    from browser import WatchedPage
-
     opened: list[Explore] = []
 
     def opener(context: BrowserContext | None = None) -> Explore:
@@ -296,6 +277,7 @@ def tab(new_tab: Callable[..., Explore]) -> Explore:
 def other_window(chromium: Browser) -> Iterator[BrowserContext]:
     """A browser that shares nothing with the first one."""
     context = chromium.new_context(viewport=SIZE, accept_downloads=True)
+    context.set_default_timeout(1000 * PATIENCE)
     yield context
     context.close()
 
@@ -685,7 +667,7 @@ def test_a_table_is_looked_at_used_and_learned_again_by_script_and_command(tab, 
     result = opened_as(script, answers.parent)
     assert result.graph.names == tuple(f"answer {k}" for k in range(1, 9))
     tab.shows(result.graph)
-    assert tab.link() == {}
+    assert tab.link()["file"] == answers.name
     assert tab.page.locator("[data-testid=stAlert]").count() == 1, "it says why it opens like this"
     folders = tmp_path / "script", tmp_path / "shell"
     for folder in folders:
@@ -772,14 +754,11 @@ def test_hostile_names_run_nowhere(tab, tmp_path):
     tab.open(sample=RING)
     tab.use(file)
     tab.becomes(lambda: tab.counts()["observed"], len(HOSTILE_NAMES))
+    tab.rests()
     for node in range(len(HOSTILE_NAMES)):
         assert tab.label(node) == shown_label(HOSTILE_NAMES[node])
     for node in (0, 1, 2, 6, 9):
-        x, y = tab.point(node)
-        tab.page.mouse.move(x, y - 40)
-        tab.page.mouse.move(x, y)
-        tab.page.locator(".st-key-graph .vis-tooltip").filter(visible=True).wait_for()
-        tab.page.mouse.click(x, y)
+        tab.page.mouse.click(*tab.hover(node))
         tab.becomes(tab.selected, [node])
         tab.page.get_by_text(" · observed").last.wait_for()
         tab.rests()

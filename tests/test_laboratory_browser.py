@@ -1,20 +1,14 @@
-"""The pages Laboratory and Theory in Chromium: what a class sees and does.
-
-A test waits for a condition, never for a time.
-"""
+"""The pages Laboratory and Theory in Chromium: what a class sees and does."""
 
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from browser import WatchedPage
-from playwright.sync_api import Browser, Page
+from browser import AppTab, WatchedPage, visiting
 
 from loopylatent.figures.recovery import FALSE_EDGE, MISSED_EDGE
 from loopylatent.laboratory import learn_back
@@ -22,65 +16,27 @@ from loopylatent.layout import shown_label
 from loopylatent.synthetic import latent_cycle
 
 pytest_plugins = ["browser", "app_server"]
-pytestmark = [pytest.mark.browser, pytest.mark.long, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.browser, pytest.mark.long]
 
-PATIENCE = 60.0  # seconds until a condition that does not come true fails the test
-COLD = 120.0  # the same for the first page of a server
-LOOKED_FOR = ("_stcore/health", "_stcore/host-config")
-"""Streamlit looks for these beside a page that is opened directly, before it finds them above."""
 WIDE, NARROW = (1440, 900), (1024, 768)
+FIRST = {"Laboratory": ".st-key-lab_tab", "Theory": ".st-key-theory_conditions"}
 
 
-@dataclass
-class Tab:
-    """A page in a tab, and the questions that tests ask it."""
-
-    watched: WatchedPage
-    address: str
-    missing: list[str] = field(default_factory=list)
-
-    @property
-    def page(self) -> Page:
-        return self.watched.page
-
-    def open(self, name: str) -> Tab:
-        self.page.on("response", self._note_missing)
-        self.page.goto(f"{self.address}/{name}")
-        first = ".st-key-lab_tab" if name == "Laboratory" else ".st-key-theory_conditions"
-        self.page.locator(first).wait_for(timeout=1000 * COLD)
+class Tab(AppTab):
+    def open(self, name: str, **how: Any) -> None:
+        self.go(name, **how)
+        self.page.locator(FIRST[name]).wait_for()
         self.idle()
-        return self
-
-    def _note_missing(self, response: Any) -> None:
-        if response.status >= 400:
-            self.missing.append(response.url)
-
-    def check(self) -> None:
-        """See that nothing went wrong; Streamlit's own search for its server does not count."""
-        missing = [url for url in self.missing if "/media/" not in url]  # the icon of a closed page
-        assert [url for url in missing if not url.endswith(LOOKED_FOR)] == []
-        errors = [error for error in self.watched.errors if "404" not in error]
-        assert len(self.watched.errors) - len(errors) <= len(self.missing)
-        self.watched.errors[:] = errors
-        self.watched.check()
-
-    def until(self, holds: Callable[[], Any]) -> Any:
-        deadline = time.monotonic() + PATIENCE
-        while not (value := holds()):
-            assert time.monotonic() < deadline, "what the test waits for never came true"
-            self.page.wait_for_timeout(30)
-        return value
 
     def idle(self) -> None:
         """Wait until nothing runs, neither the script nor anything in the background."""
         cancel = self.page.get_by_role("button", name="Cancel", exact=True)
-        cancel.first.wait_for(state="detached", timeout=1000 * COLD)
-        self.page.locator("[data-test-script-state=notRunning]").wait_for(timeout=1000 * COLD)
+        cancel.first.wait_for(state="detached")
+        self.rests()
 
     def both_drawn(self) -> None:
         for which in ("truth", "learned"):
-            frame = self.page.locator(f".st-key-lab_{which} .frame[data-settled=true]")
-            frame.wait_for(timeout=1000 * COLD)
+            self.page.locator(f".st-key-lab_{which} .frame[data-settled=true]").wait_for()
 
     def paints(self, which: str) -> list[str]:
         """The colours of the edges of one of the two graphs that have one of their own."""
@@ -91,19 +47,12 @@ class Tab:
 
     def numbers(self) -> dict[str, str]:
         found = self.page.locator(".st-key-lab_numbers [data-testid=stMetric]")
-        return {
-            one.locator("[data-testid=stMetricLabel]").inner_text().strip(): one.locator(
-                "[data-testid=stMetricValue]"
-            )
-            .inner_text()
-            .strip()
-            for one in found.all()
-        }
-
-    def tab(self, name: str) -> None:
-        self.page.get_by_role("tab", name=name, exact=True).click()
-        self.page.get_by_role("tab", name=name, exact=True, selected=True).wait_for()
-        self.page.locator("[data-test-script-state=notRunning]").wait_for(timeout=1000 * COLD)
+        parts = ("[data-testid=stMetricLabel]", "[data-testid=stMetricValue]")
+        pairs = found.evaluate_all(
+            "(all, parts) => all.map(one => parts.map(part => one.querySelector(part)?.innerText))",
+            parts,
+        )
+        return {name.strip(): value.strip() for name, value in pairs if name and value}
 
     def press(self, name: str) -> None:
         self.page.get_by_role("button", name=name, exact=True).click()
@@ -111,29 +60,25 @@ class Tab:
     def choose(self, key: str, option: str) -> None:
         self.page.locator(f".st-key-{key} [role=combobox]").click()
         self.page.get_by_role("option", name=option).click()
-        self.page.locator("[data-test-script-state=notRunning]").wait_for(timeout=1000 * COLD)
+        self.rests()
+
+    def faults(self) -> list[str]:
+        """What is wrong for those who cannot see, or not well."""
+        return [
+            f"{violation['id']}: {node['html'][:120]}"
+            for violation in Axe().run(self.page).response["violations"]
+            if violation["impact"] in ("serious", "critical")
+            for node in violation["nodes"]
+        ]
 
 
 @pytest.fixture
-def tabs(chromium: Browser, app_address: str) -> Iterator[Callable[..., Tab]]:
-    """Open new tabs; each is checked at the end."""
-    opened: list[Tab] = []
-
-    def opener(size: tuple[int, int] = WIDE, scheme: Any = "light") -> Tab:
-        viewport: Any = {"width": size[0], "height": size[1]}
-        page = chromium.new_page(viewport=viewport, color_scheme=scheme)
-        opened.append(Tab(WatchedPage(page), app_address))
-        return opened[-1]
-
-    yield opener
-    for one in opened:
-        one.page.close()
-    for one in opened:
-        one.check()
+def tab(app_page: WatchedPage, app_address: str) -> Iterator[Tab]:
+    yield from visiting(Tab(app_page, app_address))
 
 
-def test_fewer_rows_bring_coloured_mistakes_and_the_table_goes_to_explore(tabs):
-    tab = tabs().open("Laboratory")
+def test_fewer_rows_bring_coloured_mistakes_and_the_table_goes_to_explore(tab):
+    tab.open("Laboratory")
     tab.both_drawn()
     tab.page.locator(".st-key-lab_rows input[type=range]").focus()
     tab.page.keyboard.press("Home")
@@ -144,17 +89,17 @@ def test_fewer_rows_bring_coloured_mistakes_and_the_table_goes_to_explore(tabs):
     tab.until(lambda: tab.paints("learned").count(FALSE_EDGE) == found.n_false)
     tab.until(lambda: tab.paints("truth").count(MISSED_EDGE) == found.n_missed)
     tab.press("Take to Explore")
-    tab.page.locator(".st-key-graph .frame[data-settled=true]").wait_for(timeout=1000 * COLD)
+    tab.page.locator(".st-key-graph .frame[data-settled=true]").wait_for()
     drawn = tab.page.locator(".st-key-graph .root")
     tab.until(lambda: drawn.evaluate("root => root.view.edges.length") == found.learned.n_edges)
 
 
 @pytest.mark.parametrize(("size", "scheme"), [(WIDE, "dark"), (NARROW, "light")])
-def test_both_graphs_are_in_view_without_scrolling_and_the_links_fit(tabs, size, scheme):
-    tab = tabs(size, scheme).open("Laboratory")
+def test_both_graphs_are_in_view_without_scrolling_and_the_links_fit(tab, size, scheme):
+    tab.open("Laboratory", size=size, scheme=scheme)
     tab.both_drawn()
     for which in ("truth", "learned"):
-        box = tab.page.locator(f".st-key-lab_{which} .stage").bounding_box()
+        box = tab.steady(tab.page.locator(f".st-key-lab_{which} .stage"))
         assert box["y"] + box["height"] <= size[1]
         assert box["x"] + box["width"] <= size[0]
     side = tab.page.locator("[data-testid=stSidebar]").bounding_box()
@@ -165,15 +110,19 @@ def test_both_graphs_are_in_view_without_scrolling_and_the_links_fit(tabs, size,
         assert box["x"] >= side["x"]
         assert box["x"] + box["width"] <= side["x"] + side["width"]
         assert link.evaluate("link => link.scrollWidth <= link.clientWidth + 1")
+    if scheme == "light":
+        tab.page.set_viewport_size({"width": WIDE[0], "height": WIDE[1]})
+        tab.steady(tab.page.locator(".st-key-lab_learned .stage"))
+        assert tab.faults() == []
 
 
-def test_a_curve_shows_its_progress_and_can_be_cancelled(tabs):
-    tab = tabs().open("Laboratory")
-    tab.tab("Against rows")
+def test_a_curve_shows_its_progress_and_can_be_cancelled(tab):
+    tab.open("Laboratory")
+    tab.turn_to("Against rows")
     repeats = tab.page.locator(".st-key-lab_repeats-lab-curve-n input")
     repeats.fill("50")
     repeats.press("Enter")
-    tab.page.locator("[data-test-script-state=notRunning]").wait_for()
+    tab.rests()
     tab.press("Run")
     tab.page.get_by_text(re.compile(r"\d+ of 300 done")).wait_for()
     tab.until(lambda: tab.page.locator(".js-plotly-plot .scatterlayer .trace").count() > 0)
@@ -182,15 +131,16 @@ def test_a_curve_shows_its_progress_and_can_be_cancelled(tabs):
     assert tab.page.get_by_role("button", name="Run again", exact=True).is_enabled()
     repeats.fill("1")
     repeats.press("Enter")
-    tab.page.get_by_role("button", name="Run", exact=True).click()
+    tab.rests()
+    tab.press("Run")
+    legend = tab.page.locator(".js-plotly-plot .legendtext")
+    tab.becomes(legend.all_text_contents, ["recall", "precision", "exactly right"])
     tab.idle()
-    tab.until(lambda: tab.page.locator(".js-plotly-plot .legendtext").count() == 3)
-    legend = tab.page.locator(".js-plotly-plot .legendtext").all_text_contents()
-    assert legend == ["recall", "precision", "exactly right"]
+    tab.becomes(legend.all_text_contents, ["recall", "precision", "exactly right"])
 
 
-def test_names_in_an_edge_list_are_text_and_nothing_else(tabs):
-    tab = tabs().open("Laboratory")
+def test_names_in_an_edge_list_are_text_and_nothing_else(tab):
+    tab.open("Laboratory")
     tab.choose("lab_family", "Edges of your own")
     box = tab.page.locator(".st-key-lab_edges textarea")
     bad = "<img/src=x/onerror=window.hacked=1>"
@@ -209,14 +159,15 @@ def test_names_in_an_edge_list_are_text_and_nothing_else(tabs):
     assert tab.page.evaluate("window.hacked") is None
 
 
-def test_the_theory_of_the_model_of_numbers_and_of_data(tabs):
-    tab = tabs().open("Theory")
+def test_the_theory_of_the_model_of_numbers_and_of_data(tab):
+    tab.open("Theory", scheme="dark")
+    assert tab.faults() == []
     tab.page.get_by_text("Theorem 2 is silent").wait_for()
     tab.press("Ask the laboratory")
-    tab.page.get_by_text("in every repeat from").wait_for(timeout=1000 * COLD)
+    tab.page.get_by_text("in every repeat from").wait_for()
     tab.page.get_by_text("Numbers of my own").click()
     tab.page.get_by_text("Theorem 2 asks for").wait_for()
-    tab.tab("n against δ")
+    tab.turn_to("n against δ")
     tab.until(
         lambda: "Theorem 2" in tab.page.locator(".js-plotly-plot .legendtext").all_text_contents()
     )
@@ -225,22 +176,5 @@ def test_the_theory_of_the_model_of_numbers_and_of_data(tabs):
     girth.press("Enter")
     tab.page.get_by_text("Theorem 2 is silent").wait_for()
     tab.page.get_by_text("The data on Explore").click()
-    tab.page.get_by_text("What cannot be checked").wait_for(timeout=1000 * COLD)
+    tab.page.get_by_text("What cannot be checked").wait_for()
     tab.page.get_by_text("Four-point distortion").wait_for()
-
-
-def faults(page: Page) -> list[str]:
-    return [
-        f"{violation['id']}: {node['html'][:120]}"
-        for violation in Axe().run(page).response["violations"]
-        if violation["impact"] in ("serious", "critical")
-        for node in violation["nodes"]
-    ]
-
-
-@pytest.mark.parametrize(("name", "scheme"), [("Laboratory", "light"), ("Theory", "dark")])
-def test_no_serious_fault_for_axe(tabs, name, scheme):
-    tab = tabs(WIDE, scheme).open(name)
-    if name == "Laboratory":
-        tab.both_drawn()
-    assert faults(tab.page) == []

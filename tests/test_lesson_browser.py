@@ -1,23 +1,18 @@
-"""The lesson in Chromium: stepping, playing, keys, links, thresholds, and the page that it exports.
-
-A test waits for a condition, never for a time.
-"""
+"""The lesson in Chromium: stepping, playing, keys, links, thresholds, the page that it exports."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from browser import WatchedPage
+from browser import AppTab, WatchedPage, visiting
 from hostile import hostile_frame
-from playwright.sync_api import Browser, BrowserContext, Locator, Page
+from playwright.sync_api import Locator, Page
 
 import loopylatent as ll
 from loopylatent.api import provenance
@@ -27,15 +22,10 @@ from loopylatent.lesson.page import to_page
 from loopylatent.lesson.words import GLOSSARY
 
 pytest_plugins = ["browser", "app_server"]
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.browser
 
-PATIENCE = 30.0  # seconds until a condition that does not come true fails the test
-COLD = 90.0  # the same for the first page of a server
-SIZE: Any = {"width": 1440, "height": 900}
 RING = {"sample": "latent_cycle", "r": "1.5", "tau": "0.1"}
 WORDS = {"sample": "newsgroups100_roweislike", "r": "8.0", "tau": "0.4"}
-LOOKED_FOR = ("_stcore/health", "_stcore/host-config")
-"""Streamlit looks for these beside a page that is opened directly, before it finds them above."""
 
 
 @cache
@@ -48,38 +38,12 @@ def lesson(sample: str, r: str, tau: str, Lambda: str | None = None) -> Lesson:
     return build(result, D, data.observations, data.truth)
 
 
-@dataclass
-class Tab:
-    """The page in a tab, and the questions that tests ask it."""
-
-    watched: WatchedPage
-    address: str
-    missing: list[str] = field(default_factory=list)
-
-    @property
-    def page(self) -> Page:
-        return self.watched.page
-
-    def open(self, **params: str) -> Tab:
-        self.page.on("response", self._note_missing)
-        self.page.goto(f"{self.address}/Step_by_step?{urlencode(params)}")
-        self.page.locator(".lesson-caption").wait_for(timeout=1000 * COLD)
-        self.frame.wait_for(state="attached", timeout=1000 * COLD)
-        self.page.locator("[data-test-script-state=notRunning]").wait_for()
-        return self
-
-    def _note_missing(self, response: Any) -> None:
-        if response.status >= 400:
-            self.missing.append(response.url)
-
-    def check(self) -> None:
-        """See that nothing went wrong; Streamlit's own search for its server does not count."""
-        missing = [url for url in self.missing if "/media/" not in url]  # the icon of a closed page
-        assert [url for url in missing if not url.endswith(LOOKED_FOR)] == []
-        errors = [error for error in self.watched.errors if "404" not in error]
-        assert len(self.watched.errors) - len(errors) <= len(self.missing)
-        self.watched.errors[:] = errors
-        self.watched.check()
+class Tab(AppTab):
+    def open(self, **params: str) -> None:
+        self.go("Step_by_step", **params)
+        self.page.locator(".lesson-caption").wait_for()
+        self.frame.wait_for(state="attached")
+        self.rests()
 
     @property
     def frame(self) -> Locator:
@@ -101,9 +65,6 @@ class Tab:
     def count(self) -> int:
         return int(self.page.locator(".lesson-step").inner_text().split(" ")[0])
 
-    def link(self) -> dict[str, str]:
-        return {name: values[0] for name, values in parse_qs(urlsplit(self.page.url).query).items()}
-
     def step(self) -> str:
         return self.link()["step"]
 
@@ -112,12 +73,6 @@ class Tab:
 
     def click(self, key: str) -> None:
         self.page.locator(f".st-key-lesson_{key} button").first.click()
-
-    def becomes(self, read: Callable[[], Any], wanted: Any) -> None:
-        deadline = time.monotonic() + PATIENCE
-        while read() != wanted and time.monotonic() < deadline:
-            self.page.wait_for_timeout(30)
-        assert read() == wanted
 
     def shows(self, course: Lesson, anchor: str) -> None:
         """Wait until the picture, the words and the address are those of a step."""
@@ -129,19 +84,9 @@ class Tab:
         self.becomes(self.step, anchor)
 
 
-@pytest.fixture(scope="module")
-def window(chromium: Browser) -> Iterator[BrowserContext]:
-    context = chromium.new_context(viewport=SIZE, accept_downloads=True)
-    yield context
-    context.close()
-
-
 @pytest.fixture
-def tab(window: BrowserContext, app_address: str) -> Iterator[Tab]:
-    made = Tab(WatchedPage(window.new_page()), app_address)
-    yield made
-    made.page.close()
-    made.check()
+def tab(app_page: WatchedPage, app_address: str) -> Iterator[Tab]:
+    yield from visiting(Tab(app_page, app_address))
 
 
 # Stepping ----------------------------------------------------------------------------------
@@ -187,7 +132,7 @@ def test_a_link_leads_to_its_step_and_play_goes_on_until_pause(tab):
     tab.becomes(lambda: tab.count() >= first + 3, True)
     tab.click("play")
     tab.page.get_by_role("button", name="Play").first.wait_for()
-    tab.page.locator("[data-test-script-state=notRunning]").wait_for()
+    tab.rests()
     here = tab.count()
     tab.shows(course, course.places[here - 1].anchor)
     for _ in range(10):  # longer than the time between two steps
@@ -206,7 +151,7 @@ def test_a_moved_threshold_recomputes_and_keeps_the_place(tab):
     for _ in range(20):
         tab.press("ArrowRight")  # moves the slider, not the lesson
     tab.becomes(lambda: abs(float(tab.link()["tau"]) - float(slider.input_value())) < 1e-6, True)
-    tab.page.locator("[data-test-script-state=notRunning]").wait_for()
+    tab.rests()
     now = tab.link()
     course = lesson(now["sample"], now["r"], now["tau"], now["Lambda"])
     place = course.places[course.find(tab.step())]
@@ -241,7 +186,7 @@ def test_the_graph_waits_unseen_while_distances_are_shown(tab):
     box = tab.page.locator(".st-key-lesson_picture").bounding_box()
     assert box is None or box["height"] < 2
     tab.press("ArrowRight")
-    tab.page.locator(".st-key-lesson_matrix .heatmaplayer").wait_for(timeout=1000 * PATIENCE)
+    tab.page.locator(".st-key-lesson_matrix .heatmaplayer").wait_for()
     tab.press("ArrowRight")
     tab.shows(course, "ball-1")
     tab.becomes(
@@ -279,7 +224,7 @@ def test_the_class_guesses_and_the_projector_shows_large_type(tab):
     tab.page.get_by_role("button", name="For a class").click()
     tab.page.locator(".st-key-lesson_projector label").click()
     tab.page.locator(".stSidebar").wait_for(state="hidden")
-    tab.page.locator("[data-test-script-state=notRunning]").wait_for()
+    tab.rests()
     assert tab.page.locator(".lesson-caption").evaluate(size) > 1.4 * before
     tab.press("Escape")
     tab.press("ArrowLeft")
@@ -287,9 +232,9 @@ def test_the_class_guesses_and_the_projector_shows_large_type(tab):
     tab.becomes(tab.drawn, sorted(f"0:{u}-{v}" for u, v in course.material.initial))
 
 
-def test_why_leads_from_explore_to_the_step_that_made_a_hidden_node(tab, app_address):
-    tab.page.goto(f"{app_address}/?{urlencode(RING)}")
-    tab.page.locator(".st-key-graph .frame[data-settled=true]").wait_for(timeout=1000 * COLD)
+def test_why_leads_from_explore_to_the_step_that_made_a_hidden_node(tab):
+    tab.go(**RING)
+    tab.page.locator(".st-key-graph .frame[data-settled=true]").wait_for()
     tab.page.locator(".st-key-find input").fill("h3")
     tab.page.get_by_role("option", name="h3", exact=True).click()
     tab.page.get_by_role("button", name="Why is it here?").click()

@@ -9,7 +9,13 @@ from loopylatent.figures.difference import difference, mark_cycles, mark_edges
 from loopylatent.figures.distribution import distribution_figure, value_counts
 from loopylatent.graph import LatentGraph
 from loopylatent.learn import learn
-from loopylatent.nodes import birth_of, cycles_through, nearest_columns, neighbours_of
+from loopylatent.nodes import (
+    birth_of,
+    columns_near_hidden,
+    cycles_through,
+    nearest_columns,
+    neighbours_of,
+)
 from loopylatent.settings import LearnSettings, Thresholds
 from loopylatent.trace import VisitStep
 
@@ -28,6 +34,17 @@ def test_neighbours_come_nearest_first_with_their_edge_lengths(learned):
         assert {one.node for one in near} == set(graph.neighbours(node))
         assert [one.distance for one in near] == sorted(one.distance for one in near)
         assert all(one.strength == pytest.approx(np.exp(-one.distance)) for one in near)
+
+
+def test_columns_near_hidden_nodes_are_those_of_each_node(learned):
+    graph = learned.graph
+    assert columns_near_hidden(graph, most=4) == tuple(
+        tuple(near.node for near in nearest_columns(graph, node, most=4))
+        for node in graph.hidden_nodes
+    )
+    apart = LatentGraph.build("abcd", 1, [(0, 4), (1, 4), (2, 4)], [3.0, 1.0, 2.0])
+    assert columns_near_hidden(apart) == ((1, 2, 0),), "d is not reached"
+    assert columns_near_hidden(LatentGraph.build("ab", 0, [(0, 1)])) == ()
 
 
 def test_nearest_columns_follow_path_lengths_and_leave_the_node_itself_out(learned):
@@ -71,7 +88,7 @@ def test_edges_on_a_cycle_are_those_that_are_no_bridges(learned):
     ring = set(graph.cycles[0])
     expected = [{u, v} <= ring for u, v in graph.edges.tolist()]
     assert graph.on_cycle.tolist() == expected
-    drawn = mark_cycles([{} for _ in expected], graph)
+    drawn = mark_cycles([{"title": "an edge"} for _ in expected], graph)
     assert ["opacity" not in edge["color"] for edge in drawn] == expected
 
 

@@ -20,7 +20,7 @@ import loopylatent as ll
 from loopylatent import project as projects
 from loopylatent.errors import DataError
 from loopylatent.matching import NamedNode, name_node
-from loopylatent.project import Project, open_project, save_project, write_project
+from loopylatent.project import Pin, Project, open_project, save_project, write_project
 from loopylatent.recipe import Recipe, digest_of
 
 SAMPLE = Recipe(source="sample:bfi25", source_kind="sample", r=2.5, Lambda=0.01, tau=0.1)
@@ -80,6 +80,9 @@ VALUES = st.one_of(
 )
 
 
+PINS = st.builds(Pin, TEXT.filter(str.strip), RECIPES)
+
+
 @st.composite
 def any_project(draw: st.DrawFn) -> Project:
     data = draw(st.one_of(st.none(), st.binary(max_size=60)))
@@ -87,8 +90,16 @@ def any_project(draw: st.DrawFn) -> Project:
     if data is not None:
         recipe["data_digest"] = digest_of(data)
     names = tuple(draw(st.lists(NAMED, max_size=3)))
-    view = draw(st.dictionaries(TEXT, VALUES, max_size=4))
-    return Project(Recipe.from_dict(recipe), data, names, view, draw(TEXT))
+    preferences = st.one_of(VALUES, st.lists(VALUES, max_size=3).map(tuple))
+    return Project(
+        Recipe.from_dict(recipe),
+        data,
+        names,
+        draw(st.dictionaries(TEXT, preferences, max_size=4)),
+        draw(TEXT),
+        pins=tuple(draw(st.lists(PINS, max_size=3, unique_by=lambda pin: pin.name))),
+        groups=draw(st.dictionaries(TEXT, TEXT, max_size=3)),
+    )
 
 
 @given(any_project())
@@ -98,6 +109,7 @@ def test_what_is_saved_comes_back_and_is_saved_alike(project):
     assert save_project(again) == content
     assert (again.recipe, again.data, again.title) == (project.recipe, project.data, project.title)
     assert dict(again.view) == dict(project.view)
+    assert (again.pins, dict(again.groups)) == (project.pins, dict(project.groups))
     assert [type(value) for value in again.view.values()] == list(map(type, project.view.values()))
     for old, new in zip(project.names, again.names, strict=True):
         assert (old.name, old.columns) == (new.name, new.columns)
@@ -187,7 +199,8 @@ def test_anything_else_is_refused(content):
         (packed(data=TABLE), "no project.json"),
         (packed(project="{}", **{"../evil": "x"}), "'../evil', which no project has"),
         (packed(project="{}", **{"/etc/passwd": "x"}), "which no project has"),
-        (packed(project="{}", data="x", third="x"), "zip archive of other files"),
+        (packed(project="{}", data="x", third="x"), "'third', which no project has"),
+        (packed(project="{}", **{f"x{k}": "x" for k in range(11)}), "zip archive of other files"),
         (packed(project="{}"), "does not describe a project"),
         (packed(project="[]"), "does not describe a project"),
         (packed(project='{"format": "other"}'), "does not describe a project"),
@@ -198,7 +211,7 @@ def test_anything_else_is_refused(content):
         (packed(project='{"format": 1, "format": 2}'), "no valid JSON"),
         (save_project(PROJECT) + b" and more", "damaged"),
     ],
-    ids=range(17),
+    ids=range(18),
 )
 def test_a_foreign_file_is_refused(content, message):
     assert message in refusal(content)
@@ -207,7 +220,7 @@ def test_a_foreign_file_is_refused(content, message):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"version": 2, "wings": 4}, "project version 2, written by loopylatent '0.1.0'"),
+        ({"version": 3, "wings": 4}, "project version 3, written by loopylatent '0.1.0'"),
         ({"version": 0}, "whole number from 1"),
         ({"version": True}, "whole number from 1"),
         ({"version": "1"}, "whole number from 1"),
@@ -221,7 +234,7 @@ def test_a_foreign_file_is_refused(content, message):
         ({"recipe": UPLOAD.to_dict() | {"source": "../t.csv"}}, "without its folder"),
         ({"recipe": UPLOAD.to_dict() | {"data_digest": "0" * 16}}, "digest is another one"),
         ({"recipe": SAMPLE.to_dict()}, "brings its own data"),
-        ({"data": None}, "does not name"),
+        ({"data": None}, "unnamed data"),
         ({"data": {"bytes": 12}}, "lacks the entry 'sha256'"),
         ({"data": {"bytes": 12, "sha256": "0" * 64}}, "changed since it was saved"),
         ({"data": {"bytes": 12, "sha256": "0" * 64, "path": "x"}}, "unknown entry 'path'"),
@@ -240,11 +253,19 @@ def test_a_foreign_file_is_refused(content, message):
         ({"title": "x" * 10_001}, "at most 10000"),
         ({"title": "\ud800"}, "half a character"),
         ({"written_by": 1}, "wrong type"),
-        ({"view": {"a": []}}, "preference 'a'"),
+        ({"view": {"a": [[]]}}, "preference 'a'"),
+        ({"view": {"a": {}}}, "preference 'a'"),
+        ({"pins": {}}, "wrong type"),
+        ({"pins": [{"name": "a"}]}, "a pin in it lacks the entry 'recipe'"),
+        ({"pins": [{"name": "a", "recipe": {}}]}, "recipe"),
+        ({"pins": [{"name": "", "recipe": SAMPLE.to_dict()}]}, "1 to 40"),
+        ({"pinned_data": [{}]}, "data of its pins"),
+        ({"groups": {"a": 1}}, "must be text"),
+        ({"results": {"bytes": 1, "sha256": ""}}, "its results is missing"),
         ({"view": {"a": 10**300}}, "preference 'a'"),
         ({"view": {str(k): k for k in range(201)}}, "at most 200"),
     ],
-    ids=range(36),
+    ids=range(44),
 )
 def test_a_description_that_is_wrong_is_refused(values, message):
     assert message in refusal(changed(**values))
@@ -266,6 +287,8 @@ def test_data_that_is_missing_or_changed_is_refused():
 def test_a_bomb_is_refused_before_it_is_unpacked(monkeypatch):
     bomb = packed(project=b"0" * (projects.MAX_DESCRIPTION + 1))
     large = packed(project=json.dumps(described()), data=b"0" * 2**20)
+    results = packed(project="{}", **{"results.json": b"0" * (projects.MAX_RESULTS + 1)})
+    pinned = packed(project="{}", data=b"0" * 2**20, data1=b"0" * 2**20)
     many = packed(**{str(k): "" for k in range(1_000)})
 
     def unpack(*_arguments: Any) -> bytes:
@@ -275,13 +298,22 @@ def test_a_bomb_is_refused_before_it_is_unpacked(monkeypatch):
     assert len(bomb) < 10**6
     assert "the description takes 64 MB" in refusal(bomb)
     assert "the data takes 1 MB; at most 0 are" in refusal(large, max_bytes=1_000)
+    assert "the results takes 64 MB" in refusal(results)
+    monkeypatch.setattr(projects, "MAX_DESCRIPTION", 1_000)
+    monkeypatch.setattr(projects, "MAX_RESULTS", 1_000)
+    assert "the content takes 2 MB; at most 1 are" in refusal(pinned, max_bytes=2**20)
     monkeypatch.setattr(zipfile, "ZipFile", unpack)
     assert "other files" in refusal(many)
     hidden = bytearray(many)
     hidden[-14:-10] = b"\x01\0\x01\0"  # claims to have one member
     assert "other files" in refusal(bytes(hidden))
-    monkeypatch.setattr(projects, "MAX_DESCRIPTION", 1_000)
     assert "the file takes 2 MB" in refusal(b"PK\x03\x04" + bytes(2**21), max_bytes=1_000)
+
+
+def test_more_values_than_fit_into_the_memory_are_refused(monkeypatch):
+    monkeypatch.setattr(projects, "MAX_VALUES", 1_000)
+    monkeypatch.setattr(json, "loads", lambda *_: pytest.fail("nothing may be read"))
+    assert "more values" in refusal(packed(project=b"[" + b"[]," * 1_000 + b"0]"))
 
 
 def test_a_member_that_is_larger_than_it_says_is_refused():
@@ -316,16 +348,40 @@ def test_a_path_that_leads_nowhere_is_named(tmp_path):
     assert "no file can have this name" in refusal("a\0b")
 
 
-def test_older_versions_are_brought_forward(monkeypatch):
-    old = save_project(PROJECT)
+def first_version(project: Project) -> bytes:
+    """The file that version 1 of the format wrote."""
+    entries = ("format", "written_by", "title", "recipe", "data", "names", "view")
+    values = {name: value for name, value in described(project).items() if name in entries}
+    members: dict[str, Any] = {"project": json.dumps({"version": 1} | values, indent=1)}
+    if project.data is not None:
+        members["data"] = project.data
+    return packed(**members)
+
+
+@pytest.mark.parametrize("project", [PROJECT, Project(SAMPLE), Project(UPLOAD)], ids=range(3))
+def test_version_1_still_opens(project):
+    again = open_project(first_version(project))
+    assert again.version == projects.VERSION
+    assert save_project(again) == save_project(project)
+
+
+def test_version_1_has_no_pins_whatever_it_says_and_must_have_names():
+    values = described(Project(UPLOAD, TABLE, pins=(Pin("a", SAMPLE),))) | {"version": 1}
+    assert open_project(packed(project=json.dumps(values), data=TABLE)).pins == ()
+    del values["names"]
+    assert "lacks the entry" in refusal(packed(project=json.dumps(values), data=TABLE))
+
+
+def test_older_versions_are_brought_forward_step_by_step(monkeypatch):
+    old = first_version(PROJECT)
 
     def rename(values: dict[str, Any]) -> dict[str, Any]:
-        return values | {"version": 2, "title": values["title"].upper()}
+        return values | {"version": 3, "title": values["title"].upper()}
 
-    monkeypatch.setattr(projects, "VERSION", 2)
-    monkeypatch.setattr(projects, "_MIGRATIONS", {1: rename})
+    monkeypatch.setattr(projects, "VERSION", 3)
+    monkeypatch.setattr(projects, "_MIGRATIONS", {**projects._MIGRATIONS, 2: rename})
     project = open_project(old)
-    assert (project.version, project.title) == (2, "MINE")
+    assert (project.version, project.title, project.pins) == (3, "MINE", ())
 
 
 def test_there_is_a_way_from_every_older_version():
@@ -337,7 +393,16 @@ def test_there_is_a_way_from_every_older_version():
     [
         ({"recipe": SAMPLE, "data": TABLE}, "brings its own data"),
         ({"recipe": UPLOAD, "data": TABLE + b" "}, "digest is another one"),
-        ({"recipe": SAMPLE, "version": 2}, "version 1 and not 2"),
+        ({"recipe": SAMPLE, "version": 1}, "version 2 and not 1"),
+        ({"recipe": SAMPLE, "view": {"a": ([],)}}, "text, a finite number"),
+        ({"recipe": SAMPLE, "view": {"a": (1,) * 101}}, "more than 100"),
+        ({"recipe": SAMPLE, "groups": {"a": 1}}, "must be text"),
+        ({"recipe": SAMPLE, "groups": ["a"]}, "each with the name"),
+        ({"recipe": SAMPLE, "pins": (Pin(" ", SAMPLE),)}, "1 to 40 characters"),
+        ({"recipe": SAMPLE, "pins": (Pin("x" * 41, SAMPLE),)}, "1 to 40 characters"),
+        ({"recipe": SAMPLE, "pins": (Pin("x", SAMPLE),) * 2}, "name of its own"),
+        ({"recipe": SAMPLE, "pins": tuple(Pin(str(k), SAMPLE) for k in range(9))}, "at most 8"),
+        ({"recipe": SAMPLE, "pinned_data": (TABLE,)}, "not what the pins are of"),
         ({"recipe": SAMPLE, "view": {"a": float("nan")}}, "finite"),
         ({"recipe": SAMPLE, "view": {1: "a"}}, "text"),
         ({"recipe": SAMPLE, "view": []}, "named preferences"),

@@ -31,6 +31,7 @@ from loopylatent.grouping import Neighbourhood, group
 from loopylatent.grouping.base import finite_parts
 from loopylatent.grouping.relaxed import FAR, LEAST_LENGTH, REACH, SPREAD_OF_FAR
 from loopylatent.learn import learn
+from loopylatent.node_distances import DenseNodeDistances
 from loopylatent.seeds import over_seeds
 from loopylatent.settings import LearnSettings, Thresholds
 from loopylatent.structure_error import structure_error
@@ -374,7 +375,7 @@ def test_any_distances_give_a_proper_graph_that_the_trace_builds_again(D, share,
 def test_short_edges_are_contracted_once_more_at_the_end():
     initial = ll.LatentGraph.build("abcd", 0, [(0, 1), (1, 2), (2, 3)], [1.0, 1.0, 1.0])
     d = np.abs(np.arange(4.0)[:, None] - np.arange(4.0))
-    workspace = Workspace(initial, d)
+    workspace = Workspace(initial, DenseNodeDistances(d))
     tree = group(neighbourhood(star([0.5, 0.6, 0.7])), settings(9.0))
     ids = workspace.replace((0, 1, 2), tree, surrogate=1)
     workspace._set(ids[3], 3, 0.05)

@@ -30,7 +30,7 @@ from loopylatent.learn import learn
 from loopylatent.loops import loop_test
 from loopylatent.matching import name_node
 from loopylatent.recipe import Recipe, digest_of
-from loopylatent.report import content
+from loopylatent.report import content, rows
 from loopylatent.report.findings import SHARES, Findings, HeldOut, Known, Skipped, examine
 from loopylatent.report.page import to_report
 from loopylatent.support_table import scale
@@ -229,7 +229,7 @@ def test_support_and_its_scale_are_printed(findings, page, answers):
     highest = page.body("scale")[-1]
     steps = {kind: steps[-1] for kind, steps in scale().items()}
     assert highest[1:] == [f"{step.n_true / step.n_parts:.0%}" for step in steps.values()]
-    n_sure = int((again.hidden >= content.SURE).sum())
+    n_sure = int((again.hidden >= rows.SURE).sum())
     counted = {row[0]: row[1:] for row in page.body("came-back")}
     assert counted["hidden node"] == [str(graph.n_hidden), str(n_sure)]
 

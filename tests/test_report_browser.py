@@ -21,7 +21,7 @@ from loopylatent.report.findings import Findings, examine
 from loopylatent.report.page import to_report
 
 pytest_plugins = ["browser"]
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.browser
 DRAWN = "document.getElementById('stage').dataset.drawn"
 A4 = (595, 842)
 """Points."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from loopylatent import samples
+from loopylatent import bundled
 from loopylatent.data import read_table
 from loopylatent.errors import DataError
 from loopylatent.graph import LatentGraph
@@ -102,9 +102,9 @@ def test_an_unknown_sample_is_refused_with_close_names() -> None:
 def test_a_missing_folder_is_refused_in_one_line(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(samples, "__file__", str(tmp_path / "loopylatent" / "samples.py"))
+    monkeypatch.setattr(bundled, "__file__", str(tmp_path / "loopylatent" / "bundled.py"))
     for function in (sample_names, load_word_pmi, lambda: load_sample("bfi25")):
-        with pytest.raises(DataError, match="sample_data is not beside the package"):
+        with pytest.raises(DataError, match="neither in the package nor in sample_data beside it"):
             function()
 
 

@@ -1,83 +1,42 @@
-"""The Tune page in Chromium: a click on a plot is a setting, and Cancel works while a sweep runs.
-
-A test waits for a condition, never for a time.
-"""
+"""The Tune page in Chromium: a click on a plot is a setting; Cancel works while a sweep runs."""
 
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from browser import WatchedPage
-from playwright.sync_api import Browser, Locator, Page
+from browser import AppTab, WatchedPage, visiting
+from playwright.sync_api import Locator
 
 import loopylatent as ll
-from loopylatent.ui.tune import BARS, OVER, TABLE
+from loopylatent.ui.tune import ALONG, BARS, OVER, TABLE
 
 pytest_plugins = ["browser", "app_server"]
-pytestmark = [pytest.mark.browser, pytest.mark.long, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.browser, pytest.mark.long]
 
-PATIENCE = 60.0  # seconds until a condition that does not come true fails the test
-COLD = 120.0  # the same for the first page of a server
 RING = {"sample": "latent_cycle", "r": "1.5", "tau": "0.1"}
 WORDS = {"sample": "newsgroups100_roweislike"}
-LOOKED_FOR = ("_stcore/health", "_stcore/host-config")
-"""Streamlit looks for these beside a page that is opened directly, before it finds them above."""
-
-PLOTS = {OVER: "over", BARS: "bars"}
+PLOTS = {ALONG: "along", OVER: "over", BARS: "bars"}
 
 
 @dataclass
-class Tab:
-    """The page in a tab, and the questions that tests ask it."""
+class Tab(AppTab):
+    shown: str = ALONG
 
-    watched: WatchedPage
-    address: str
-    missing: list[str] = field(default_factory=list)
-    shown: str = "along"
-
-    @property
-    def page(self) -> Page:
-        return self.watched.page
-
-    def open(self, **params: str) -> Tab:
-        self.page.on("response", self._note_missing)
-        self.page.goto(f"{self.address}/Tune?{urlencode(params)}")
-        self.page.locator(".st-key-tune_panel").wait_for(timeout=1000 * COLD)
+    def open(self, **params: Any) -> None:
+        self.go("Tune", **params)
+        self.page.locator(".st-key-tune_panel").wait_for()
         self.idle()
         self.drawn()
-        return self
-
-    def _note_missing(self, response: Any) -> None:
-        if response.status >= 400:
-            self.missing.append(response.url)
-
-    def check(self) -> None:
-        """See that nothing went wrong; Streamlit's own search for its server does not count."""
-        missing = [url for url in self.missing if "/media/" not in url]  # the icon of a closed page
-        assert [url for url in missing if not url.endswith(LOOKED_FOR)] == []
-        errors = [error for error in self.watched.errors if "404" not in error]
-        assert len(self.watched.errors) - len(errors) <= len(self.missing)
-        self.watched.errors[:] = errors
-        self.watched.check()
-
-    def until(self, holds: Callable[[], Any]) -> Any:
-        deadline = time.monotonic() + PATIENCE
-        while not (value := holds()):
-            assert time.monotonic() < deadline, "what the test waits for never came true"
-            self.page.wait_for_timeout(30)
-        return value
 
     def idle(self) -> None:
         """Wait until nothing runs, neither the script nor anything in the background."""
-        self.cancel.wait_for(state="detached", timeout=1000 * COLD)
-        self.page.locator("[data-test-script-state=notRunning]").wait_for(timeout=1000 * COLD)
+        self.cancel.wait_for(state="detached")
+        self.rests()
 
     def drawn(self) -> None:
         """Wait for the plot of the open tab; while the page changes there may be an older one."""
@@ -86,7 +45,7 @@ class Tab:
     @property
     def plot(self) -> Locator:
         """The plot of the tab that was turned to last."""
-        return self.page.locator(f'[class*="st-key-tune_{self.shown}_"] .js-plotly-plot')
+        return self.page.locator(f'[class*="st-key-tune_{PLOTS[self.shown]}_"] .js-plotly-plot')
 
     def ask(self, script: str) -> Any:
         """Return what a function of the plot says, once there is one plot and it says something."""
@@ -103,17 +62,20 @@ class Tab:
     def suggest(self) -> Locator:
         return self.page.locator(".st-key-tune_suggest button")
 
-    def link(self) -> dict[str, str]:
-        return {name: values[0] for name, values in parse_qs(urlsplit(self.page.url).query).items()}
-
     def said(self) -> str:
         found = self.page.locator(".st-key-tune_said")
         return found.inner_text() if found.count() else ""
 
     def turn_to(self, tab: str) -> None:
-        self.shown = PLOTS.get(tab, self.shown)
-        self.page.get_by_role("tab", name=tab).click()
-        self.page.locator("[data-test-script-state=notRunning]").wait_for()
+        self.shown = tab
+        super().turn_to(tab)
+
+    def plot_of(self, tab: str) -> None:
+        """Turn to a tab and wait until its plot is there and nothing will draw it again."""
+        self.turn_to(tab)
+        self.drawn()
+        self.idle()
+        self.drawn()
 
     def click(self, place: str) -> None:
         """Click where a script says, in pixels of the plot, once plotly has seen the mouse there.
@@ -136,30 +98,20 @@ class Tab:
         self.until(pointed)
         self.page.mouse.click(*seen[-1])
 
-    def becomes(self, read: Callable[[], Any], wanted: Any) -> None:
-        deadline = time.monotonic() + PATIENCE
-        while read() != wanted and time.monotonic() < deadline:
-            self.page.wait_for_timeout(30)
-        assert read() == wanted
+    def click_goes(self, place: str, read: Callable[[], Any], wanted: Any) -> None:
+        """Click, and see where the address says that this leads."""
+        self.click(place)
+        self.becomes(read, wanted)
+        self.idle()
+
+    def thresholds(self) -> dict[str, float]:
+        link = self.link()
+        return {name: float(link[name]) for name in ("r", "Lambda", "tau")}
 
 
 @pytest.fixture
-def tune(chromium: Browser, app_address: str) -> Iterator[Callable[..., Tab]]:
-    opened: list[Tab] = []
-
-    def opener(size: tuple[int, int] = (1440, 900), scheme: Any = "light", **params: str) -> Tab:
-        viewport: Any = {"width": size[0], "height": size[1]}
-        page = chromium.new_page(viewport=viewport, color_scheme=scheme)
-        page.set_default_timeout(1000 * PATIENCE)
-        tab = Tab(WatchedPage(page), app_address)
-        opened.append(tab)
-        return tab.open(**params)
-
-    yield opener
-    for tab in opened:
-        tab.page.close()
-    for tab in opened:
-        tab.check()
+def tab(app_page: WatchedPage, app_address: str) -> Iterator[Tab]:
+    yield from visiting(Tab(app_page, app_address))
 
 
 SETTING = """plot => {
@@ -167,52 +119,38 @@ SETTING = """plot => {
   const points = plot.data.find(one => one.name === "settings");
   return [xaxis._offset + xaxis.d2p(points.x[%d]), yaxis._offset + yaxis.d2p(points.y[%d])];
 }"""
+CELLS = "plot => plot.data.find(one => one.name === 'settings').customdata"
+BAR = "plot.data.find(one => one.name === 'cycles')"
+IN_BAR = f"""plot => {{
+  const {{xaxis, yaxis}} = plot._fullLayout, bar = {BAR};
+  const at = xaxis.d2p(bar.base[0] + 0.25 * bar.x[0]);
+  return [xaxis._offset + at, yaxis._offset + yaxis.d2p(bar.y[0])];
+}}"""
 
 
-def test_a_click_on_a_point_goes_there_and_says_so(tune):
-    tab = tune(**RING)
+def test_a_click_on_a_point_goes_there_and_says_so(tab):
+    tab.open(**RING)
     D = ll.information_distances(ll.load_sample("latent_cycle").observations)
-    points = ll.sweep(D, None, float(tab.link()["Lambda"]), 0.1).points
+    points = ll.sweep(D, None, tab.thresholds()["Lambda"], 0.1).points
     for k in (4, len(points) - 1, 4):  # the same place twice, too
-        tab.click(SETTING % (k, k))
-        tab.becomes(lambda: float(tab.link()["r"]), points[k].thresholds.r)
+        tab.click_goes(SETTING % (k, k), lambda: tab.thresholds()["r"], points[k].thresholds.r)
         tab.until(lambda k=k: f"{points[k].n_edges} edges" in tab.said())
-        tab.idle()
-    assert float(tab.link()["tau"]) == 0.1
+    assert tab.thresholds()["tau"] == 0.1
 
 
-def test_a_click_on_a_cell_of_the_grid_goes_there(tune):
-    tab = tune(**RING)
-    tab.turn_to(OVER)
-    tab.drawn()
-    cells = "plot => plot.data.find(one => one.name === 'settings').customdata"
-    tab.until(lambda: all(row[2] for row in tab.ask(cells)))
-    tab.idle()
-    row = tab.ask(f"{cells}[10]")
-    tab.click(SETTING % (10, 10))
-    tab.becomes(lambda: [float(tab.link()[name]) for name in ("Lambda", "tau")], row[:2])
-    assert float(tab.link()["r"]) == 1.5
+def test_a_click_goes_to_a_cell_of_the_grid_and_to_the_middle_of_a_bar(tab):
+    tab.open(**RING)
+    tab.plot_of(OVER)
+    tab.until(lambda: all(row[2] for row in tab.ask(CELLS)))
+    margin, tau, *_ = tab.ask(f"{CELLS}[10]")
+    tab.click_goes(SETTING % (10, 10), tab.thresholds, {"r": 1.5, "Lambda": margin, "tau": tau})
+    tab.plot_of(BARS)
+    middle = tab.ask(f"plot => {BAR}.customdata[0][0]")
+    tab.click_goes(IN_BAR, lambda: tab.thresholds()["r"], middle)
 
 
-def test_a_click_on_a_bar_goes_to_its_middle(tune):
-    tab = tune(**RING)
-    tab.turn_to(BARS)
-    tab.drawn()
-    tab.idle()
-    bar = "plot.data.find(one => one.name === 'cycles')"
-    middle = tab.ask(f"plot => {bar}.customdata[0][0]")
-    tab.click(
-        f"""plot => {{
-          const {{xaxis, yaxis}} = plot._fullLayout, bar = {bar};
-          const at = xaxis.d2p(bar.base[0] + 0.25 * bar.x[0]);
-          return [xaxis._offset + at, yaxis._offset + yaxis.d2p(bar.y[0])];
-        }}"""
-    )
-    tab.becomes(lambda: float(tab.link()["r"]), middle)
-
-
-def test_cancel_works_while_a_sweep_runs_and_the_page_stays_usable(tune):
-    tab = tune(**WORDS)
+def test_cancel_works_while_a_sweep_runs_and_the_page_stays_usable(tab):
+    tab.open(**WORDS)
     tab.suggest.click()
     progress = tab.page.locator(".stProgress")
     told = re.compile(r"Fitting along r: (\d+) of (\d+) done, (\d+) left")
@@ -224,7 +162,7 @@ def test_cancel_works_while_a_sweep_runs_and_the_page_stays_usable(tune):
         )
     )
     assert int(done[1]) + int(done[3]) == int(done[2]) > 5
-    tab.turn_to(TABLE)  # the page answers while the fits go on
+    tab.page.get_by_role("tab", name=TABLE).click()  # the page answers while the fits go on
     tab.page.locator(".stDataFrame").wait_for()
     assert tab.cancel.count() == 1, "the fits should still go on"
     tab.cancel.click()
@@ -233,32 +171,27 @@ def test_cancel_works_while_a_sweep_runs_and_the_page_stays_usable(tune):
     assert tab.suggest.is_enabled()
 
 
-def test_suggestions_are_applied_with_one_click(tune):
-    tab = tune(**RING)
+def test_suggestions_are_applied_with_one_click(tab):
+    tab.open(**RING)
     tab.suggest.click()
-    tab.idle()
     card = tab.page.locator(".st-key-tune_card_tree")
     card.wait_for()
+    tab.idle()
     card.get_by_role("button", name="Apply").click()
     r_max = ll.information_distances(ll.load_sample("latent_cycle").observations).r_max
-    tab.becomes(lambda: float(tab.link()["r"]), r_max)
+    tab.becomes(lambda: tab.thresholds()["r"], r_max)
     tab.until(lambda: "Tree for reference" in tab.said())
 
 
 @pytest.mark.parametrize(("size", "scheme"), [((1440, 900), "light"), ((1024, 768), "dark")])
-def test_the_plot_is_seen_whole_without_scrolling(tune, size, scheme):
-    tab = tune(size=size, scheme=scheme, **RING)
-    box = tab.until(lambda: tab.plot.bounding_box())
+def test_the_plot_is_seen_whole_without_scrolling_and_the_page_is_accessible(tab, size, scheme):
+    tab.open(size=size, scheme=scheme, **RING)
+    box = tab.steady(tab.plot)
     assert box["y"] >= 0
     assert box["y"] + box["height"] <= size[1]
     assert box["x"] + box["width"] <= size[0]
     wide = tab.page.evaluate("document.documentElement.scrollWidth - innerWidth")
     assert wide <= 0
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_page_is_accessible(tune, scheme):
-    tab = tune(scheme=scheme, **RING)
     found = Axe().run(tab.page, options={"runOnly": ["color-contrast", "label", "button-name"]})
     ours = [one for one in found.response["violations"] if one["impact"] in ("serious", "critical")]
     assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in ours] == []

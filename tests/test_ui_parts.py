@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,8 +13,10 @@ from hostile import HOSTILE_NAMES
 import loopylatent as ll
 from loopylatent.errors import DataError
 from loopylatent.recipe import Recipe, digest_of
+from loopylatent.synthetic import latent_cycle
 from loopylatent.ui import background, link
 from loopylatent.ui.memo import Memo
+from loopylatent.ui.open_data import _kept_columns
 from loopylatent.ui.plain import plain
 from loopylatent.ui.ranges import (
     contraction_range,
@@ -22,7 +25,14 @@ from loopylatent.ui.ranges import (
     radius_marks,
     radius_range,
 )
-from loopylatent.ui.stages import carried_nodes, learned, sample_recipe, source_of
+from loopylatent.ui.stages import (
+    carried_nodes,
+    learned,
+    observations_of,
+    sample_recipe,
+    source_of,
+    title_of,
+)
 from loopylatent.ui.state import Moment, Session
 from loopylatent.ui.understanding import reading_of, understand
 
@@ -105,11 +115,12 @@ def test_a_link_that_cannot_be_used_gives_a_sample_and_one_line(params):
     assert opening.recipe == opening.fresh
 
 
-def test_a_link_carries_no_uploaded_data():
+def test_a_link_names_an_uploaded_file_by_its_digest():
     recipe = Recipe(
         source="own.csv", source_kind="table", data_digest=digest_of(b"x"), r=1, Lambda=0, tau=0
     )
-    assert link.params_of(recipe) == {}
+    told = link.params_of(recipe)
+    assert (told["file"], told["kind"], told["digest"]) == ("own.csv", "table", digest_of(b"x"))
 
 
 # History -----------------------------------------------------------------------------------
@@ -262,3 +273,28 @@ def test_names_are_shown_by_markdown_as_they_are(name):
     assert "\n" not in shown
     assert "<" not in shown.replace("\\<", "")
     assert "`" not in shown.replace("\\`", "")
+
+
+def test_the_data_are_called_by_their_title():
+    memo = Memo()
+    recipe = sample_recipe(memo, "latent_cycle")
+    assert title_of(memo, recipe) == ll.load_sample("latent_cycle").title
+    own = replace(recipe, source="mine.csv", source_kind="table")
+    assert title_of(memo, own) == "mine.csv"
+
+
+def test_a_look_at_a_table_counts_no_column_that_repeats_another():
+    frame = latent_cycle(4, 2).sample(200).to_frame()
+    frame["again"] = frame.iloc[:, 0]
+    content = frame.to_csv(index=False).encode()
+    recipe = Recipe(
+        source="t.csv", source_kind="table", data_digest=digest_of(content), r=0.0, Lambda=0.0,
+        tau=0.0, drop_degenerate=True,
+    )  # fmt: skip
+    s = Session(Moment(recipe, recipe))
+    obs = observations_of(content, recipe)
+    assert obs.n_columns == 9
+    assert _kept_columns(s, recipe, content, obs) == tuple(frame.columns[:-1])
+    assert s.uploads == {}
+    as_it_is = replace(recipe, drop_degenerate=False)
+    assert _kept_columns(s, as_it_is, content, obs) == obs.names

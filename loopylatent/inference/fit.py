@@ -48,6 +48,10 @@ def fit_parameters(
     progress : callable, optional
         Called after each step; an exception that it raises ends the fit.
 
+    Returns
+    -------
+    Model
+
     Examples
     --------
     >>> from loopylatent.synthetic import latent_tree

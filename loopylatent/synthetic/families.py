@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, TypedDict, Unpack, get_args
 
 import networkx as nx
 import numpy as np
@@ -29,9 +29,8 @@ UNEVENNESS = 0.5
 """Standard deviation of what is added to every log-potential of a random table."""
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """How the parameters of a model are drawn; see `latent_cycle`."""
+class Drawing(TypedDict, total=False):
+    """The keywords, all of them optional, with which every family can be called."""
 
     lengths: Range
     potentials: Range | None
@@ -39,6 +38,18 @@ class Choice:
     fields: Range | None
     kind: Kind
     n_states: int
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How the parameters of a model are drawn; see `latent_cycle`."""
+
+    lengths: Range = LENGTHS
+    potentials: Range | None = None
+    random_signs: bool = False
+    fields: Range | None = None
+    kind: Kind = "ising"
+    n_states: int = 2
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
@@ -64,13 +75,8 @@ def latent_cycle(
     leaves: int = 2,
     depth: int = 1,
     *,
-    lengths: Range = LENGTHS,
-    potentials: Range | None = None,
-    random_signs: bool = False,
-    fields: Range | None = None,
-    kind: Kind = "ising",
-    n_states: int = 2,
     seed: int = 0,
+    **drawing: Unpack[Drawing],
 ) -> SyntheticModel:
     """Return a ring of hidden nodes, each with observed leaves or with a tree below it.
 
@@ -84,21 +90,22 @@ def latent_cycle(
         Edges from the ring down to the columns. With 2 or more, what hangs on a ring node are
         hidden nodes with ``leaves`` nodes below each, and so on down to the columns; ``leaves``
         is then at least 2.
+    seed : int
     lengths : pair of float
-        Edge lengths are drawn uniformly from this range.
+        Edge lengths are drawn uniformly from this range (default: 0.2 to 0.4).
     potentials : pair of float, optional
         Draw the Ising potentials of the edges instead; their lengths are -log tanh(theta). The
         paper takes 0.05 to 0.2.
     random_signs : bool
-        Whether the correlation of an edge is negative with probability one half.
+        Whether the correlation of an edge is negative with probability one half (default: no).
     fields : pair of float, optional
         Draw a node potential of every node uniformly from this range; Ising models only.
     kind : {"ising", "symmetric", "tables", "gaussian"}
         What the nodes are: spins; ``n_states`` states, of which an edge keeps one or draws one of
-        the others evenly; the same with tables made uneven at random; numbers.
+        the others evenly; the same with tables made uneven at random; numbers. The default is
+        "ising".
     n_states : int
-        States of every node, where ``kind`` is "symmetric" or "tables".
-    seed : int
+        States of every node, where ``kind`` is "symmetric" or "tables" (default: 2).
 
     Examples
     --------
@@ -109,9 +116,7 @@ def latent_cycle(
     on_each = count("leaves", leaves, 1)
     lowest = _deepened(ring, on_each, count("depth", depth, 1))
     plan = _planted(ring, set(ring), dict.fromkeys(lowest, on_each))
-    return _with_law(
-        plan, Choice(lengths, potentials, random_signs, fields, kind, n_states), generator(seed)
-    )
+    return _with_law(plan, Choice(**drawing), generator(seed))
 
 
 def latent_tree(
@@ -119,13 +124,8 @@ def latent_tree(
     n_observed_inner: int = 2,
     leaves: int = 0,
     *,
-    lengths: Range = LENGTHS,
-    potentials: Range | None = None,
-    random_signs: bool = False,
-    fields: Range | None = None,
-    kind: Kind = "ising",
-    n_states: int = 2,
     seed: int = 0,
+    **drawing: Unpack[Drawing],
 ) -> SyntheticModel:
     """Return a random tree whose inner nodes are hidden or observed.
 
@@ -139,8 +139,10 @@ def latent_tree(
         How many inner nodes there are, together at least 1.
     leaves : int
         The least number of leaves on every hidden node.
-    lengths, potentials, random_signs, fields, kind, n_states, seed
-        As in `latent_cycle`.
+    seed : int
+    **drawing
+        ``lengths``, ``potentials``, ``random_signs``, ``fields``, ``kind`` and ``n_states``, as in
+        `latent_cycle`.
 
     Examples
     --------
@@ -160,7 +162,7 @@ def latent_tree(
         for node, degree in inner.degree
     }
     plan = _planted(inner, hidden, needed)
-    return _with_law(plan, Choice(lengths, potentials, random_signs, fields, kind, n_states), rng)
+    return _with_law(plan, Choice(**drawing), rng)
 
 
 def from_skeleton(
@@ -169,13 +171,8 @@ def from_skeleton(
     hidden: Iterable[Hashable] | None = None,
     *,
     keep_names: bool = False,
-    lengths: Range = LENGTHS,
-    potentials: Range | None = None,
-    random_signs: bool = False,
-    fields: Range | None = None,
-    kind: Kind = "ising",
-    n_states: int = 2,
     seed: int = 0,
+    **drawing: Unpack[Drawing],
 ) -> SyntheticModel:
     """Return the given graph with hidden nodes, each of them with observed leaves.
 
@@ -190,8 +187,10 @@ def from_skeleton(
     keep_names : bool
         Whether columns are called as in the skeleton, and leaves after the node that they hang
         on; else x1, x2, ...
-    lengths, potentials, random_signs, fields, kind, n_states, seed
-        As in `latent_cycle`.
+    seed : int
+    **drawing
+        ``lengths``, ``potentials``, ``random_signs``, ``fields``, ``kind`` and ``n_states``, as in
+        `latent_cycle`.
 
     Raises
     ------
@@ -219,9 +218,7 @@ def from_skeleton(
                 f"{on_each} leaves, together below 3; give more leaves or make it observed."
             )
     plan = _planted(nx_graph, set(chosen), dict.fromkeys(chosen, on_each), keep_names)
-    return _with_law(
-        plan, Choice(lengths, potentials, random_signs, fields, kind, n_states), generator(seed)
-    )
+    return _with_law(plan, Choice(**drawing), generator(seed))
 
 
 def _check_skeleton(skeleton: nx.Graph[Any]) -> None:

@@ -1,0 +1,257 @@
+"""Frozen results as plain JSON and back, with every value checked against its declared type.
+
+Nothing in the JSON says which code to run: the type that is asked for says what may stand there.
+Graphs, which many results share, stand once in a list and are named by their place in it.
+"""
+
+from __future__ import annotations
+
+import math
+import types
+import typing
+from collections.abc import Callable, Sequence
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any, Literal, Union, get_args, get_origin
+
+import numpy as np
+
+from loopylatent.errors import DataError
+from loopylatent.graph import LatentGraph, frozen_array
+
+LARGEST_WHOLE = 2**53
+KIND = "is"
+"""The entry that names the class of a set of values."""
+_ODD = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+"""Numbers that JSON lacks."""
+
+
+class Graphs:
+    """The graphs that plain values name, each once."""
+
+    def __init__(self, graphs: Sequence[LatentGraph] = ()) -> None:
+        self.listed: list[LatentGraph] = list(graphs)
+        self._place = {graph.digest: k for k, graph in enumerate(self.listed)}
+
+    def place(self, graph: LatentGraph) -> int:
+        """Return where a graph stands; it is put at the end where it is new."""
+        if graph.digest not in self._place:
+            self._place[graph.digest] = len(self.listed)
+            self.listed.append(graph)
+        return self._place[graph.digest]
+
+
+# Writing -----------------------------------------------------------------------------------
+
+
+def to_plain(value: Any, graphs: Graphs) -> Any:
+    """Turn a frozen value into what JSON can hold.
+
+    Examples
+    --------
+    >>> to_plain((1, math.inf, "a", None), Graphs())
+    [1, 'inf', 'a', None]
+    """
+    if isinstance(value, LatentGraph):
+        return graphs.place(value)
+    if isinstance(value, np.ndarray):
+        return {"shape": list(value.shape), "values": _numbers_to_plain(value)}
+    if isinstance(value, tuple):
+        return [to_plain(one, graphs) for one in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        parts = {one.name: to_plain(getattr(value, one.name), graphs) for one in fields(value)}
+        return {KIND: type(value).__name__} | parts
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    assert value is None or isinstance(value, str | bool | int | float), f"{type(value)} is new"
+    return value
+
+
+def _numbers_to_plain(array: np.ndarray[Any, Any]) -> list[Any]:
+    flat = array.ravel().tolist()
+    return [one if math.isfinite(one) else str(one) for one in flat]
+
+
+def graph_to_plain(graph: LatentGraph) -> dict[str, Any]:
+    """Turn a graph into what JSON can hold.
+
+    Examples
+    --------
+    >>> graph_to_plain(LatentGraph.build("ab", 0, [(0, 1)], [0.5]))
+    {'names': ['a', 'b'], 'n_hidden': 0, 'edges': [0, 1], 'lengths': [0.5]}
+    """
+    return {
+        "names": list(graph.names),
+        "n_hidden": graph.n_hidden,
+        "edges": graph.edges.ravel().tolist(),
+        "lengths": graph.lengths.tolist(),
+    }
+
+
+# Reading -----------------------------------------------------------------------------------
+
+
+def graph_from_plain(plain: Any) -> LatentGraph:
+    """Read a graph and check it.
+
+    Examples
+    --------
+    >>> graph_from_plain({"names": ["a", "b"], "n_hidden": 0, "edges": [0, 1], "lengths": [0.5]})
+    LatentGraph(2 observed, 0 hidden, 1 edges, 0 cycles)
+    """
+    parts = _entries(plain, ("names", "n_hidden", "edges", "lengths"), "a graph")
+    names = tuple(_text(name) for name in _listing(parts["names"]))
+    edges = [_whole(end) for end in _listing(parts["edges"])]
+    lengths = [_number(length) for length in _listing(parts["lengths"])]
+    n_hidden = _whole(parts["n_hidden"])
+    if len(set(names)) < len(names) or len(edges) % 2 or not 0 <= n_hidden <= len(lengths):
+        raise _wrong("a graph")
+    pairs = np.array(edges, dtype=np.int64).reshape(-1, 2)
+    return LatentGraph.build(names, n_hidden, pairs, np.array(lengths))
+
+
+def from_plain(kind: Any, plain: Any, graphs: Graphs) -> Any:
+    """Read a value of a given type; whatever does not fit is refused.
+
+    Examples
+    --------
+    >>> from_plain(tuple[float, ...], [1, "inf"], Graphs())
+    (1.0, inf)
+    >>> from_plain(int, "1", Graphs())
+    Traceback (most recent call last):
+    loopylatent.errors.DataError: a whole number in the results is something else.
+    """
+    if kind is LatentGraph:
+        place = _whole(plain)
+        if not 0 <= place < len(graphs.listed):
+            raise _wrong("a graph")
+        return graphs.listed[place]
+    if kind in _SIMPLE:
+        return _SIMPLE[kind](plain)
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is Literal:
+        if plain not in inner or isinstance(plain, bool):
+            raise _wrong("a word")
+        return plain
+    if origin in (Union, types.UnionType):
+        return from_plain(_member(inner, plain), plain, graphs)
+    if origin is tuple:
+        return _tuple(inner, _listing(plain), graphs)
+    if origin is np.ndarray:
+        return _array(get_args(inner[1])[0], plain)
+    return _structure(kind, plain, graphs)
+
+
+def _member(kinds: tuple[Any, ...], plain: Any) -> Any:
+    """Which of several types is meant: none, a class by its name, or the one that is left."""
+    if plain is None and type(None) in kinds:
+        return type(None)
+    named = plain.get(KIND) if isinstance(plain, dict) else None
+    classes = {kind.__name__: kind for kind in kinds if _is_class(kind)}
+    if named in classes:
+        return classes[named]
+    others = [kind for kind in kinds if kind is not type(None) and not _is_class(kind)]
+    if named is not None or len(others) != 1:
+        raise _wrong("a set of values")
+    return others[0]
+
+
+def _is_class(kind: Any) -> bool:
+    """Whether values of this type are written under the name of their class."""
+    return is_dataclass(kind) and kind is not LatentGraph
+
+
+def _tuple(inner: tuple[Any, ...], plain: list[Any], graphs: Graphs) -> tuple[Any, ...]:
+    if len(inner) == 2 and inner[1] is Ellipsis:
+        return tuple(from_plain(inner[0], one, graphs) for one in plain)
+    if len(inner) != len(plain):
+        raise _wrong("a list")
+    return tuple(from_plain(one, value, graphs) for one, value in zip(inner, plain, strict=True))
+
+
+def _array(dtype: Any, plain: Any) -> Any:
+    parts = _entries(plain, ("shape", "values"), "an array")
+    shape = [_whole(size) for size in _listing(parts["shape"])]
+    read: Callable[[Any], Any] = _whole if np.issubdtype(dtype, np.integer) else _number
+    values = [read(value) for value in _listing(parts["values"])]
+    if any(size < 0 for size in shape) or math.prod(shape) != len(values):
+        raise _wrong("an array")
+    return frozen_array(np.array(values, dtype=dtype).reshape(shape), dtype)
+
+
+def _structure(kind: Any, plain: Any, graphs: Graphs) -> Any:
+    hints = _hints(kind)
+    parts = _entries(plain, (KIND, *hints), "a set of values")
+    if parts[KIND] != kind.__name__:
+        raise _wrong("a set of values")
+    return kind(**{name: from_plain(hint, parts[name], graphs) for name, hint in hints.items()})
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    known = typing.get_type_hints(kind)
+    return {one.name: known[one.name] for one in fields(kind)}
+
+
+def _entries(plain: Any, names: Sequence[str], what: str) -> dict[str, Any]:
+    if not isinstance(plain, dict) or set(plain) != set(names):
+        raise _wrong(what)
+    return plain
+
+
+def _listing(plain: Any) -> list[Any]:
+    if not isinstance(plain, list):
+        raise _wrong("a list")
+    return plain
+
+
+def _whole(plain: Any) -> int:
+    if isinstance(plain, bool) or not isinstance(plain, int) or abs(plain) > LARGEST_WHOLE:
+        raise _wrong("a whole number")
+    return plain
+
+
+def _number(plain: Any) -> float:
+    if isinstance(plain, str) and plain in _ODD:
+        return _ODD[plain]
+    if isinstance(plain, int):
+        return float(_whole(plain))
+    if not isinstance(plain, float) or not math.isfinite(plain):
+        raise _wrong("a number")
+    return plain
+
+
+def _text(plain: Any) -> str:
+    if not isinstance(plain, str):
+        raise _wrong("a text")
+    try:
+        plain.encode()
+    except UnicodeEncodeError:
+        raise _wrong("a text") from None
+    return plain
+
+
+def _truth(plain: Any) -> bool:
+    if not isinstance(plain, bool):
+        raise _wrong("a yes or no")
+    return plain
+
+
+def _nothing(plain: Any) -> None:
+    if plain is not None:
+        raise _wrong("nothing")
+
+
+_SIMPLE: dict[Any, Callable[[Any], Any]] = {
+    int: _whole,
+    float: _number,
+    str: _text,
+    bool: _truth,
+    type(None): _nothing,
+}
+
+
+def _wrong(what: str) -> DataError:
+    return DataError(f"{what} in the results is something else.")

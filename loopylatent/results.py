@@ -1,0 +1,272 @@
+"""Results that a project file brings along, so that nothing has to be computed again.
+
+They belong to one table and its distances, which they name by their digests; of other data nothing
+here is ever shown. What is read may be damaged or hostile: each part is checked before it is used.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loopylatent.barcode import Bar
+from loopylatent.communities import Groups
+from loopylatent.compare_scores import ComparedScores
+from loopylatent.errors import DataError
+from loopylatent.evaluate import Evaluation, NotEvaluated
+from loopylatent.graph import LatentGraph
+from loopylatent.loops import LoopTest
+from loopylatent.plain_values import (
+    Graphs,
+    from_plain,
+    graph_from_plain,
+    graph_to_plain,
+    to_plain,
+)
+from loopylatent.saved_model import SavedModel
+from loopylatent.settings import LearnSettings
+from loopylatent.stability import Stability
+from loopylatent.sweep_points import SweepPoint
+from loopylatent.sweep_scores import Failed, PointScores
+
+
+@dataclass(frozen=True, eq=False)
+class Barcode:
+    """The bars of a sweep along r; the radius of the settings plays no part."""
+
+    settings: LearnSettings
+    bars: tuple[Bar, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TestedLoops:
+    """The loops at a radius, tested."""
+
+    r: float
+    test: LoopTest
+
+
+@dataclass(frozen=True, eq=False)
+class Supported:
+    """The support of a graph, and with what it was asked for."""
+
+    settings: LearnSettings
+    n_runs: int
+    found: Stability
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A row of the table of scores, and on which rows it was scored."""
+
+    metric: str
+    column: str | None
+    """The label column that splits the rows; None for a split at random."""
+    test: str
+    share: float
+    seed: int
+    belief: bool
+    entry: Evaluation | NotEvaluated
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """How one side of a comparison explains its rows."""
+
+    data: str
+    graph: str
+    """Digests of the rows and of the graph."""
+    settings: LearnSettings
+    scores: ComparedScores
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Where the nodes of the drawn graph stand."""
+
+    graph: LatentGraph
+    positions: NDArray[np.float64]
+    """(nodes, 2), NaN where a node is not drawn."""
+    opened: tuple[int, ...] = ()
+    """Nodes whose folded nodes are taken out."""
+    selected: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """Everything that was computed on one table.
+
+    Parameters
+    ----------
+    data, distances : str
+        The digests of the rows, empty where there are none, and of the distances.
+    places : Places or None
+        Of the graph that is shown.
+    points, bars, loops
+        What the page Tune has learned: graphs, barcodes, tests of the loops.
+    split : str
+        The digest of the rows learned from and kept apart on that page.
+    scores
+        Of these graphs, on the rows kept apart.
+    support
+        Of graphs, by resampling.
+    groups : Groups or None
+        On which resamples agree.
+    models
+        Fitted parameters.
+    evaluations, comparisons
+        Tables of scores.
+
+    Examples
+    --------
+    >>> read_results(write_results(Results("d", "m"))).distances
+    'm'
+    """
+
+    data: str
+    distances: str
+    places: Places | None = None
+    points: tuple[SweepPoint, ...] = ()
+    bars: tuple[Barcode, ...] = ()
+    loops: tuple[TestedLoops, ...] = ()
+    split: str = ""
+    scores: tuple[PointScores | Failed, ...] = ()
+    support: tuple[Supported, ...] = ()
+    groups: Groups | None = None
+    models: tuple[SavedModel, ...] = field(default=(), repr=False)
+    evaluations: tuple[Scored, ...] = ()
+    comparisons: tuple[Compared, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.places is not None:
+            _check_places(self.places)
+        for one in self.support:
+            _check_support(one.found)
+        if self.groups is not None:
+            _check_groups(self.groups)
+        for point in self.points:
+            _check(min(point.n_initial_edges, point.n_visits, point.n_stuck) >= 0, "a sweep")
+        for model in self.models:
+            _check(model.history.ndim == 1 and len(model.history) > 0, "a fit")
+
+    @property
+    def columns(self) -> set[tuple[str, ...]]:
+        """The columns of all graphs that are drawn or listed."""
+        graphs = [one.graph for one in self.points] + [one.graph for one in self.models]
+        graphs += [one.found.graph for one in self.support]
+        graphs += [] if self.places is None else [self.places.graph]
+        found = {graph.names for graph in graphs}
+        return found if self.groups is None else found | {self.groups.names}
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What is in it, for a person.
+
+        Examples
+        --------
+        >>> Results("d", "m").words
+        ()
+        """
+        counts = {
+            "graph of a sweep": len(self.points),
+            "score of a sweep": len(self.scores),
+            "test of loops": len(self.loops),
+            "support": len(self.support),
+            "consensus of groups": int(self.groups is not None),
+            "fit": len(self.models),
+            "row of scores": len(self.evaluations) + len(self.comparisons),
+        }
+        return tuple(_counted(count, what) for what, count in counts.items() if count)
+
+
+def write_results(results: Results) -> bytes:
+    """Return the results as JSON; equal results give equal bytes."""
+    graphs = Graphs()
+    parts = to_plain(results, graphs)
+    described = {"graphs": [graph_to_plain(graph) for graph in graphs.listed], "results": parts}
+    return json.dumps(described, allow_nan=False, separators=(",", ":")).encode("ascii")
+
+
+def read_results(parsed: bytes | Mapping[str, Any]) -> Results:
+    """Read results, from JSON or from what was parsed of it, and check them."""
+    if isinstance(parsed, bytes):
+        parsed = json.loads(parsed)
+    if not isinstance(parsed, Mapping) or set(parsed) != {"graphs", "results"}:
+        raise DataError("the results are no results of this program.")
+    if not isinstance(parsed["graphs"], list):
+        raise DataError("the results hold no list of graphs.")
+    graphs = Graphs([graph_from_plain(one) for one in parsed["graphs"]])
+    found: Results = from_plain(Results, parsed["results"], graphs)
+    return found
+
+
+def only_first(points: Iterable[SweepPoint], most_edges: int) -> tuple[SweepPoint, ...]:
+    """Return the first points whose graphs, each counted once, have so many edges in all."""
+    kept: list[SweepPoint] = []
+    seen: set[str] = set()
+    n_edges = 0
+    for point in points:
+        if point.graph.digest not in seen:
+            seen.add(point.graph.digest)
+            n_edges += point.graph.n_edges
+        if n_edges > most_edges:
+            break
+        kept.append(point)
+    return tuple(kept)
+
+
+def _check_places(places: Places) -> None:
+    n = places.graph.n_nodes
+    _check(places.positions.shape == (n, 2), "the places of nodes")
+    _check(not np.isinf(places.positions).any(), "the places of nodes")
+    chosen = [*places.opened, *([] if places.selected is None else [places.selected])]
+    _check(all(0 <= node < n for node in chosen), "the places of nodes")
+
+
+def _check_support(found: Stability) -> None:
+    graph, initial, tally = found.graph, found.initial_graph, found.tally
+    shares = (
+        (graph.n_edges, found.edges),
+        (graph.n_hidden, found.hidden),
+        (graph.n_cycles, found.cycles),
+        (initial.n_edges, found.initial_edges),
+    )
+    for size, share in shares:
+        _check(share.shape == (size,) and _are_shares(share), "a support")
+    _check(initial.n_hidden == 0 and initial.names == graph.names == tally.names, "a support")
+    _check(_are_shares(np.array([found.instability])), "a support")
+    _check(found.n_used >= 1 and found.n_asked >= found.n_done, "a support")
+    _check(tally.edges.ndim == 2 and tally.edges.shape[1] == 2, "a support")
+    n_edges = len(tally.edges)
+    _check(tally.counts.shape == tally.lengths.shape == (n_edges,), "a support")
+    _check(tally.n_graphs >= 1 and 0 <= tally.n_hidden <= n_edges, "a support")
+    LatentGraph.build(tally.names, tally.n_hidden, tally.edges, tally.lengths)
+
+
+def _check_groups(groups: Groups) -> None:
+    labels = groups.labels
+    fits = labels.shape == (len(groups.names),) and len(labels) > 0
+    _check(fits and set(labels.tolist()) == set(range(int(labels.max()) + 1)), "a grouping")
+    _check(groups.n_resamples >= 1 and groups.together is None, "a grouping")
+
+
+def _are_shares(values: NDArray[np.float64]) -> bool:
+    return bool(((values >= 0) & (values <= 1 + 1e-9)).all())
+
+
+def _check(fits: bool, what: str) -> None:
+    if not fits:
+        raise DataError(f"{what} in the results does not fit together.")
+
+
+def _counted(count: int, what: str) -> str:
+    if count == 1:
+        return f"1 {what}"
+    first, space, rest = what.partition(" ")
+    plural = first if first == "consensus" else f"{first}s"
+    return f"{count} {plural}{space}{rest}"

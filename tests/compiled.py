@@ -1,0 +1,60 @@
+"""What the compiler has made in this process, for tests in a process of their own."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+from numba.core.dispatcher import Dispatcher
+
+import loopylatent._kernels
+from loopylatent.data import Observations
+from loopylatent.distances import information_distances
+from loopylatent.inference import fit_parameters
+from loopylatent.initial_graph import edge_density
+from loopylatent.layout import positions
+from loopylatent.learn import learn
+from loopylatent.samples import load_sample
+from loopylatent.settings import FitSettings, LearnSettings, Thresholds
+from loopylatent.thresholds import default_thresholds, loop_radius
+
+SAMPLES = ("latent_cycle", "bfi25", "irish_wind12", "ability16")
+
+
+def kernels() -> dict[str, Dispatcher]:
+    """All compiled functions by name."""
+    found = {}
+    for module in pkgutil.iter_modules(loopylatent._kernels.__path__):
+        content = vars(importlib.import_module(f"loopylatent._kernels.{module.name}"))
+        found |= {
+            f"{module.name}.{name}": value
+            for name, value in content.items()
+            if isinstance(value, Dispatcher) and value.py_func.__module__.endswith(module.name)
+        }
+    return found
+
+
+def signatures() -> dict[str, set[str]]:
+    """For what arguments each function that was called from Python has been compiled."""
+    return {name: set(map(str, one.signatures)) for name, one in kernels().items()}
+
+
+def n_compiled() -> int:
+    """How often the compiler was at work in this process; what comes from disk does not count."""
+    return sum(sum(one.stats.cache_misses.values()) for one in kernels().values())
+
+
+def use(name: str) -> None:
+    """Do with a sample what the pages do first: curve, graph by each method, layout, fit."""
+    obs: Observations = load_sample(name).observations
+    D = information_distances(obs)
+    edge_density(D)
+    default = default_thresholds(D)
+    for r in (D.r_max, loop_radius(D)):
+        for method in ("quartet", "relaxed", "nj"):
+            thresholds = Thresholds(r, default.Lambda, default.tau)
+            graph = learn(D, LearnSettings(thresholds, method=method)).graph
+            positions(graph, start=positions(graph))
+    model = fit_parameters(graph, obs, FitSettings(max_steps=2))
+    model.hidden_posteriors(obs)
+    model.log_likelihood(obs)

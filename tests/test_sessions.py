@@ -1,0 +1,199 @@
+"""Several sessions at once, and what a link brings back of a file that was forgotten."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from streamlit.testing.v1 import AppTest
+from test_app import APP, counts_of, counts_on, link_of, opened, ran, session_of
+from test_faults import asked, used
+
+import loopylatent as ll
+from loopylatent.lesson.presets import made_up
+from loopylatent.recipe import Recipe, digest_of
+from loopylatent.synthetic import latent_cycle
+from loopylatent.ui import link
+from loopylatent.ui.memo import Memo
+
+RING = "latent_cycle"
+GO_ON = "Go on with the settings of the link"
+
+
+def answers(k: int) -> bytes:
+    """A table that nobody else has."""
+    frame = latent_cycle(5 + k, 2, seed=k).sample(300, seed=k).to_frame()
+    frame.insert(0, "who", [f"person {n}" for n in range(len(frame))])
+    return frame.to_csv(index=False).encode()
+
+
+def own_graph(page: AppTest, content: bytes) -> ll.LatentGraph:
+    """What the package gives for a file and the settings of a page."""
+    recipe = session_of(page).recipe
+    obs = ll.read_table(content, drop=recipe.drop, labels=recipe.labels, on_degenerate="drop")
+    return ll.learn(ll.information_distances(obs), recipe.r, recipe.Lambda, recipe.tau).graph
+
+
+# At once -----------------------------------------------------------------------------------
+
+
+def test_sessions_at_once_see_each_their_own_table_and_thresholds():
+    pages = [used(opened(sample=RING), "answers.csv", answers(k)) for k in range(3)]
+    for step in range(3):
+        for k, page in enumerate(pages):
+            session_of(page).change(r=session_of(page).recipe.r * (0.9 - 0.05 * k))
+            pages[k] = ran(page)
+        for k, page in enumerate(pages):
+            graph = own_graph(page, answers(k))
+            assert counts_on(page) == counts_of(graph), f"session {k}, step {step}"
+            assert graph.n_observed == 2 * (5 + k)
+            assert list(session_of(page).uploads) == [digest_of(answers(k))]
+
+
+# A file that was forgotten -----------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def shown() -> AppTest:
+    """A page on a file of one's own, with settings of one's own."""
+    page = used(opened(sample=RING), "answers.csv", answers(1))
+    session_of(page).change(r=1.4, tau=0.05, order="index")
+    return ran(page)
+
+
+def reloaded(page: AppTest) -> AppTest:
+    """Another session at the address of a page, as after a reload or a restart of the server."""
+    again = AppTest.from_file(str(APP), default_timeout=60)
+    for name, value in link_of(page).items():
+        again.query_params[name] = value.removeprefix("['").removesuffix("']")
+    return ran(again)
+
+
+def chosen(page: AppTest, content: bytes) -> AppTest:
+    """Put a file into the dialog."""
+    asked(page).run()
+    return ran(asked(page).file_uploader[0].set_value(("renamed.csv", content, "text/csv")))
+
+
+def buttons(page: AppTest) -> dict[str, Any]:
+    return {one.label: one for one in page.button}
+
+
+def test_the_same_file_brings_everything_back(shown):
+    page = reloaded(shown)
+    (line,) = [one.value.replace("\\", "") for one in page.error]
+    assert "'answers.csv' is not here" in line
+    assert "choose the same file" in line
+    assert link_of(page) == link_of(shown), "a second reload asks for the same"
+    page = chosen(page, answers(1))
+    assert GO_ON in buttons(page)
+    asked(page)
+    page = ran(buttons(page)[GO_ON].click())
+    assert [one.value for one in page.error] == []
+    assert session_of(page).recipe == session_of(shown).recipe
+    assert counts_on(page) == counts_on(shown)
+    assert link_of(page) == link_of(shown)
+
+
+def test_another_file_opens_as_any_other(shown):
+    page = chosen(reloaded(shown), answers(2))
+    assert GO_ON not in buttons(page)
+    asked(page)
+    page = ran(buttons(page)["Use this table"].click())
+    assert session_of(page).recipe.data_digest == digest_of(answers(2))
+    assert counts_on(page) == counts_of(own_graph(page, answers(2)))
+
+
+def test_a_bundled_table_can_be_chosen_instead(shown):
+    page = ran(reloaded(shown).selectbox(key="data").set_value("bfi25"))
+    assert [one.value for one in page.error] == []
+    assert link_of(page)["sample"] == "bfi25"
+
+
+def test_a_link_that_does_not_fit_the_file_is_refused_in_one_line(shown):
+    page = AppTest.from_file(str(APP), default_timeout=60)
+    for name, value in link_of(shown).items():
+        page.query_params[name] = value.removeprefix("['").removesuffix("']")
+    page.query_params["reading"] = json.dumps({"drop": ["nowhere"]})
+    page = chosen(ran(page), answers(1))
+    asked(page)
+    page = ran(buttons(page)[GO_ON].click())
+    said = [one.value for one in page.error]
+    assert any("nowhere" in line for line in said)
+    assert all("\n" not in line for line in said)
+    assert session_of(page).uploads == {}
+
+
+def test_made_up_data_of_a_lesson_come_back_by_themselves():
+    recipe = made_up("cage").recipe
+    page = opened(**link.params_of(recipe))
+    assert [one.value for one in page.error] == []
+    assert session_of(page).recipe == recipe
+
+
+# Links -------------------------------------------------------------------------------------
+
+NAMES = st.text(min_size=1, max_size=8).filter(lambda name: name.strip() and name.isprintable())
+
+
+@given(
+    drop=st.frozensets(NAMES, max_size=3),
+    kinds=st.dictionaries(NAMES, st.sampled_from(["binary", "continuous"]), max_size=3),
+    degenerate=st.booleans(),
+    r=st.floats(0.01, 1e6),
+)
+def test_a_link_says_how_a_file_is_read(drop, kinds, degenerate, r):
+    recipe = Recipe(
+        source="own.csv", source_kind="table", data_digest=digest_of(b"x"), r=r, Lambda=0, tau=0.1,
+        drop=tuple(drop), kinds=tuple(kinds.items()), drop_degenerate=degenerate,
+    )  # fmt: skip
+    opening = link.opening_of(link.params_of(recipe), RING, Memo())
+    assert (opening.recipe, opening.fresh, opening.notice) == (recipe, recipe, None)
+
+
+def test_a_link_holds_no_data_and_is_not_made_where_it_would_be_long():
+    recipe = Recipe(
+        source="own.csv", source_kind="table", data_digest=digest_of(b"secret"), r=1, Lambda=0,
+        tau=0, drop=tuple(f"a long name of a column {k}" for k in range(200)),
+    )  # fmt: skip
+    assert link.params_of(recipe) == {}
+    assert link.params_of(link.NOTHING) == {}
+
+
+FILE = {"file": "own.csv", "kind": "table", "digest": "0" * 16, "r": "1", "Lambda": "0", "tau": "0"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"digest": "../../etc"},
+        {"file": "../../etc/passwd"},
+        {"file": ""},
+        {"kind": "sample", "file": "sample:bfi25"},
+        {"kind": "magic"},
+        {"reading": "{"},
+        {"reading": "[" * 50_000},
+        {"reading": '["drop"]'},
+        {"reading": '{"r": 5}'},
+        {"reading": '{"drop": 5}'},
+        {"reading": '{"n_samples": 5}'},
+        {"r": "nan"},
+        {"r": "", "tau": "<script>"},
+        {"metric": "magic"},
+        {"seed": "1.5"},
+    ],
+)
+def test_a_link_of_a_file_that_cannot_be_used_gives_a_sample_and_one_line(change):
+    opening = link.opening_of(FILE | change, RING, Memo())
+    assert opening.recipe.sample_name == RING
+    assert opening.notice
+    assert "\n" not in opening.notice
+
+
+@pytest.mark.parametrize("missing", ["file", "kind", "r", "Lambda", "tau"])
+def test_a_link_of_a_file_must_be_whole(missing):
+    told = {name: value for name, value in FILE.items() if name != missing}
+    assert link.opening_of(told, RING, Memo()).notice
