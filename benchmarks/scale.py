@@ -218,10 +218,8 @@ def report() -> str:
     """Measure everything, draw the picture, and put the tables into docs/scale.md."""
     before = os.getloadavg()[0]
     by_columns, by_rows = grow(COLUMNS, at_columns), grow(ROWS, at_rows)
-    by_members, many = (
-        grow(MEMBERS, at_members),
-        [in_a_process(near_pairs, size) for size in MANY_COLUMNS],
-    )
+    by_members = grow(MEMBERS, at_members)
+    many = [in_a_process(near_pairs, size) for size in MANY_COLUMNS]
     sizes = tuple(one.columns for one in many)
     by_many = [
         Growth(name, sizes, tuple(one.seconds[name] for one in many)) for name in many[0].seconds

@@ -18,6 +18,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 MOST_BYTES = 2**28
+PATIENCE = 300.0
 COUNTS = r"\*\*(\d+)\*\* (observed|hidden|edge|cycle|piece)"
 ELEMENTS = ("markdown", "slider", "bidi_component", "exception")
 
@@ -28,7 +29,11 @@ class Line:
     def __init__(self, address: str, query: str) -> None:
         place = address.replace("http://", "ws://") + "/_stcore/stream"
         self._socket = connect(
-            place, subprotocols=["streamlit"], max_size=MOST_BYTES, ping_interval=None
+            place,
+            subprotocols=["streamlit"],
+            max_size=MOST_BYTES,
+            ping_interval=None,
+            open_timeout=PATIENCE,
         )  # type: ignore[list-item]
         self._seen: dict[tuple[int, ...], Any] = {}
         self._shown: dict[tuple[int, ...], Any] = {}

@@ -36,7 +36,9 @@ SESSIONS = 20
 TABS = 4
 """Sessions in one window, which share its cookies."""
 MOVES = 3
-ROUNDS = 2
+ROUNDS = 3
+STILL = 8
+"""Seconds in which the memory changes by less than 1 MB before it is read."""
 KEPT = 20
 """Seconds for which the server keeps a session whose browser is gone (usually 120)."""
 PATIENCE = 300.0
@@ -124,7 +126,7 @@ def visit(browser: Browser, server: Server, own: Sequence[Table]) -> Round:
             for n, visitor in enumerate(visitors):
                 visitor.move(-1 if (k + n) % 3 else 1)
             moving += wait_for_all(visitors)
-        with_all = memory(server)
+        with_all = memory_at_rest(server)
     return Round(opening, moving, with_all, memory_after(browser, server, own[0]))
 
 
@@ -139,8 +141,19 @@ def memory_after(browser: Browser, server: Server, table: Table) -> float:
         with visitors_in(browser, server.address, [table]) as visitors:
             visitors[0].arrive()
             wait_for_all(visitors)
-    time.sleep(2)
-    return memory(server)
+    return memory_at_rest(server)
+
+
+def memory_at_rest(server: Server) -> float:
+    """Return the memory once it stands still: work in the background goes on for a while."""
+    seen = [memory(server)]
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        time.sleep(1)
+        seen.append(memory(server))
+        if len(seen) > STILL and max(seen[-STILL:]) - min(seen[-STILL:]) < 1:
+            break
+    return seen[-1]
 
 
 def measure(n: int, rounds: int) -> str:
