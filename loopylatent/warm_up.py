@@ -63,7 +63,7 @@ def _numbers() -> pd.DataFrame:
 
 def _tables(numbers: pd.DataFrame) -> dict[str, Observations]:
     yes_no = (numbers > 0).astype(int)
-    with_gaps = yes_no.astype(float).mask(np.arange(yes_no.size).reshape(yes_no.shape) % 17 == 3)
+    gaps = np.arange(numbers.size).reshape(numbers.shape) % 17 == 3
     named = pd.DataFrame(
         {name: pd.cut(numbers[name], 3, labels=["few", "some", "many"]) for name in numbers},
         dtype="object",
@@ -71,7 +71,8 @@ def _tables(numbers: pd.DataFrame) -> dict[str, Observations]:
     return {
         "numbers": _as_table(numbers),
         "yes and no": _as_table(yes_no),
-        "gaps": _as_table(with_gaps),
+        "numbers with gaps": _as_table(numbers.mask(gaps)),
+        "yes and no with gaps": _as_table(yes_no.astype(float).mask(gaps)),
         "names": _as_table(named),
     }
 

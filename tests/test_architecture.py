@@ -19,6 +19,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
         "_kernels.elimination",
         "_kernels.extension",
         "_kernels.families",
+        "_kernels.gaps",
         "_kernels.layout",
         "_kernels.near_pairs",
         "_kernels.neighbor_joining",
@@ -103,6 +104,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("theory",),
     ("experiment", "theory_tables"),
     ("layout", "simplify"),
+    ("label_sides",),
     ("figures.network",),
     (
         "figures.curve",
@@ -159,6 +161,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("estimator", "cli"),
     ("__init__",),
     ("__main__", "ui"),
+    ("ui.plain",),
     (
         "ui.background",
         "ui.evaluate_words",
@@ -166,7 +169,6 @@ ROWS: tuple[tuple[str, ...], ...] = (
         "ui.lesson_bound",
         "ui.lesson_keys",
         "ui.memo",
-        "ui.plain",
         "ui.ranges",
         "ui.tune_keys",
         "ui.words",

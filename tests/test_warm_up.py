@@ -59,7 +59,7 @@ def in_a_process(cache: Path | None, how: str) -> dict[str, Any]:
 def test_the_steps_are_told_in_the_order_of_need():
     steps = list(warm_up_steps())
     assert steps[:3] == ["curve", "quartet", "layout"]
-    assert {"relaxed", "nj", "fit of numbers", "fit of yes and no", "fit of gaps"} <= set(steps)
+    assert {"relaxed", "nj", "fit of numbers", "fit of yes and no", "fit of numbers with gaps"} <= set(steps)
 
 
 def test_after_a_warm_up_samples_bring_no_new_kind_of_argument():

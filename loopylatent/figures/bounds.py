@@ -24,6 +24,7 @@ TITLES: dict[Axis, str] = {
     "depth": "δ, the depth of hidden nodes",
     "eta": "η, how uneven the edges are",
 }
+_FEW_DECADES = 2.5
 
 
 def bound_figure(
@@ -80,18 +81,21 @@ def bound_figure(
         hovermode="closest",
         xaxis=axis_of(colours, TITLES[axis])
         | ({"type": "log", "dtick": 1, "exponentformat": "none"} if axis == "p" else {}),
-        yaxis=axis_of(colours, "rows (n)")
-        | {"type": "log", "exponentformat": "power", "dtick": _decades(figure)},
+        yaxis=axis_of(colours, "rows (n)") | {"type": "log"} | _row_ticks(figure),
     )
     draw_mark(figure, mark, colours)
     return figure
 
 
-def _decades(figure: Figure) -> int:
-    """Powers of ten between two ticks, so that there are at most about seven."""
+def _row_ticks(figure: Figure) -> dict[str, Any]:
+    """At most about seven powers of ten; where there are few, also 2 and 5 times each."""
     rows = [n for trace in figure.data for n in trace.y if n is not None]
     span = math.log10(max(rows) / min(rows)) if rows else 1.0
-    return max(1, math.ceil(span / 7))
+    if not rows or span > _FEW_DECADES:
+        return {"exponentformat": "power", "dtick": max(1, math.ceil(span / 7))}
+    powers = range(math.floor(math.log10(min(rows))), math.ceil(math.log10(max(rows))) + 1)
+    ticks = [times * 10.0**power for power in powers for times in (1, 2, 5)]
+    return {"tickvals": ticks, "ticktext": [f"{tick:,.7g}" for tick in ticks]}
 
 
 def _line(

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from loopylatent.errors import DataError, ThresholdError
 from loopylatent.graph import LatentGraph
+from loopylatent.label_sides import labels_above
 from loopylatent.layout import FONT_SIZE, NODE_SIZE, shown_label
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ Shape = Literal["dot", "diamond", "line", "dashes"]
 NEGATIVE = "#D55E00"
 DASHES = (7, 5)
 LABEL_OUTLINE = 3
+LABEL_BELOW = -3
+"""Pixels by which vis-network moves a label from where it would write it, under the node."""
+LABEL_ABOVE = LABEL_BELOW - 2 * NODE_SIZE - FONT_SIZE - 7
 FAINTEST = 0.7
 """Opacity of the weakest edge: with less it would be too faint on white."""
 BORDER = 1.5
@@ -171,6 +175,7 @@ def network(
     net.options = _options(graph, group_of if groups is not None else None, theme)
     names = names_of_groups(group_of, group_names)
     wanted = range(graph.n_nodes) if only is None else sorted(only)
+    above = labels_above(place, graph.edges, labels)
     for node, title in node_titles(graph, labels, group_of, names, wanted).items():
         x, y = place[node]
         is_hidden = node >= graph.n_observed
@@ -182,6 +187,7 @@ def network(
             group=_look(is_hidden, group_of.get(node), groups is not None),
             x=x,
             y=y,
+            font={"vadjust": LABEL_ABOVE if above[node] else LABEL_BELOW},
         )
     for edge in _edges(graph, labels, checked_signs(graph, signs), frozenset(wanted)):
         net.add_edge(edge.pop("from"), edge.pop("to"), **edge)
@@ -423,7 +429,7 @@ def _options(
                 "strokeWidth": LABEL_OUTLINE,
                 "strokeColor": colours.background,
                 "multi": False,
-                "vadjust": -3,
+                "vadjust": LABEL_BELOW,
             },
             "size": NODE_SIZE,
             "borderWidth": BORDER,

@@ -38,10 +38,12 @@ from loopylatent.figures.network import (
     symbol,
 )
 from loopylatent.graph import LatentGraph
+from loopylatent.label_sides import labels_above
 from loopylatent.layout import CHARACTER_WIDTH, FONT_SIZE, NODE_SIZE, label_sizes, shown_label
 
 _MARGIN = 20
 _BASELINE = NODE_SIZE + FONT_SIZE + 3  # of a label, below the middle of its node
+_BASELINE_ABOVE = -NODE_SIZE - 5
 _BELOW = NODE_SIZE + FONT_SIZE + 8  # where a label ends
 _LEGEND_LINE = 24
 _LEGEND_GAP = 26  # between two items
@@ -142,7 +144,7 @@ def _frame(place: list[list[int]], labels: Sequence[str]) -> _Frame:
     x, y = np.array(place).T
     half = np.maximum(label_sizes(labels)[:, 0] / 2, NODE_SIZE)
     left, right = int((x - half).min()) - _MARGIN, int((x + half).max()) + _MARGIN
-    top, bottom = int(y.min()) - NODE_SIZE - _MARGIN, int(y.max()) + _BELOW + _MARGIN
+    top, bottom = int(y.min()) - _BELOW - _MARGIN, int(y.max()) + _BELOW + _MARGIN
     spare = max(0, _NARROWEST - (right - left))
     return _Frame(left - spare // 2, top, right - left + spare, bottom - top)
 
@@ -208,8 +210,14 @@ def _shape(shape: str, x: float, y: float, fill: str, border: str, inside: str =
 def _placed_labels(
     graph: LatentGraph, place: list[list[int]], labels: Sequence[str]
 ) -> list[_Label]:
+    above = labels_above(place, graph.edges, labels)
     return [
-        _Label(x, y + _BASELINE, shown_label(label), node >= graph.n_observed)
+        _Label(
+            x,
+            y + (_BASELINE_ABOVE if above[node] else _BASELINE),
+            shown_label(label),
+            node >= graph.n_observed,
+        )
         for node, ((x, y), label) in enumerate(zip(place, labels, strict=True))
     ]
 

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.lapack import dpotrf, dpotri
 
+from loopylatent._kernels.gaps import fill_gaps
 from loopylatent.data import Column, Observations
 from loopylatent.errors import InferenceError, quoted
 from loopylatent.graph import FloatArray, IntArray, LatentGraph, frozen_array
@@ -35,6 +36,38 @@ class Group:
     mean: FloatArray
     scatter: FloatArray
     """(columns, columns) mean of the products of deviations from ``mean``."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sums:
+    """All groups in arrays."""
+
+    weights: FloatArray
+    means: FloatArray
+    """(groups, columns) NaN where a group has no values."""
+    scatter: FloatArray
+    """(columns, columns) summed over the groups."""
+    order: IntArray
+    """(groups, columns) those that a group has, then those that it lacks."""
+    n_present: IntArray
+    own: FloatArray
+    """The scatter of one group after the other; left out where it is zero."""
+    starts: IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Completed:
+    """Sums over rows whose missing values stand where the others lead one to expect them."""
+
+    weight: float
+    n_values: float
+    n_missing: float
+    first: FloatArray
+    """(columns,) of the deviations from the mean."""
+    second: FloatArray
+    """(columns, columns) of their products, and of the spread of what is missing."""
+    log_det: float
+    """By how much the precisions of the columns that are there differ from that of all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +110,41 @@ class GaussianRows:
             scatter = (centred * weights[:, None]).T @ centred / total
             found.append(Group(columns, total, mean, scatter))
         return tuple(found)
+
+    @cached_property
+    def _sums(self) -> _Sums:
+        groups, n_columns = self.groups, self.scores.shape[1]
+        means = np.full((len(groups), n_columns), np.nan)
+        scatter = np.zeros((n_columns, n_columns))
+        for row, group in zip(means, groups, strict=True):
+            row[group.columns] = group.mean
+            scatter[np.ix_(group.columns, group.columns)] += group.weight * group.scatter
+        own = [one.scatter.ravel() if one.scatter.any() else np.zeros(0) for one in groups]
+        return _Sums(
+            np.array([group.weight for group in groups]),
+            means,
+            scatter,
+            np.argsort(np.isnan(means), axis=1, kind="stable"),
+            np.array([len(group.columns) for group in groups]),
+            np.concatenate([np.zeros(0), *own]),
+            np.cumsum([0, *map(len, own)]),
+        )
+
+    def completed(self, precision: FloatArray, mean: FloatArray) -> Completed | None:
+        """Sum up the rows under a model of the columns; None where it is no safe model."""
+        sums = self._sums
+        off, second = np.nan_to_num(sums.means - mean), sums.scatter.copy()
+        log_det = fill_gaps(
+            precision, off, second, sums.order, sums.n_present, sums.weights, sums.own, sums.starts,
+            SMALLEST_PIVOT,
+        )  # fmt: skip
+        if np.isnan(log_det):
+            return None
+        second += (off * sums.weights[:, None]).T @ off
+        n_values = float(sums.weights @ sums.n_present)
+        weight = float(sums.weights.sum())
+        n_missing = weight * len(precision) - n_values
+        return Completed(weight, n_values, n_missing, sums.weights @ off, second, log_det)
 
     @cached_property
     def correlations(self) -> FloatArray:
@@ -162,22 +230,16 @@ class GaussianProblem:
         inverted = inverse_of(precision)
         if inverted is None:
             return self._outside(precision)
-        covariance, p, mean = inverted.matrix, self.graph.n_observed, self.mean(point)
-        value, by_mean = 0.0, np.zeros(p)
-        by_covariance = np.zeros((p, p))
-        for group in self.rows.groups:
-            at = np.ix_(group.columns, group.columns)
-            part = inverse_of(covariance[at])
-            if part is None:
-                return self._outside(precision)
-            off = group.mean - mean[group.columns]
-            scatter = group.scatter + np.outer(off, off)
-            spread = float((part.matrix * scatter).sum())
-            level = len(off) * LOG_2PI - part.log_det + spread
-            value -= 0.5 * group.weight * level
-            change = part.matrix @ scatter @ part.matrix - part.matrix
-            by_covariance[at] += 0.5 * group.weight * change
-            by_mean[group.columns] += group.weight * (part.matrix @ off)
+        covariance, p = inverted.matrix, self.graph.n_observed
+        alone = inverse_of(covariance[:p, :p])
+        found = None if alone is None else self.rows.completed(alone.matrix, self.mean(point))
+        if alone is None or found is None:
+            return self._outside(precision)
+        away = float((alone.matrix * found.second).sum()) - found.n_missing
+        log_det = found.weight * alone.log_det + found.log_det
+        value = -0.5 * (found.n_values * LOG_2PI - log_det + away)
+        change = alone.matrix @ found.second @ alone.matrix - found.weight * alone.matrix
+        by_covariance, by_mean = 0.5 * change, alone.matrix @ found.first
         total = self.rows.total_weight
         by_precision = -covariance[:, :p] @ (by_covariance / total) @ covariance[:p]
         return Value(value / total, self._gradient(precision, by_precision, by_mean / total))
@@ -229,11 +291,12 @@ def inverse_of(matrix: FloatArray) -> Inverse | None:
     True
     """
     factor, failed = dpotrf(matrix, lower=True)
-    if failed or np.diag(factor).min() < SMALLEST_PIVOT:
+    if failed or factor.diagonal().min() < SMALLEST_PIVOT:
         return None
     inverse, _ = dpotri(factor, lower=True)
-    full = np.tril(inverse) + np.tril(inverse, -1).T
-    return Inverse(full, -2 * float(np.log(np.diag(factor)).sum()))
+    full = inverse + inverse.T  # dpotri leaves the upper triangle as dpotrf cleaned it: empty
+    full.flat[:: len(full) + 1] *= 0.5
+    return Inverse(full, -2 * float(np.log(factor.diagonal()).sum()))
 
 
 def start_correlations(graph: LatentGraph, rows: GaussianRows, anchors: Anchors) -> FloatArray:

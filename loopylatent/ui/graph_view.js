@@ -74,12 +74,12 @@ function toggleFullScreen(view) {
   else view.frame.requestFullscreen();
 }
 
-/* The whole graph, with room for the tools at the right. */
+/* The whole graph, with room for the tools at the right and, which vis forgets, labels on top. */
 function fit(view) {
   view.network.fit({ animation: false });
   const scale = view.network.getScale() * view.data.fill;
   const { x, y } = view.network.getViewPosition();
-  view.network.moveTo({ position: { x: x + 20 / scale, y }, scale });
+  view.network.moveTo({ position: { x: x + 20 / scale, y: y - 7 / scale }, scale });
   sizeLabels(view);
 }
 
@@ -96,7 +96,16 @@ function sizeLabels(view) {
     return [name, group.font ? { ...group, font: own } : group];
   });
   view.network.setOptions({ nodes: { font: { ...nodes.font, size } }, groups: Object.fromEntries(larger) });
-  view.nodes.update(view.nodes.getIds().map((id) => ({ id })));
+  view.nodes.update(view.data.nodes.map((node) => ({ id: node.id, ...fontOf(view, node) })));
+}
+
+/* A label above its node ends where it ended, however large it is written. */
+function fontOf(view, node) {
+  if (!node.font) return {};
+  const { vadjust } = node.font;
+  const isBelow = vadjust === view.look.options.nodes.font.vadjust;
+  const larger = (view.labelSize ?? LABEL.plain) - LABEL.plain;
+  return { font: { vadjust: isBelow ? vadjust : vadjust - larger } };
 }
 
 function buildFrame(root) {
@@ -334,7 +343,8 @@ function draw(view) {
   const before = new Map(view.nodes.getIds().map((id) => [id, view.network.getPosition(id)]));
   const nodes = data.nodes.map((node) => {
     const place = before.get(node.id);
-    return place ? { ...node, x: place.x, y: place.y } : node;
+    const written = { ...node, ...fontOf(view, node) };
+    return place ? { ...written, x: place.x, y: place.y } : written;
   });
   const pointing = view.network.interactionHandler;
   pointing.popup?.hide(); // what it says may have changed

@@ -59,7 +59,8 @@ button[kind^="primary"]:not(:disabled) p { color: light-dark(#FFFFFF, #10151C); 
   *, ::before, ::after { transition-duration: 0.01ms !important; scroll-behavior: auto !important; }
 }
 .st-key-node_panel { height: clamp(360px, calc(100vh - 225px), 680px) !important; }
-.st-key-pages { column-gap: 0; }
+.st-key-pages { column-gap: 0; row-gap: 0.2rem; }
+.st-key-pages > div { flex: 0 0 auto; width: auto; }
 .st-key-shown_part button { padding: 0.1rem 0.4rem; min-height: 0; }
 .st-key-pages a { padding: 0.15rem 0.3rem; }
 .st-key-view button { padding: 0.25rem 0.6rem; }

@@ -41,7 +41,7 @@ def find_node(s: Session, labels: tuple[str, ...]) -> None:
         "Find a node",
         range(len(labels)),
         format_func=lambda node: labels[node],
-        placeholder="find a node" if len(labels) <= MANY else f"find one of {len(labels):,} nodes",
+        placeholder="search" if len(labels) <= MANY else f"search {len(labels):,} nodes",
         label_visibility="collapsed",
         width=110 if len(labels) <= MANY else 210,
         **bound("find", here, report),

@@ -11,7 +11,7 @@ from loopylatent.distances import DistanceMatrix
 from loopylatent.initial_graph import EdgeDensity
 from loopylatent.thresholds import default_thresholds, loop_radius
 
-CLOSE = 0.17
+CLOSE = 0.2
 """Marks nearer than this share of the slider would overlap."""
 
 

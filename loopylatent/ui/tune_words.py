@@ -11,7 +11,7 @@ from loopylatent.ui.background import Job
 
 ALONG = "The learned graph at every r that matters. **Click** a place to go there."
 SOME = (
-    "The learned graph at {n} of the r at which its start changes, evenly chosen. **Click** a "
+    "The learned graph at {n} radii, spread over those where the local trees change. **Click** a "
     "place to go there."
 )
 FIGURES = {
