@@ -65,21 +65,48 @@ def read_head(path: Path, delimiter: str | None) -> Part | TextHeader:
 def common_names(heads: Sequence[Part | TextHeader]) -> tuple[str, ...]:
     """Return the names of the columns, which all files have."""
     names = _names_of(heads[0])
-    for head in heads[1:]:
-        different = sorted(set(names) ^ set(_names_of(head)))
-        if different:
-            raise DataError(
-                f"{quoted(Path(path_of(head)).name)} has other columns than "
-                f"{quoted(Path(path_of(heads[0])).name)}: they differ in {listed(different)}."
-            )
     if len(names) > LIMITS.columns:
         raise DataError(f"{len(names):,} columns are too many; keep at most {LIMITS.columns:,}.")
-    check_names([name for name in names if name])
+    _check_own(heads[0])
+    for head in heads[1:]:
+        others, shown = _names_of(head), quoted(Path(path_of(head)).name)
+        different = sorted((set(names) ^ set(others)) - {""})
+        if different:
+            raise DataError(
+                f"{shown} has other columns than {quoted(Path(path_of(heads[0])).name)}: "
+                f"they differ in {listed(different)}."
+            )
+        try:
+            _check_own(head)
+        except DataError as error:
+            raise DataError(f"{shown}: {error}") from None
+        if others.count("") != names.count(""):
+            raise DataError(
+                f"{shown} has {others.count('')} columns without a name, "
+                f"{quoted(Path(path_of(heads[0])).name)} has {names.count('')}; "
+                "remove them, or give them names."
+            )
     return names
+
+
+def _check_own(head: Part | TextHeader) -> None:
+    """Check the names of one file; in text a column without a name may be empty and then passes."""
+    is_text = isinstance(head, TextHeader)
+    check_names([name for name in _names_of(head) if name or not is_text])
 
 
 def _names_of(head: Part | TextHeader) -> tuple[str, ...]:
     return head.header.names if isinstance(head, TextPart) else head.names
+
+
+def stamps(parts: Sequence[Part]) -> list[list[int]]:
+    """Return size and time of each file: what tells that it is the same as before."""
+    try:
+        found = [Path(path_of(part)).stat() for part in parts]
+    except OSError as error:
+        shown = quoted(Path(error.filename).name)
+        raise DataError(f"{shown}: the file is gone; put it back, or scan again.") from None
+    return [[one.st_size, one.st_mtime_ns] for one in found]
 
 
 def path_of(head: Part | TextHeader) -> str:

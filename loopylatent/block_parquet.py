@@ -1,14 +1,19 @@
-"""Parquet read in blocks: one row group after the other, a few rows at a time."""
+"""Parquet read in blocks: one row group after the other, a few rows at a time.
+
+Rows in the middle of a group are reached by reading it from its beginning; a thread that goes on
+where it stopped does so only once.
+"""
 
 from __future__ import annotations
 
+import bisect
+import threading
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -44,10 +49,23 @@ class ParquetPart:
         """Rows from which reading costs nothing extra: the first of each row group."""
         return tuple(accumulate(self.groups, initial=0))[:-1]
 
+    def group_start(self, row: int) -> int:
+        """Return the first row of the group that a row is in."""
+        starts = self.row_starts
+        return starts[bisect.bisect_right(starts, row) - 1]
+
     def open_at(self, row: int, columns: Sequence[str], texts: Collection[str]) -> ParquetStream:
         """Return the rows from ``row`` on; what is text is known from the file."""
         del texts
-        return ParquetStream(self, row, columns)
+        stream, _kept.stream = _kept.stream, None
+        if stream is None or not stream.reaches(self, row, columns):
+            stream = ParquetStream(self, row, columns)
+        stream.skip_to(row)
+        return stream
+
+    def changed(self) -> DataError:
+        """Return the error of a file that is not the one that was scanned."""
+        return self.error("its rows have changed since it was looked through; scan it again.")
 
     def error(self, problem: str) -> DataError:
         """Return an error that begins with the name of the file."""
@@ -75,43 +93,80 @@ class ParquetStream:
 
     def __init__(self, part: ParquetPart, row: int, columns: Sequence[str]) -> None:
         self._part = part
-        self._batches = _batches(part, row, list(columns))
+        self._columns = list(columns)
+        self._stamp = _stamp(part)
+        self._row = part.group_start(row)
+        self._batches = _batches(part, self._row, self._columns)
         self._ready: list[Any] = []
 
+    def reaches(self, part: ParquetPart, row: int, columns: Sequence[str]) -> bool:
+        """Return whether it comes past a row sooner than a stream that is opened for it."""
+        is_same = (part, list(columns)) == (self._part, self._columns)
+        return is_same and part.group_start(row) <= self._row <= row and _stamp(part) == self._stamp
+
+    def skip_to(self, row: int) -> None:
+        """Go on to a later row."""
+        while self._row < row:
+            batch = self._ready.pop(0) if self._ready else self._next_batch()
+            left = batch.slice(min(row - self._row, batch.num_rows))
+            self._row += batch.num_rows - left.num_rows
+            if left.num_rows:
+                self._ready.insert(0, left)
+
     def take(self, n_rows: int) -> pd.DataFrame:
-        """Return the next rows, fewer only at the end of the file."""
-        wanted = n_rows - sum(batch.num_rows for batch in self._ready)
-        while wanted > 0:
-            batch = next(self._batches, None)
-            if batch is None:
-                break
-            self._ready.append(batch)
-            wanted -= batch.num_rows
+        """Return the next rows."""
+        while sum(batch.num_rows for batch in self._ready) < n_rows:
+            self._ready.append(self._next_batch())
         table = pa.Table.from_batches(self._ready)
-        self._ready = table.slice(n_rows).to_batches() if wanted < 0 else []
-        frame: pd.DataFrame = table.slice(0, n_rows).to_pandas(date_as_object=False)
-        return frame.reset_index(drop=True)
+        self._ready = table.slice(n_rows).to_batches()
+        taken = table.slice(0, n_rows).select(self._columns)
+        self._row += n_rows
+        if self._row < self._part.n_rows:
+            _kept.stream = self
+        frame: pd.DataFrame = taken.to_pandas(date_as_object=False)
+        return frame.set_axis(self._columns, axis="columns").reset_index(drop=True)
+
+    def _next_batch(self) -> Any:
+        batch = next(self._batches, None)
+        if batch is None:
+            raise self._part.changed()
+        return batch
+
+
+class _Kept(threading.local):
+    """The file that this thread has not read to its end, if there is one."""
+
+    stream: ParquetStream | None = None
+
+
+_kept = _Kept()
+
+
+def _stamp(part: ParquetPart) -> tuple[int, int] | None:
+    """Size and time of a file: what tells that it is the same as before."""
+    try:
+        found = Path(part.path).stat()
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns
 
 
 def _batches(part: ParquetPart, row: int, columns: list[str]) -> Iterator[Any]:
-    """Yield record batches that begin with ``row``."""
-    starts = np.array(part.row_starts)
-    group = int(np.searchsorted(starts, row, "right")) - 1
-    skipped = row - int(starts[group])
+    """Yield record batches from the first row of a group on."""
+    group = part.row_starts.index(row)
     with _opened(part) as parquet:
+        size = (parquet.metadata.num_rows, parquet.metadata.num_row_groups)
+        known = set(parquet.schema_arrow.names)
+        if size != (part.n_rows, len(part.groups)) or not known.issuperset(columns):
+            raise part.changed()
         found = parquet.iter_batches(
             BATCH_ROWS,
-            row_groups=list(range(group, len(starts))),
+            row_groups=list(range(group, len(part.groups))),
             columns=columns,
             use_threads=False,
         )
-        while True:
-            batch = _next(part, found)
-            if batch is None:
-                return
-            if skipped < batch.num_rows:
-                yield batch.slice(skipped)
-            skipped = max(0, skipped - batch.num_rows)
+        while (batch := _next(part, found)) is not None:
+            yield batch
 
 
 def _next(part: ParquetPart, batches: Iterator[Any]) -> Any:

@@ -12,7 +12,15 @@ import numpy as np
 import pandas as pd
 
 from loopylatent._version import __version__
-from loopylatent.block_files import FilePath, Part, common_names, find_files, path_of, read_head
+from loopylatent.block_files import (
+    FilePath,
+    Part,
+    common_names,
+    find_files,
+    path_of,
+    read_head,
+    stamps,
+)
 from loopylatent.block_table import (
     BlockTable,
     block_weights,
@@ -24,7 +32,7 @@ from loopylatent.block_text import TextHeader, TextPart, column_keys, find_rows
 from loopylatent.checkpoint import Checkpoint
 from loopylatent.cluster import Engine, runner
 from loopylatent.column_coding import CodedColumn, decide
-from loopylatent.column_scan import ColumnScan
+from loopylatent.column_scan import ColumnScan, comma_numbers
 from loopylatent.errors import DataError, ThresholdError, quoted
 from loopylatent.headers import check_names
 from loopylatent.intake import (
@@ -78,7 +86,8 @@ def scan_table(
         Rows of a block; when not given as many as have four million cells. Distances of whole
         numbers do not depend on it; others may move by a rounding error.
     progress : callable, optional
-        Called with the portions done and the portions in all; may raise to stop.
+        Called with what is done and what there is to do: bytes while rows of text are found, then
+        portions; once more where columns have to be read again as text. It may raise to stop.
     checkpoint : path, optional
         A file that holds what is known so far. Where it exists the scan goes on from there. It is
         kept, so that the same call needs no second scan; remove it when you are done.
@@ -106,19 +115,39 @@ def scan_table(
     names = common_names(heads)
     roles = find_roles([name for name in names if name], drop, (), weights, kinds)
     size = block_rows or usual_block_rows(len(roles.used))
-    parts = tuple(find_rows(one, size) if isinstance(one, TextHeader) else one for one in heads)
+    parts = _found_rows(heads, size, progress)
     job = _Job(parts, _read_columns(names, roles), weights, size)
     check_rows(job.n_rows, None)
     file = None if checkpoint is None else Checkpoint(checkpoint, _key(job))
     with runner(engine, scheduler) as run:
         found = _scan(run, job, progress, file)
-        found = found.replaced(_scan_again(run, job, found))
+        found = found.replaced(_scan_again(run, job, found, progress))
     _check_nameless(names, found)
+    _check_commas(job, found)
     wanted = by_text(kinds)
     coded = [decide(name, found.columns[name], wanted.get(name)) for name in roles.used]
     if weights is not None:
         check_rows(job.n_rows, np.array([found.weight]))
     return _usable(job, roles, coded, found.weight, block_rows, on_degenerate)
+
+
+def _found_rows(
+    heads: Sequence[Part | TextHeader], step: int, progress: Progress | None
+) -> tuple[Part, ...]:
+    """Find the rows of the files that are text; progress counts their bytes."""
+    texts = [head.path for head in heads if isinstance(head, TextHeader)]
+    sizes = {path: Path(path).stat().st_size for path in texts}
+    total, before = sum(sizes.values()), 0
+
+    def look(read: int) -> None:
+        if progress is not None and before + read < total:
+            progress(before + read, total)
+
+    parts: list[Part] = []
+    for head in heads:
+        parts.append(find_rows(head, step, look) if isinstance(head, TextHeader) else head)
+        before += sizes.get(path_of(head), 0)
+    return tuple(parts)
 
 
 def _usable(
@@ -158,6 +187,16 @@ class _Job:
     @property
     def portions(self) -> list[range]:
         return portions(self.n_rows, self.size)
+
+    @property
+    def separators(self) -> set[str]:
+        """Of the files; a Parquet file has an empty one."""
+        return {part.header.separator if isinstance(part, TextPart) else "" for part in self.parts}
+
+    @property
+    def separator(self) -> str:
+        """The one that says what commas in cells mean; empty where files differ."""
+        return next(iter(self.separators)) if len(self.separators) == 1 else ""
 
 
 @dataclass(slots=True, eq=False)
@@ -205,26 +244,27 @@ def _scan(
     def arrays() -> dict[str, Any]:
         return {_FOUND: np.array(found.to_plain())}
 
+    is_whole = True  # not while a portion is merged: what an interrupt tears is not saved
     try:
         pieces = [one for one in left if one]
         for results in in_order(run(_scan_stretch, job, pieces, report)):
             for one in results:
+                is_whole = False
                 found.merge(one)
                 done += 1
+                is_whole = True
             if file is not None:
                 file.save_now_and_then(done, arrays)
     finally:
-        if file is not None and done:
+        if file is not None and done and is_whole:
             file.save(done, arrays())
     return found
 
 
 def _key(job: _Job) -> str:
     """What a scan depends on: the files, by their sizes and times, and what is read of them."""
-    files = [Path(path_of(part)).stat() for part in job.parts]
-    times = [[file.st_size, file.st_mtime_ns] for file in files]
-    paths = [path_of(part) for part in job.parts]
-    return json.dumps([__version__, paths, times, job.columns, job.weights, job.size])
+    files = [path_of(part) for part in job.parts], stamps(job.parts), job.separator
+    return json.dumps([__version__, files, job.columns, job.weights, job.size])
 
 
 def _scan_stretch(job: _Job, numbers: list[int], check: Check) -> list[_Found]:
@@ -240,7 +280,7 @@ def _scan_stretch(job: _Job, numbers: list[int], check: Check) -> list[_Found]:
 
 
 def _scan_portion(job: _Job, position: int, stream: Iterator[pd.DataFrame], check: Check) -> _Found:
-    found = _Found({name: ColumnScan() for name in job.columns})
+    found = _Found({name: ColumnScan(separator=job.separator) for name in job.columns})
     for frame in stream:
         check(0, 0)
         weights = block_weights(frame, job.weights, position)
@@ -252,7 +292,7 @@ def _scan_portion(job: _Job, position: int, stream: Iterator[pd.DataFrame], chec
     return found
 
 
-def _scan_again(run: Runner, job: _Job, found: _Found) -> _Found:
+def _scan_again(run: Runner, job: _Job, found: _Found, progress: Progress | None) -> _Found:
     """Read as they are written the columns that look like numbers in a part of the rows only."""
     unclear = [name for name, scan in found.columns.items() if len(scan.forms) > 1]
     if not unclear:
@@ -262,7 +302,7 @@ def _scan_again(run: Runner, job: _Job, found: _Found) -> _Found:
             f"column {quoted(unclear[0])} holds numbers in one file and something else in another; "
             "write it in one way."
         )
-    return _scan(run, replace(job, columns=tuple(unclear), texts=frozenset(unclear)))
+    return _scan(run, replace(job, columns=tuple(unclear), texts=frozenset(unclear)), progress)
 
 
 def _read_columns(names: tuple[str, ...], roles: Roles) -> tuple[str, ...]:
@@ -280,3 +320,16 @@ def _check_nameless(names: tuple[str, ...], found: _Found) -> None:
             if name or found.columns[key].n_present
         ]
     )
+
+
+def _check_commas(job: _Job, found: _Found) -> None:
+    """Refuse numbers with commas in files between which the comma changes its meaning."""
+    if len(job.separators) == 1:
+        return
+    for name, scan in found.columns.items():
+        texts = list(scan.levels.tallies) if scan.forms == {"texts"} else []
+        if any(comma_numbers(texts, one) is not None for one in job.separators):
+            raise DataError(
+                f"column {quoted(name)} holds numbers with commas, whose meaning depends on the "
+                "separator of the file; write all files with the same one."
+            )

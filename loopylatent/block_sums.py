@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Iterable
@@ -11,10 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loopylatent._version import __version__
+from loopylatent.block_files import stamps
 from loopylatent.block_table import Block, BlockTable, in_portions, stretches
 from loopylatent.checkpoint import Checkpoint, Saved
 from loopylatent.cluster import Engine, runner
 from loopylatent.data import Observations
+from loopylatent.errors import DataError
 from loopylatent.moments import SumPlan, Sums, one_blas_thread
 from loopylatent.pool import Check, Progress, in_order
 
@@ -64,7 +67,8 @@ def sum_blocks(
 
     Portions are summed in any order and anywhere; their sums are added in the order of the rows,
     so that nothing depends on who did the work. ``checkpoint`` names a file that holds the sums so
-    far: where it exists the work goes on from there, and it is removed in the end.
+    far: where it exists the work goes on from there. In the end it holds all of them; whoever has
+    made use of them removes it.
     """
     job = _Job(table, plan, wanted)
     file = None if checkpoint is None else Checkpoint(checkpoint, _key(job))
@@ -87,19 +91,21 @@ def sum_blocks(
                 if file is not None:
                     file.save_now_and_then(total.done, total.arrays)
         except BaseException:
-            if file is not None and total.done:
+            if file is not None and total.done and total.is_whole:
                 file.save(total.done, total.arrays())
             raise
-    if file is not None:
-        file.remove()
+    if file is not None and pieces:
+        with contextlib.suppress(DataError):  # a full disk does not cost sums that are complete
+            file.save(total.done, total.arrays())
     return total.finished()
 
 
 def _key(job: _Job) -> str:
     """What the sums depend on."""
+    table, plan = job.table, job.plan
     wanted = [len(job.wanted), int(job.wanted.sum())]
-    shift = job.plan.shift.tobytes().hex()
-    return json.dumps([__version__, job.table.digest, job.plan.kind, job.plan.sizes, shift, wanted])
+    files, shift = stamps(table.parts), plan.shift.tobytes().hex()
+    return json.dumps([__version__, files, table.digest, plan.kind, plan.sizes, shift, wanted])
 
 
 def _sum_stretch(job: _Job, numbers: list[int], check: Check) -> list[_Part]:
@@ -134,6 +140,8 @@ class _Total:
     def __init__(self, job: _Job, saved: Saved | None) -> None:
         self._job = job
         self.done = 0
+        self.is_whole = True
+        """Not while a portion is added: what an interrupt tears is not saved."""
         self._sums: Sums | None = None
         self._rows: list[FloatArray] = [np.empty((0, job.table.n_columns))]
         self._weights: list[FloatArray] = [np.empty(0)]
@@ -144,12 +152,14 @@ class _Total:
             self._sums = Sums(named)
 
     def add(self, part: _Part) -> None:
+        self.is_whole = False
         if self._sums is None:
             self._sums = self._job.plan.zeros()
         self._sums.merge(part.sums)
         self._rows.append(part.rows)
         self._weights.append(part.weights)
         self.done += 1
+        self.is_whole = True
 
     def arrays(self) -> dict[str, FloatArray]:
         """Return everything by name, to be written to a file."""

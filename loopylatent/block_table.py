@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby, islice
+from operator import itemgetter
 from typing import TypeVar
 
 import numpy as np
@@ -29,6 +30,8 @@ from loopylatent.moments import ColumnTotals, blocks, portions
 
 FloatArray = NDArray[np.float64]
 T = TypeVar("T")
+MOST_PORTIONS = 8
+"""That are read in one go, even where a row group holds more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,14 +162,16 @@ def block_weights(frame: pd.DataFrame, column: str | None, first_row: int) -> Fl
 
 
 def stretches(parts: Sequence[Part], chosen: Sequence[range]) -> list[list[int]]:
-    """Return which portions are read in one go: those that begin in one row group.
+    """Return which portions are read in one go: a few that begin in one row group.
+
+    Their sums are held until all of them are there.
 
     Examples
     --------
     >>> from loopylatent.block_parquet import ParquetPart
-    >>> part = ParquetPart("t.parquet", ("a",), (50, 50))
-    >>> stretches([part], portions(100, 2))
-    [[0, 1, 2, 3], [4, 5, 6]]
+    >>> part = ParquetPart("t.parquet", ("a",), (50, 50, 150))
+    >>> stretches([part], portions(250, 2))
+    [[0, 1, 2, 3], [4, 5, 6], [7, 8, 9, 10, 11, 12, 13, 14], [15]]
     """
     first = np.cumsum([0, *(part.n_rows for part in parts)])
     starts = [
@@ -177,7 +182,10 @@ def stretches(parts: Sequence[Part], chosen: Sequence[range]) -> list[list[int]]
     if not starts:
         return [[k] for k in range(len(chosen))]
     groups = np.searchsorted(starts, [rows.start for rows in chosen], "right")
-    return [[k for k, _ in found] for _, found in groupby(enumerate(groups), lambda one: one[1])]
+    together = [[k for k, _ in found] for _, found in groupby(enumerate(groups), itemgetter(1))]
+    return [
+        one[k : k + MOST_PORTIONS] for one in together for k in range(0, len(one), MOST_PORTIONS)
+    ]
 
 
 def in_portions(
@@ -201,7 +209,5 @@ def frames(
             if stream is None or position == first[k]:
                 stream = parts[k].open_at(position - int(first[k]), columns, texts)
             pieces.append(stream.take(min(block.stop, int(first[k + 1])) - position))
-            if len(pieces[-1]) == 0:
-                raise DataError("a file has fewer rows than when it was scanned; scan it again.")
             position += len(pieces[-1])
         yield pieces[0] if len(pieces) == 1 else pd.concat(pieces, ignore_index=True)

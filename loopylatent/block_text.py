@@ -9,9 +9,10 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import itertools
 import threading
 import zlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, cast
@@ -108,8 +109,11 @@ def read_header(path: Path, delimiter: str | None) -> TextHeader:
     return TextHeader(str(path), names, separator, is_packed, start)
 
 
-def find_rows(header: TextHeader, step: int) -> TextPart:
-    """Look through a file for the beginnings of its rows, and keep every ``step``-th of them."""
+def find_rows(header: TextHeader, step: int, look: Callable[[int], None] | None = None) -> TextPart:
+    """Look through a file for the beginnings of its rows, and keep every ``step``-th of them.
+
+    ``look`` is called with the bytes of the file that have been read; it may raise to stop.
+    """
     offsets: list[int] = []
     n_rows = -1  # the header is none
     with _opened(header.path, header.is_packed) as stream:
@@ -117,6 +121,8 @@ def find_rows(header: TextHeader, step: int) -> TextPart:
             kept = np.arange(n_rows, n_rows + len(found))
             offsets += found[(kept >= 0) & (kept % step == 0)].tolist()
             n_rows += len(found)
+            if look is not None:
+                look(_bytes_read(stream))
         end = stream.tell()
     if n_rows < 1:
         raise header.error("there is a header but no rows under it; at least 3 rows are needed.")
@@ -138,7 +144,7 @@ def _record_starts(header: TextHeader, stream: IO[bytes]) -> Iterator[NDArray[np
         if b"\x00" in content:
             raise header.error("it holds a zero byte, so this is no plain text; remove it.")
         if cut:
-            yield offset + _line_starts(content[:cut], len(header.names))
+            yield offset + _line_starts(content[:cut], header.separator)
         offset, rest = offset + cut, content[cut:]
         if len(rest) > LONGEST_LINE:
             raise header.error(f"a line is longer than {LONGEST_LINE:,} bytes; is this a table?")
@@ -146,15 +152,23 @@ def _record_starts(header: TextHeader, stream: IO[bytes]) -> Iterator[NDArray[np
             return
 
 
-def _line_starts(content: bytes, width: int) -> NDArray[np.int64]:
+def _line_starts(content: bytes, separator: str) -> NDArray[np.int64]:
     """Where the lines of text without quotation marks begin that are not blank."""
-    ends = np.flatnonzero(np.frombuffer(content, dtype=np.uint8) == ord("\n"))
+    characters = np.frombuffer(content, dtype=np.uint8)
+    ends = np.flatnonzero(characters == ord("\n"))
     if not content.endswith(b"\n"):
         ends = np.append(ends, len(content))
-    starts = np.concatenate([[0], ends[:-1] + 1])
-    short = np.flatnonzero(ends - starts < max(width, 2))
-    blank = [k for k in short if not content[starts[k] : ends[k]].strip(b" \r")]
-    return np.delete(starts, blank).astype(np.int64)
+    starts = np.concatenate([[0], ends[:-1] + 1]).astype(np.int64)
+    blanks = np.frombuffer(_blanks(separator), dtype=np.uint8)
+    if not np.isin(characters[starts], blanks).any():
+        return starts
+    written = np.logical_or.reduceat(~np.isin(characters, blanks), starts)
+    return starts[written]
+
+
+def _blanks(separator: str) -> bytes:
+    """Of what a line is made that is no row."""
+    return b" \t\r\n".replace(separator.encode(), b"")
 
 
 def _quoted_starts(
@@ -162,21 +176,22 @@ def _quoted_starts(
 ) -> Iterator[NDArray[np.int64]]:
     """The same where lines may end inside quotation marks: record by record."""
     stream.seek(offset)
-    position = offset
+    position, is_blank, blanks = offset, True, _blanks(header.separator)
 
     def lines() -> Iterator[str]:
-        nonlocal position
+        nonlocal position, is_blank
         while line := stream.readline(LONGEST_LINE):
             position += len(line)
+            is_blank &= not line.strip(blanks)
             yield line.decode("latin-1")
 
     reader = csv.reader(lines(), delimiter=header.separator, skipinitialspace=True)
     starts, start = [], offset
     try:
-        for fields in reader:
-            if len(fields) > 1 or (fields and fields[0].strip()):
+        for _ in reader:
+            if not is_blank:
                 starts.append(start)
-            start = position
+            start, is_blank = position, True
             if len(starts) >= RECORDS_AT_ONCE:
                 yield np.array(starts, dtype=np.int64)
                 starts = []
@@ -213,7 +228,9 @@ class TextStream:
         content = read_bytes(part.header, int(part.offsets[k]), int(part.offsets[k + 1]))
         frame = _parsed(part, k * part.step, content, self._columns, self._texts)
         if len(frame) != min(part.step, part.n_rows - k * part.step):
-            raise part.header.error("its rows have changed since it was looked through; scan again")
+            raise part.header.error(
+                "its rows have changed since it was looked through; scan it again."
+            )
         return frame
 
 
@@ -255,8 +272,9 @@ def _too_wide(header: TextHeader, row: int, width: int) -> DataError:
 
 
 def column_keys(names: Sequence[str]) -> list[str]:
-    """Return a key for each column: its name, or its place where it has none."""
-    return [name or f"\x00{k}" for k, name in enumerate(names)]
+    """Return a key for each column: its name, or its place among those that have none."""
+    nameless = itertools.count()
+    return [name or f"\x00{next(nameless)}" for name in names]
 
 
 class _Kept(threading.local):
@@ -280,6 +298,11 @@ def read_bytes(header: TextHeader, start: int, stop: int) -> bytes:
         _kept.path = header.path
     _kept.stream.seek(start)
     return _read(header.path, _kept.stream, stop - start)
+
+
+def _bytes_read(stream: IO[bytes]) -> int:
+    """How far a file has been read, counted in the bytes that are on the disk."""
+    return int(getattr(stream, "fileobj", stream).tell())  # a gzip file has another inside
 
 
 def _opened(path: str, is_packed: bool) -> IO[bytes]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import tempfile
 import time
@@ -98,11 +97,6 @@ class Checkpoint:
         except OSError as error:
             raise self._cannot_write(error) from None
         self._saved_at = time.monotonic()
-
-    def remove(self) -> None:
-        """Remove the file: the work is done."""
-        with contextlib.suppress(FileNotFoundError):
-            Path(self.path).unlink()
 
     def _check_place(self) -> None:
         folder = Path(self.path).absolute().parent

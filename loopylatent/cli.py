@@ -7,6 +7,7 @@ status is 0, or 2 with one line that says what is wrong.
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -46,8 +47,15 @@ from loopylatent.cli_sweep import add_sweep, run_sweep
 from loopylatent.data import Kind, Observations, OnDegenerate, read_frame, read_table
 from loopylatent.distance_files import to_npz
 from loopylatent.distances import METRICS, DistanceMatrix, information_distances
-from loopylatent.errors import DataError, LoopyLatentError, quoted
-from loopylatent.export import WRITERS, name_to_csv, to_edge_csv, write_atomically
+from loopylatent.errors import DataError, LoopyLatentError, ThresholdError, quoted
+from loopylatent.export import (
+    WRITERS,
+    check_place,
+    format_of,
+    name_to_csv,
+    to_edge_csv,
+    write_atomically,
+)
 from loopylatent.inference import Model, fit_parameters
 from loopylatent.inference.evidence import rows_like
 from loopylatent.learn import LearnResult
@@ -70,11 +78,13 @@ TABLE_HELP = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
+    _speak_every_script()
     options = _parser().parse_args(arguments)
     run: Callable[[argparse.Namespace], None] = options.run
     try:
         if getattr(options, "escaped", False):
             _unescape(options)
+        _check_places(options)
         run(options)
         sys.stdout.flush()
     except LoopyLatentError as error:
@@ -92,6 +102,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say(f"loopylatent: the output cannot be written: {error.strerror}; make room, or use -o.")
         return 2
     return 0
+
+
+def _speak_every_script() -> None:
+    """Let no name break the output: a file gets UTF-8, a terminal escapes what it cannot show."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            encoding = stream.encoding if stream.isatty() else "utf-8"
+            stream.reconfigure(encoding=encoding, errors="backslashreplace")
+
+
+def _check_places(options: argparse.Namespace) -> None:
+    """Refuse before long work what could not be written after it."""
+    for place in (getattr(options, "output", None), getattr(options, "report", None)):
+        if place is not None:
+            check_place(place)
 
 
 def _leave_standard_output() -> None:
@@ -250,6 +275,8 @@ def _add_table(command: argparse.ArgumentParser) -> None:
 
 def _learn(options: argparse.Namespace) -> None:
     check_blocks(options)
+    if options.output is not None:
+        format_of(options.output, options.format)
     if options.report is not None:
         check_report(options, options.report)
     D, obs, result = _learned_from_table(options)
@@ -328,6 +355,8 @@ def _learned(options: argparse.Namespace, D: Distances, obs: Observations | None
 
 
 def _score(options: argparse.Namespace) -> None:
+    if options.seed < 0:
+        raise ThresholdError(f"seed = {options.seed} is not a whole number of at least 0.")
     train, test = _train_and_test(options)
     D = _estimated_distances(options, train)
     result = _learned(options, D, train)

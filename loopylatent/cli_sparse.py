@@ -66,6 +66,8 @@ def check_sparse(options: argparse.Namespace) -> None:
     for name in ("regularize", "report"):
         if getattr(options, name, None) is not None:
             raise DataError(f"--{name} needs all distances; a sparse file gives near pairs alone.")
+    if not hasattr(options, "format"):  # pairs are written, not a graph
+        _check_ending(options.output)
     if options.metric not in _MEASURES:
         raise DataError(
             f"--metric {options.metric} is not for sparse files, whose columns are compared by "
@@ -116,10 +118,14 @@ def _columns(count: int) -> str:
     return "column" if count == 1 else "columns"
 
 
-def pairs_as_csv(D: SparseDistances, output: Path | None) -> str:
-    """Write the near pairs, one on each line."""
+def _check_ending(output: Path | None) -> None:
     if output is not None and output.suffix.lower() == ".npz":
         raise DataError("near pairs are written as text; give a .csv file.")
+
+
+def pairs_as_csv(D: SparseDistances, output: Path | None) -> str:
+    """Write the near pairs, one on each line."""
+    _check_ending(output)
     left = np.repeat(np.arange(D.n_columns), np.diff(D.start))
     once = left < D.other
     names = np.array([name_to_csv(name) for name in D.names], dtype=object)

@@ -6,7 +6,7 @@ column instead of all its rows. So it decides alike, whatever the number of bloc
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,7 @@ from loopylatent.column_scan import (
     Form,
     Numbers,
     Tally,
+    comma_numbers,
     factorized,
 )
 from loopylatent.errors import DataError, quoted
@@ -47,6 +48,8 @@ class CodedColumn:
     numbers : Numbers
         Of the column once its cells are numbers.
     n_missing : int
+    separator : str
+        Of the file, where the cells are numbers with commas; else empty.
     """
 
     column: Column
@@ -54,6 +57,7 @@ class CodedColumn:
     values: Mapping[Any, float] | None = field(repr=False)
     numbers: Numbers = field(repr=False)
     n_missing: int
+    separator: str = ""
 
     def encode(self, series: pd.Series[Any]) -> FloatArray:
         """Return a block of cells as numbers, NaN where a value is missing."""
@@ -61,37 +65,52 @@ class CodedColumn:
             if series.isna().all():
                 return np.full(len(series), np.nan)
             found = factorized(series)
-            known = text_numbers(found.texts) if self.values is None else self._look_up(found.texts)
-            return found.values(known)
+            read = self._numbers_of if self.values is None else self._look_up
+            return found.values(read(found.texts))
         x = series.to_numpy(np.float64, na_value=np.nan)
         if self.values is None:
             return x
         codes, distinct = pd.factorize(x)
         return Factorized(codes, []).values(self._look_up((distinct + 0.0).tolist()))
 
+    def _numbers_of(self, texts: list[str]) -> FloatArray:
+        if not self.separator:
+            return text_numbers(texts)
+        found = comma_numbers(texts, self.separator)
+        if found is None:
+            strange = (text for text in texts if comma_numbers([text], self.separator) is None)
+            raise self._strange(next(strange))
+        return found
+
     def _look_up(self, keys: list[Any]) -> FloatArray:
         known = self.values or {}
         strange = [key for key in keys if key not in known and key not in NA_WORDS]
         if strange:
-            raise DataError(
-                f"column {quoted(self.column.name)} has the value {quoted(str(strange[0]))}, which "
-                "was not there when the table was scanned; scan it again."
-            )
+            raise self._strange(str(strange[0]))
         return np.array([known.get(key, np.nan) for key in keys], dtype=np.float64)
+
+    def _strange(self, text: str) -> DataError:
+        return DataError(
+            f"column {quoted(self.column.name)} has the value {quoted(text)}, which "
+            "was not there when the table was scanned; scan it again."
+        )
 
 
 def decide(name: str, scan: ColumnScan, wanted: Kind | None) -> CodedColumn:
     """Give a column its kind, by the rules for tables in memory."""
     form: Form = next(iter(scan.forms), "numbers")
     is_text = form != "numbers"
-    only_numbers = scan.numbers.count == scan.n_present
+    by_comma = scan.commas if form == "texts" and scan.numbers.count < scan.n_present else None
+    found = scan.numbers if by_comma is None else by_comma
+    only_numbers = found.count == scan.n_present
     keys = list(scan.levels.tallies)
     first = [scan.levels.tallies[key].first for key in keys]
     seen = Seen(scan.n_rows, np.array([*first, 0], dtype=np.int64))
-    _check_values(name, scan, only_numbers)
+    _check_values(name, scan, found if only_numbers else None)
     many = scan.levels.is_full and only_numbers
-    given = MANY_NUMBERS if many else _representatives(scan, keys, is_text)
-    typed = type_column(name, given, wanted, seen)
+    read = None if by_comma is None else comma_numbers(keys, scan.separator)
+    shown = _representatives(scan, keys, is_text) if read is None else _numbers(read)
+    typed = type_column(name, MANY_NUMBERS if many else shown, wanted, seen)
     n_missing = scan.n_rows - scan.n_present
     if is_text and scan.levels.is_full and not only_numbers:
         raise DataError(
@@ -99,6 +118,8 @@ def decide(name: str, scan: ColumnScan, wanted: Kind | None) -> CodedColumn:
             "is read in blocks needs plain numbers there: drop it, or rewrite it."
         )
     values = typed.numbers[: len(keys)]
+    if by_comma is not None and not typed.column.states:
+        return CodedColumn(typed.column, form, None, by_comma, n_missing, scan.separator)
     if many or not (is_text or (typed.column.states and (values != keys).any())):
         return CodedColumn(typed.column, form, None, scan.numbers, n_missing)
     numbers = _coded(values, list(scan.levels.tallies.values()))
@@ -106,20 +127,26 @@ def decide(name: str, scan: ColumnScan, wanted: Kind | None) -> CodedColumn:
     return CodedColumn(typed.column, form, table, numbers, n_missing)
 
 
-def _check_values(name: str, scan: ColumnScan, only_numbers: bool) -> None:
+def _check_values(name: str, scan: ColumnScan, numbers: Numbers | None) -> None:
+    """Refuse dates, and numbers that cannot be used where the cells are ``numbers`` alone."""
     if "dates" in scan.forms:
         type_column(name, pd.Series(pd.to_datetime(["2000-01-01"])))
-    if only_numbers and scan.numbers.infinite is not None:
-        seen = Seen(scan.n_rows, np.array([scan.numbers.infinite]))
+    if numbers is not None and numbers.infinite is not None:
+        seen = Seen(scan.n_rows, np.array([numbers.infinite]))
         type_column(name, pd.Series([np.inf]), "continuous", seen)
-    if only_numbers and scan.numbers.low <= scan.numbers.high:
-        check_range(name, np.array([scan.numbers.low, scan.numbers.high]))
+    if numbers is not None and numbers.low <= numbers.high:
+        check_range(name, np.array([numbers.low, numbers.high]))
+
+
+def _numbers(values: Iterable[float]) -> pd.Series[Any]:
+    """Numbers, and a missing one."""
+    return pd.Series([*values, np.nan], dtype=np.float64)
 
 
 def _representatives(scan: ColumnScan, keys: list[Any], is_text: bool) -> pd.Series[Any]:
     """The different values of a column, and a missing one."""
     if not is_text:
-        return pd.Series([*keys, np.nan], dtype=np.float64)
+        return _numbers(keys)
     if scan.order:
         return pd.Series(pd.Categorical([*keys, None], categories=scan.order, ordered=True))
     return pd.Series([*keys, None], dtype=object)

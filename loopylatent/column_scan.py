@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from loopylatent.delimited import with_commas
 from loopylatent.headers import NA_WORDS
 from loopylatent.kinds import (
     MOST_STATES,
@@ -131,6 +132,10 @@ class ColumnScan:
     """The different numbers, or the different texts."""
     order: list[str] = field(default_factory=list)
     """Of an ordered category: all its values in their order."""
+    separator: str = ""
+    """Of the file, if it is text: it says what a comma inside a cell means."""
+    commas: Numbers | None = field(default_factory=Numbers)
+    """The texts as numbers with commas; None where some of them are not such numbers."""
 
     def add(
         self, series: pd.Series[Any], counted: NDArray[np.bool_] | None, first_row: int
@@ -174,6 +179,12 @@ class ColumnScan:
         self.n_present += int((found.codes >= 0).sum())
         self.levels.count(found.texts, found.codes, counted, first_row)
         self.numbers.add(found.values(text_numbers(found.texts)), counted, first_row)
+        if self.commas is not None:
+            known = comma_numbers(found.texts, self.separator)
+            if known is None:
+                self.commas = None
+            else:
+                self.commas.add(found.values(known), counted, first_row)
 
     def merge(self, other: ColumnScan) -> None:
         """Add what later rows say."""
@@ -183,6 +194,10 @@ class ColumnScan:
         self.numbers.merge(other.numbers)
         self.levels.merge(other.levels)
         self.order = _joined(self.order, other.order)
+        if self.commas is None or other.commas is None:
+            self.commas = None
+        else:
+            self.commas.merge(other.commas)
 
     def to_plain(self) -> dict[str, Any]:
         """Return the same as lists, texts and numbers, to be written to a file."""
@@ -205,6 +220,8 @@ class ColumnScan:
             Numbers(**plain["numbers"]),
             Levels(**levels),
             list(plain["order"]),
+            plain["separator"],
+            None if plain["commas"] is None else Numbers(**plain["commas"]),
         )
 
 
@@ -229,6 +246,22 @@ def factorized(series: pd.Series[Any]) -> Factorized:
     texts = [level_text(value) for value in raw]
     missing = np.array([*(text in NA_WORDS for text in texts), True])
     return Factorized(np.where(missing[codes], -1, codes), texts)
+
+
+def comma_numbers(texts: Sequence[str], separator: str) -> FloatArray | None:
+    """Return what texts are by the rule for commas of a file in memory; None where not all follow.
+
+    Examples
+    --------
+    >>> comma_numbers(["1,5", "2"], ";"), comma_numbers(["1,500", "2.5"], ",")
+    (array([1.5, 2. ]), array([1500. ,    2.5]))
+    >>> comma_numbers(["1,5", "a"], ";") is None, comma_numbers(["1,5"], ",") is None
+    (True, True)
+    """
+    if not separator:
+        return None
+    found = with_commas(pd.DataFrame({"texts": list(texts)}, dtype=object), separator)["texts"]
+    return found.to_numpy(np.float64) if holds_numbers(found.dtype) else None
 
 
 def form_of(series: pd.Series[Any]) -> Form:

@@ -31,10 +31,11 @@ from loopylatent.intake import (
     kept_columns,
     locked,
     signless,
+    summed,
     text_names,
 )
 from loopylatent.kinds import Column, Kind, states_to_values, type_column, type_sparse_column
-from loopylatent.tables import MAX_BYTES, Source, read_frame
+from loopylatent.tables import MAX_BYTES, MAX_CELLS, Source, read_frame
 
 __all__ = [
     "Column",
@@ -359,6 +360,7 @@ def read_table(
     sheet: str | int | None = None,
     on_degenerate: OnDegenerate = "error",
     max_bytes: int = MAX_BYTES,
+    max_cells: int = MAX_CELLS,
 ) -> Observations:
     """Read a table from a file and give every column a kind.
 
@@ -368,7 +370,7 @@ def read_table(
         See `read_frame` for the formats.
     drop, labels, kinds, weights, on_degenerate
         See `Observations.from_frame`.
-    delimiter, sheet, max_bytes
+    delimiter, sheet, max_bytes, max_cells
         See `read_frame`.
 
     Returns
@@ -380,7 +382,9 @@ def read_table(
     >>> read_table(b"a,b,c\\n0,y,1.5\\n1,n,2.5\\n1,y,NA\\n0,n,0.1\\n")
     Observations(4 rows, 3 columns: 2 binary, 1 continuous; 1 value missing)
     """
-    frame = read_frame(path, delimiter=delimiter, sheet=sheet, max_bytes=max_bytes)
+    frame = read_frame(
+        path, delimiter=delimiter, sheet=sheet, max_bytes=max_bytes, max_cells=max_cells
+    )
     return Observations.from_frame(
         frame, kinds=kinds, drop=drop, labels=labels, weights=weights, on_degenerate=on_degenerate
     )
@@ -393,8 +397,7 @@ def _from_sparse(
     weights: str | ArrayLike | None,
     wanted: Mapping[str, Kind],
 ) -> Observations:
-    by_column = sparse.csc_array(matrix, dtype=np.float64, copy=True)
-    by_column.sum_duplicates()
+    by_column = sparse.csc_array(summed(matrix), dtype=np.float64)
     by_column.eliminate_zeros()
     n_rows = by_column.shape[0]
     position = {name: j for j, name in enumerate(names)}

@@ -13,15 +13,15 @@ import io
 import itertools
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
-from loopylatent.errors import DataError
-from loopylatent.files import File
+from loopylatent.errors import DataError, LimitError, quoted
+from loopylatent.files import SMALL, File
 from loopylatent.headers import NA_WORDS, named
-from loopylatent.limits import LIMITS
+from loopylatent.limits import LIMITS, check_shape
 
 DELIMITERS = (",", ";", "\t", "|")
 SNIFFED_CHARACTERS = 1_000_000
@@ -32,22 +32,26 @@ LEAST_ZEROS = 0.3
 _SPELLED_OUT = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " "}
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?|[+-]?\d+", re.ASCII)
 _GROUPED = re.compile(r"[+-]?(\d{1,3}(,\d{3})+|\d+)(\.\d*)?", re.ASCII)
+_LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _CONTROL_TEXT = re.compile(r"[\x00-\x08\x0e-\x1f]")
 
 
-def read_text(file: File, delimiter: str | None) -> pd.DataFrame:
+def read_text(file: File, delimiter: str | None, max_cells: int) -> pd.DataFrame:
     """Read a whole file of delimited text; see `read_frame` of ``tables``."""
     text = _decoded(file)
     separator = find_separator(file, text, delimiter)
     names = [name.strip() for name in next(records(text, separator)).fields]
     if len(names) > LIMITS.columns:
         raise file.error(f"{len(names):,} columns are too many; keep at most {LIMITS.columns:,}.")
+    # pandas would cut a first row that is too wide without a word
+    _check_widths(file, _head(text), separator, len(names))
+    _check_cells(file, text, separator, len(names), max_cells)
+    content = io.BytesIO(text.encode())
+    del text  # as large as the file, and not needed any more
     try:
-        # pandas would cut a first row that is too wide without a word
-        _check_widths(file, _head(text), separator, len(names))
         frame = pd.read_csv(
-            io.StringIO(text),
+            content,
             sep=separator,
             index_col=False,
             skipinitialspace=True,
@@ -55,12 +59,32 @@ def read_text(file: File, delimiter: str | None) -> pd.DataFrame:
             na_values=sorted(NA_WORDS),
             low_memory=False,
         )
-    except pd.errors.ParserError:
-        _check_widths(file, text, separator, len(names))
+    except (pd.errors.ParserError, MemoryError) as error:
+        if isinstance(error, MemoryError) or "out of memory" in str(error):
+            raise LimitError(
+                f"{quoted(file.name)}: there is too little memory to read it; "
+                "keep fewer rows or columns, or take a larger machine."
+            ) from None
+        _check_widths(file, _decoded(file), separator, len(names))
         raise file.error("a quotation mark is opened and never closed; close it.") from None
     if frame.shape[1] != len(names):
         raise file.error("the header cannot be read; check its quotation marks.")
     return named(with_commas(frame, separator), names)
+
+
+def _check_cells(file: File, text: str, separator: str, n_columns: int, max_cells: int) -> None:
+    """Refuse too many cells; short rows, which are filled up to the header, count as whole ones."""
+    n_rows = max(text.count("\n"), text.count("\r"))
+    if n_rows * n_columns <= min(max_cells, max(SMALL, len(text))):
+        return
+    with contextlib.suppress(csv.Error):  # the number of lines is then near enough
+        n_rows = sum(1 for _ in records(text, separator)) - 1
+    check_shape(n_rows, n_columns, replace(LIMITS, cells=max_cells))
+    if n_rows * n_columns > max(SMALL, len(text)):  # a cell of a whole row takes a character
+        raise file.error(
+            f"the header has {n_columns:,} names and most of the {n_rows:,} rows are far shorter; "
+            "leave out the names without values."
+        )
 
 
 def _decoded(file: File) -> str:
@@ -123,7 +147,8 @@ class _Record:
 
 def records(text: str, delimiter: str) -> Iterator[_Record]:
     """Yield the records that are not blank, each with the line on which it ends."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
+    lines = (line.group() for line in _LINE.finditer(text))  # without a copy of the whole text
+    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
     for fields in reader:
         if len(fields) > 1 or (fields and fields[0].strip()):
             yield _Record(reader.line_num, fields)
@@ -197,11 +222,18 @@ def with_commas(frame: pd.DataFrame, separator: str) -> pd.DataFrame:
     if separator not in ",;":
         return frame
     form, instead = (_DECIMAL_COMMA, ".") if separator == ";" else (_GROUPED, "")
-    converted = frame.copy()
+    converted = frame.copy(deep=False)
     for name, column in frame.items():
         if not pd.api.types.is_string_dtype(column):
             continue
         texts = column.dropna().unique()
         if len(texts) and all(form.fullmatch(str(text).strip()) for text in texts):
-            converted[name] = pd.to_numeric(column.str.strip().str.replace(",", instead))
+            converted[name] = _numbers(column.str.strip().str.replace(",", instead))
     return converted
+
+
+def _numbers(texts: pd.Series) -> pd.Series:
+    try:
+        return pd.to_numeric(texts)
+    except ValueError:  # more digits than Python takes for a whole number
+        return texts.astype(float)

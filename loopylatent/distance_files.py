@@ -5,14 +5,23 @@ from __future__ import annotations
 import io
 import os
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from loopylatent.distances import METRICS, DistanceMatrix
-from loopylatent.errors import DistanceError, quoted
+from loopylatent.errors import DistanceError, LimitError, LoopyLatentError, quoted
+from loopylatent.files import File
 from loopylatent.graph import frozen_array
+
+_KEYS = ("values", "names", "metric", "is_additive", "n_samples", "noise_floor", "signs",
+         "pair_counts")  # fmt: skip
+_UNREADABLE = (
+    EOFError, KeyError, NotImplementedError, OSError, RuntimeError, TypeError, ValueError,
+    zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
 
 
 def to_npz(D: DistanceMatrix) -> bytes:
@@ -46,8 +55,7 @@ def read_npz(path: str | os.PathLike[str]) -> DistanceMatrix:
     try:
         if not Path(path).is_file():
             raise DistanceError(f"there is no file {shown}; check the path.")
-        with np.load(path, allow_pickle=False) as content:
-            found = dict(content)
+        found = _arrays(Path(path))
         names = tuple(str(name) for name in found["names"])
         metric = str(found["metric"])
         n_samples = int(found["n_samples"]) if "n_samples" in found else None
@@ -58,7 +66,11 @@ def read_npz(path: str | os.PathLike[str]) -> DistanceMatrix:
         counts = frozen_array(found["pair_counts"], np.float64) if "pair_counts" in found else None
     except PermissionError as error:
         raise DistanceError(f"{shown} cannot be opened: {error.strerror}.") from None
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
+    except LoopyLatentError:
+        raise
+    except MemoryError:
+        raise LimitError(f"{shown}: there is too little memory to read it.") from None
+    except _UNREADABLE:
         raise DistanceError(f"{shown} holds no distances; write it again.") from None
     checked = DistanceMatrix.from_array(values, names, n_samples)
     shapes = {array.shape for array in (signs, counts) if array is not None}
@@ -67,3 +79,13 @@ def read_npz(path: str | os.PathLike[str]) -> DistanceMatrix:
     return DistanceMatrix(
         checked.values, names, n_samples, floor, metric, is_additive, signs, counts
     )
+
+
+def _arrays(path: Path) -> dict[str, Any]:
+    """Read the arrays that are known, unless they would grow as no distances do."""
+    with zipfile.ZipFile(path) as archive:
+        known = [m for m in archive.infolist() if m.filename.removesuffix(".npy") in _KEYS]
+    unpacked = sum(member.file_size for member in known)
+    File(path.name, b"").check_growth(path.stat().st_size, unpacked)
+    with np.load(path, allow_pickle=False) as content:
+        return {key: content[key] for key in _KEYS if key in content}

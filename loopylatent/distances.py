@@ -14,6 +14,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -27,6 +28,7 @@ from loopylatent.cluster import Engine
 from loopylatent.data import Column, Observations
 from loopylatent.errors import DistanceError, quoted
 from loopylatent.graph import frozen_array
+from loopylatent.intake import FEWEST_COLUMNS
 from loopylatent.limits import check_memory
 from loopylatent.moments import block_rows, total_weight
 from loopylatent.pool import Progress
@@ -116,8 +118,7 @@ class DistanceMatrix:
             else tuple(str(name) for name in names)
         )
         _check_distances(array, labels)
-        if n_samples is not None and n_samples < 3:
-            raise DistanceError(f"n_samples = {n_samples} is too few; give at least 3, or None.")
+        check_n_samples(n_samples)
         array = (array + array.T) / 2
         floor = None if n_samples is None else correlation_noise_floor(n_samples)
         return cls(frozen_array(array, np.float64), labels, n_samples, floor, "given")
@@ -151,6 +152,12 @@ class DistanceMatrix:
 
     def to_frame(self) -> pd.DataFrame:
         return pd.DataFrame(self.values, index=list(self.names), columns=list(self.names))
+
+
+def check_n_samples(n_samples: int | None) -> None:
+    """Refuse a number of rows from which no distances come."""
+    if n_samples is not None and n_samples < 3:
+        raise DistanceError(f"n_samples = {n_samples} is too few; give at least 3, or None.")
 
 
 def correlation_noise_floor(n_samples: float) -> float:
@@ -194,7 +201,7 @@ def information_distances(
         raise to stop.
     checkpoint : path, optional
         A file that holds what is done so far of a `BlockTable`. Where it exists the work goes on
-        from there; in the end it is removed.
+        from there; it is removed once the distances are there, not where they are refused.
     engine : {"threads", "dask"}
         Where the blocks of a `BlockTable` are summed: on the threads of this machine, or on a
         Dask cluster. The distances are the same.
@@ -226,7 +233,10 @@ def information_distances(
     else:
         found = _from_rows(_observations(table, on_degenerate), metric, seed)
     kept = _distinct_columns(found.strengths, found.names, on_degenerate)
-    return _distance_matrix(found if len(kept) == len(found.names) else found.select(kept), seed)
+    D = _distance_matrix(found if len(kept) == len(found.names) else found.select(kept), seed)
+    if checkpoint is not None:
+        Path(checkpoint).unlink(missing_ok=True)
+    return D
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -410,11 +420,16 @@ def _distinct_columns(
             "(distance 0); drop one of them, or use on_degenerate='drop'."
         )
     kept = [int(k) for k in np.flatnonzero(~later)]
-    if len(kept) < 3:
-        raise DistanceError(
-            f"only {len(kept)} columns differ from each other; at least 3 are needed."
-        )
+    check_distinct(len(kept))
     return kept
+
+
+def check_distinct(n_columns: int) -> None:
+    """Refuse a table with too few columns that differ from each other."""
+    if n_columns < FEWEST_COLUMNS:
+        many = f"only {n_columns} columns differ from each other"
+        shown = many if n_columns > 1 else "all columns determine each other (distance 0)"
+        raise DistanceError(f"{shown}; at least {FEWEST_COLUMNS} that differ are needed.")
 
 
 def _check_distances(array: FloatArray, names: tuple[str, ...]) -> None:

@@ -30,7 +30,8 @@ LARGEST_GROWTH = 200
 SMALL = 16 * 2**20
 """Bytes up to which growth does not matter."""
 
-_PIECE = 1 << 20
+_FIRST_PIECE, _PIECE = 1 << 12, 1 << 20
+"""Bytes that are unpacked at once: few at first, as a short member leaves the rest for the next."""
 _GZIP = b"\x1f\x8b"
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
@@ -114,11 +115,12 @@ def _gunzipped(file: File, max_bytes: int) -> bytes:
     packed = memoryview(file.content)
     start = 0
     while start < len(packed) and any(packed[start : start + 4]):  # zeros may pad the end
-        engine = zlib.decompressobj(wbits=31)
+        engine, size = zlib.decompressobj(wbits=31), _FIRST_PIECE
         while not engine.eof:
             waiting = engine.unconsumed_tail
-            piece = waiting or packed[start : start + _PIECE]
+            piece = waiting or packed[start : start + size]
             start += 0 if waiting else len(piece)
+            size = min(2 * size, _PIECE)
             made = _made(file, engine, piece)
             unpacked += made
             file.check_size(len(unpacked), max_bytes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import pandas as pd
 
@@ -37,8 +37,22 @@ def check_names(names: Sequence[str]) -> None:
         raise DataError(f"{count} columns are called {quoted(name)}; give each its own name.")
 
 
+def free_name(name: str, taken: Collection[str]) -> str:
+    """Return a name that is not taken: the given one, after as many underscores as that needs.
+
+    Examples
+    --------
+    >>> free_name("level", ["age", "level"])
+    '_level'
+    """
+    while name in taken:
+        name = "_" + name
+    return name
+
+
 def named(frame: pd.DataFrame, names: list[str]) -> pd.DataFrame:
     """Give the columns their names; one with neither a name nor a value is left out."""
     kept = [k for k, name in enumerate(names) if name or frame.iloc[:, k].notna().any()]
     check_names([names[k] for k in kept])
-    return frame.iloc[:, kept].set_axis([names[k] for k in kept], axis="columns")
+    used = frame if len(kept) == len(names) else frame.iloc[:, kept]
+    return used.set_axis([names[k] for k in kept], axis="columns")

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
+from threading import Lock
 from typing import Literal, TypeVar
 
 import numpy as np
@@ -56,8 +57,21 @@ def initial_graph(D: Distances, r: float) -> LatentGraph:
     check_radius(D, r)
     if isinstance(D, SparseDistances):
         return _initial_graph_from_lists(D, r)
-    parts = over_centres(lambda centres: union_of_local_trees(D.values, r, centres), D.n_columns)
-    edges = np.argwhere(np.logical_or.reduce(parts))
+    return graph_from_balls(D, r, np.arange(D.n_columns))
+
+
+def graph_from_balls(D: DistanceMatrix, r: float, centres: IntArray) -> LatentGraph:
+    """Return the union of the spanning trees of some balls, united as they are found."""
+    found = np.zeros(D.values.shape, dtype=np.bool_)
+    lock = Lock()
+
+    def work(block: IntArray) -> None:
+        trees = union_of_local_trees(D.values, r, centres[block])
+        with lock:
+            np.logical_or(found, trees, out=found)
+
+    over_centres(work, len(centres))
+    edges = np.argwhere(found)
     return LatentGraph.build(D.names, 0, edges, D.values[edges[:, 0], edges[:, 1]])
 
 

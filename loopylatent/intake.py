@@ -152,12 +152,28 @@ def frozen_values(values: Any) -> Any:
         array = np.asarray(values)
         is_ready = array.dtype == np.float64 and array.flags.c_contiguous
         return array if is_ready and not array.flags.writeable else frozen_array(array, np.float64)
-    matrix: Any = sparse.csr_array(values, dtype=np.float64, copy=True)
-    matrix.sum_duplicates()
+    matrix = summed(values)
     matrix.eliminate_zeros()
     for part in (matrix.data, matrix.indices, matrix.indptr):
         part.setflags(write=False)
     return matrix
+
+
+def summed(matrix: Any) -> Any:
+    """Return a new csr_array of doubles; entries of one cell are added, flags stay 0 or 1.
+
+    Examples
+    --------
+    >>> twice = sparse.coo_array((np.full(2, 200, np.uint8), ([0, 0], [0, 0])))
+    >>> summed(twice).toarray(), summed(twice > 0).toarray()
+    (array([[400.]]), array([[1.]]))
+    """
+    if matrix.dtype.kind == "b":
+        matrix = sparse.csr_array(matrix, copy=True)
+        matrix.sum_duplicates()
+    rows: Any = sparse.csr_array(matrix.astype(np.float64))  # narrow whole numbers would overflow
+    rows.sum_duplicates()
+    return rows
 
 
 def locked(values: Any) -> Any:

@@ -74,7 +74,7 @@ def _meet(one: FloatArray, other: FloatArray) -> BoolArray:
     """(ones, others) whether two boxes have more than a border in common."""
     low = np.maximum(one[:, None, 0], other[None, :, 0])
     high = np.minimum(one[:, None, 1], other[None, :, 1])
-    met: BoolArray = (low < high).all(axis=2)
+    met: BoolArray = np.all(low < high, axis=2)
     return met
 
 

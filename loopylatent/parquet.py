@@ -37,7 +37,7 @@ def _read(file: File, max_bytes: int) -> pd.DataFrame:
                 f"column {quoted(field.name)} holds a {_kind(field.type)} in each cell; "
                 "make columns of its parts, or leave it out."
             )
-    file.check_size(_declared_bytes(parquet.metadata), max_bytes)
+    file.check_size(_declared_bytes(parquet.metadata, schema), max_bytes)
     texts = [field.name for field in schema if _is_text(field.type)]
     table = pq.ParquetFile(stream(file), read_dictionary=texts).read()
     file.check_size(table.nbytes + sum(_text_bytes(table[name]) for name in texts), max_bytes)
@@ -49,11 +49,17 @@ def _read(file: File, max_bytes: int) -> pd.DataFrame:
     return frame
 
 
-def _declared_bytes(metadata: Any) -> int:
-    """The larger of what the file says that it unpacks to, and 8 bytes a cell."""
+def _declared_bytes(metadata: Any, schema: Any) -> int:
+    """The larger of what the file says that it unpacks to, and what its cells take at least."""
     groups = (metadata.row_group(k) for k in range(metadata.num_row_groups))
     unpacked = sum(group.total_byte_size for group in groups)
-    return max(int(unpacked), 8 * int(metadata.num_rows) * int(metadata.num_columns))
+    row = sum(_cell_bytes(field.type) for field in schema)
+    return max(int(unpacked), int(metadata.num_rows) * row)
+
+
+def _cell_bytes(kind: Any) -> int:
+    """A value of fixed width may stand once in the file and in every cell of the table."""
+    return max(8, int(kind.byte_width)) if pa.types.is_fixed_size_binary(kind) else 8
 
 
 def _is_text(kind: Any) -> bool:

@@ -20,6 +20,7 @@ from loopylatent.errors import DataError
 from loopylatent.graph import LatentGraph, frozen_array
 
 LARGEST_WHOLE = 2**53
+MOST_DIMENSIONS = 8
 KIND = "is"
 """The entry that names the class of a set of values."""
 _ODD = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
@@ -150,7 +151,7 @@ def _member(kinds: tuple[Any, ...], plain: Any) -> Any:
         return type(None)
     named = plain.get(KIND) if isinstance(plain, dict) else None
     classes = {kind.__name__: kind for kind in kinds if _is_class(kind)}
-    if named in classes:
+    if isinstance(named, str) and named in classes:
         return classes[named]
     others = [kind for kind in kinds if kind is not type(None) and not _is_class(kind)]
     if named is not None or len(others) != 1:
@@ -176,7 +177,9 @@ def _array(dtype: Any, plain: Any) -> Any:
     shape = [_whole(size) for size in _listing(parts["shape"])]
     read: Callable[[Any], Any] = _whole if np.issubdtype(dtype, np.integer) else _number
     values = [read(value) for value in _listing(parts["values"])]
-    if any(size < 0 for size in shape) or math.prod(shape) != len(values):
+    if min(shape, default=0) < 0 or math.prod(shape) != len(values):
+        raise _wrong("an array")
+    if len(shape) > MOST_DIMENSIONS or math.prod(size or 1 for size in shape) > LARGEST_WHOLE:
         raise _wrong("an array")
     return frozen_array(np.array(values, dtype=dtype).reshape(shape), dtype)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, TypeVar
@@ -126,6 +127,26 @@ def in_order(results: Generator[tuple[int, T], None, None]) -> Generator[T, None
                 position += 1
     finally:
         results.close()
+
+
+def in_window(
+    pool: Executor, work: Callable[[A], T], pieces: Iterable[A], ahead: int
+) -> Generator[T, None, None]:
+    """Yield results in the order of the pieces; at most ``ahead`` others are made meanwhile.
+
+    Examples
+    --------
+    >>> with ThreadPoolExecutor(2) as pool:
+    ...     list(in_window(pool, abs, [-3, 2, -1], 2))
+    [3, 2, 1]
+    """
+    waiting: deque[Future[T]] = deque()
+    for piece in pieces:
+        waiting.append(pool.submit(work, piece))
+        if len(waiting) > ahead:
+            yield waiting.popleft().result()
+    while waiting:
+        yield waiting.popleft().result()
 
 
 def _report(progress: Progress | None, done: int, total: int) -> None:

@@ -380,7 +380,14 @@ def _pin(values: Any) -> Pin:
 
 
 def _results(content: bytes | None) -> Results | None:
-    return None if content is None else read_results(_json("results", content, MAX_RESULTS))
+    if content is None:
+        return None
+    try:
+        return read_results(_json("results", content, MAX_RESULTS))
+    except LoopyLatentError:
+        raise
+    except (TypeError, ValueError, OverflowError):  # a value that no check thought of
+        raise DataError("its results hold values that do not fit; save it again") from None
 
 
 def _check_fingerprint(what: str, described: Any, content: bytes | None) -> None:

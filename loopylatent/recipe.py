@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 from loopylatent._version import __version__
 from loopylatent.data import Kind, read_frame
 from loopylatent.distance_files import read_npz
-from loopylatent.distances import METRICS, DistanceMatrix, Metric
+from loopylatent.distances import METRICS, DistanceMatrix, Metric, check_n_samples
 from loopylatent.errors import DataError, did_you_mean, listed, quoted
 from loopylatent.escapes import escaped, unescaped
 from loopylatent.export import name_from_csv
@@ -259,6 +259,7 @@ def read_distances(
     ('a', 'b', 'c')
     """
     if isinstance(source, (str, os.PathLike)) and os.fspath(source).endswith(".npz"):
+        check_n_samples(n_samples)
         known = read_npz(source)
         return known if n_samples is None else replace(known, n_samples=n_samples)
     frame = read_frame(source, name=name)

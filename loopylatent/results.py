@@ -249,9 +249,9 @@ def _check_support(found: Stability) -> None:
 
 
 def _check_groups(groups: Groups) -> None:
-    labels = groups.labels
+    labels, used = groups.labels, set(groups.labels.ravel().tolist())
     fits = labels.shape == (len(groups.names),) and len(labels) > 0
-    _check(fits and set(labels.tolist()) == set(range(int(labels.max()) + 1)), "a grouping")
+    _check(fits and used == set(range(len(used))), "a grouping")
     _check(groups.n_resamples >= 1 and groups.together is None, "a grouping")
 
 

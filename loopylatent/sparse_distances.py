@@ -26,11 +26,14 @@ from loopylatent.data import Observations
 from loopylatent.distances import (
     DistanceMatrix,
     Metric,
+    check_distinct,
     correlation_noise_floor,
     to_distances,
 )
 from loopylatent.errors import DataError, DistanceError, quoted
 from loopylatent.graph import frozen_array
+from loopylatent.pool import in_window
+from loopylatent.strengths import check_spread
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -65,6 +68,7 @@ class SparseColumns:
         first = np.asarray(rows.T @ weights, dtype=np.float64)
         square = np.asarray(rows.multiply(rows).T @ weights, dtype=np.float64)
         spread = total * square - first**2
+        check_spread(obs, spread, total * square)
         return cls(_wide(rows), _wide(columns), weights, total, first, spread)
 
     @property
@@ -188,7 +192,9 @@ class SparseDistances:
         """A fingerprint of the distances and of everything that the learner reads with them."""
         what = (self.names, self.n_samples, self.metric, self.cutoff)
         hasher = hashlib.sha256(repr(what).encode())
-        for part in (self.start, self.other, self.length):
+        rows = self.columns.rows  # far pairs are computed from them
+        lists = (self.start, self.other, self.length)
+        for part in (*lists, rows.data, rows.indices, rows.indptr, self.columns.weights):
             hasher.update(part.tobytes())
         return hasher.hexdigest()[:16]
 
@@ -295,9 +301,12 @@ def _near_pairs(columns: SparseColumns, cutoff: float, progress: Progress | None
     counts = np.zeros(p + 1, np.int64)
     others, lengths = [], []
     done = kept = 0
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+    threads = os.cpu_count() or 1
+    with ThreadPoolExecutor(threads) as pool:
         try:
-            for left, right, near in pool.map(lambda one: columns.near(one, cutoff), blocks):
+            for left, right, near in in_window(
+                pool, lambda one: columns.near(one, cutoff), blocks, 2 * threads
+            ):
                 order = np.lexsort((right, left))
                 counts[1:] += np.bincount(left, minlength=p)
                 others.append(right[order].astype(np.int32))
@@ -335,7 +344,9 @@ def _without_copies(
             "other (distance 0); drop one of them, or use on_degenerate='drop'."
         )
     gone = set(later.tolist())
-    return [k for k in range(len(names)) if k not in gone]
+    kept = [k for k in range(len(names)) if k not in gone]
+    check_distinct(len(kept))
+    return kept
 
 
 def _wide(matrix: Any) -> Any:

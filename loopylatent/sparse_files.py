@@ -23,6 +23,7 @@ from loopylatent.data import Kind, Observations, OnDegenerate
 from loopylatent.delimited import decode
 from loopylatent.errors import DataError, LimitError, LoopyLatentError, quoted
 from loopylatent.files import MAX_BYTES, File, Source, opened, stream
+from loopylatent.intake import summed
 from loopylatent.limits import LIMITS, check_shape
 
 ENDINGS = (".mtx", ".mtx.gz", ".npz")
@@ -112,7 +113,7 @@ def _matrix(file: File, max_bytes: int) -> Any:
         raise file.error(f"it cannot be read ({reason}); save the matrix again.") from None
     if matrix.dtype.kind not in _NUMBERS:
         raise file.error(f"it holds values of type {matrix.dtype}; save real numbers.")
-    rows: Any = sparse.csr_array(matrix)
+    rows = summed(matrix)
     rows.indices, rows.indptr = rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
     return rows
 
@@ -148,7 +149,7 @@ def _from_matrix_market(file: File) -> Any:
     index = entries[:, :2].astype(np.int64) - 1
     if (index != entries[:, :2] - 1).any():
         raise ValueError("the place of an entry is no whole number")
-    values = entries[:, 2] if entries.shape[1] == 3 else np.ones(n_entries)
+    values = entries[:, 2] if entries.shape[1] == 3 else np.ones(n_entries, dtype=bool)
     return sparse.coo_array((values, tuple(index.T)), shape=(n_rows, n_columns))
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loopylatent.data import Observations
+from loopylatent.errors import DistanceError, quoted
 from loopylatent.kinds import Column
 from loopylatent.moments import (
     ColumnTotals,
@@ -29,6 +30,10 @@ FloatArray = NDArray[np.float64]
 Measure = Literal["correlation", "rank", "determinant", "determinant-printed", "canonical"]
 SMALLEST_COUNT = 3
 """A pair with fewer common rows than this says nothing; it counts as independent."""
+ROUNDING = 1e-13
+"""A smaller share of the sum of squares is no spread: the column is constant in these rows."""
+LEAST_SPREAD = 1e-10
+"""Share of the sum of squares from which numbers that are not centred give six correct digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +59,9 @@ class Strengths:
 def table_strengths(obs: Observations, measure: Measure) -> Strengths:
     """Return the strengths of a table in memory."""
     if obs.is_sparse and measure == "correlation":
-        return _pearson(_sparse_sums(obs.values, obs.weights), None)
+        sums = _sparse_sums(obs.values, obs.weights)
+        check_spread(obs, _spread(sums)[:, 0], (sums.count * sums.square)[:, 0])
+        return _pearson(sums, None)
     values = obs.dense()
     if measure == "rank":
         values = np.column_stack([_ranks(column, obs.weights) for column in values.T])
@@ -122,7 +129,9 @@ def _whitened(plan: SumPlan, sums: Sums) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         n = given["count"][owner][:, owner]
         mean = given["first"][:, owner] / n  # of feature a over the rows it shares with b's column
-        variance = given["square"][:, owner] / n - np.where(numeric, mean**2, 0.0)
+        square = given["square"][:, owner] / n
+        variance = square - np.where(numeric, mean**2, 0.0)
+        variance[variance <= ROUNDING * square] = 0.0
         cross: FloatArray = given["product"] / n - mean * mean.T
         return cross / np.sqrt(variance * variance.T)
 
@@ -148,14 +157,37 @@ def _product_sums(plan: SumPlan, sums: Sums) -> _Sums:
 
 
 def _pearson(sums: _Sums, counts: FloatArray | None) -> Strengths:
-    n = sums.count
-    spread = n * sums.square - sums.first**2
+    n, spread = sums.count, _spread(sums)
     covariance = n * sums.product - sums.first * sums.first.T
-    scale = np.sqrt(np.maximum(spread, 0) * np.maximum(spread, 0).T)
+    scale = np.sqrt(spread * spread.T)
     with np.errstate(divide="ignore", invalid="ignore"):
         rho = np.where(scale > 0, covariance / scale, 0.0)
     rho = np.clip((rho + rho.T) / 2, -1.0, 1.0)
     return Strengths(_trusted(np.abs(rho), n), np.sign(rho).astype(np.int8), counts)
+
+
+def _spread(sums: _Sums) -> FloatArray:
+    """n times the sum of squares, minus the square of the sum; 0 where that is rounding alone."""
+    most = sums.count * sums.square
+    spread: FloatArray = most - sums.first**2
+    return np.where(spread > ROUNDING * most, spread, 0.0)
+
+
+def check_spread(obs: Observations, spread: FloatArray, most: FloatArray) -> None:
+    """Refuse sparse columns far from 0: what is left of their sums would be rounding.
+
+    ``most`` is the number of rows times the sum of squares, which ``spread`` is a part of. A
+    column that is constant in the rows that count has no spread, and that is known exactly.
+    """
+    close = np.flatnonzero(spread < LEAST_SPREAD * most)
+    rows = obs.values[:, close]
+    if obs.weights is not None:
+        rows = rows[obs.weights > 0]
+    for j in close[(rows.min(axis=0) != rows.max(axis=0)).toarray().ravel()]:
+        raise DistanceError(
+            f"the values of the sparse column {quoted(obs.names[j])} differ too little beside "
+            "their size; subtract a round number, or give a dense array."
+        )
 
 
 def _sparse_sums(values: Any, weights: FloatArray | None) -> _Sums:

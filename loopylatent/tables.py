@@ -6,16 +6,21 @@ a repeated or empty one is refused, never renamed.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
 
 from loopylatent.delimited import read_text
-from loopylatent.files import MAX_BYTES, File, Source, opened
+from loopylatent.files import MAX_BYTES, Source, opened
 from loopylatent.headers import NA_WORDS, check_names
 from loopylatent.limits import LIMITS, check_shape
 from loopylatent.parquet import read_parquet
 from loopylatent.workbook import read_workbook
 
-__all__ = ["MAX_BYTES", "NA_WORDS", "Source", "check_names", "read_frame"]
+__all__ = ["MAX_BYTES", "MAX_CELLS", "NA_WORDS", "Source", "check_names", "read_frame"]
+
+MAX_CELLS = LIMITS.cells
+"""Rows times columns of the largest table that is read."""
 
 
 def read_frame(
@@ -25,6 +30,7 @@ def read_frame(
     delimiter: str | None = None,
     sheet: str | int | None = None,
     max_bytes: int = MAX_BYTES,
+    max_cells: int = MAX_CELLS,
 ) -> pd.DataFrame:
     """Read a table as it stands, without deciding what its columns mean.
 
@@ -43,6 +49,8 @@ def read_frame(
         empty when not given.
     max_bytes : int
         Larger tables are refused.
+    max_cells : int
+        Tables of more rows times columns are refused.
 
     Returns
     -------
@@ -70,12 +78,8 @@ def read_frame(
     elif file.content.startswith(b"\xd0\xcf\x11\xe0"):
         raise file.error("an old or password-protected workbook; save it as plain .xlsx or CSV.")
     else:
-        frame = read_text(file, delimiter)
-    _check_shape(file, frame)
-    return frame
-
-
-def _check_shape(file: File, frame: pd.DataFrame) -> None:
+        frame = read_text(file, delimiter, max_cells)
     if frame.empty:
         raise file.error("there is a header but no rows under it; at least 3 rows are needed.")
-    check_shape(*frame.shape, LIMITS)
+    check_shape(*frame.shape, replace(LIMITS, cells=max_cells))
+    return frame

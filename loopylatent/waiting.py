@@ -10,14 +10,10 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from loopylatent._kernels.spanning import (
-    local_tree_intervals,
-    merge_intervals,
-    union_of_local_trees,
-)
+from loopylatent._kernels.spanning import local_tree_intervals, merge_intervals
 from loopylatent.distances import DistanceMatrix
 from loopylatent.graph import LatentGraph, frozen_array
-from loopylatent.initial_graph import EdgeDensity, check_radius, over_centres
+from loopylatent.initial_graph import EdgeDensity, check_radius, graph_from_balls, over_centres
 from loopylatent.pool import Progress
 
 FloatArray = NDArray[np.float64]
@@ -36,18 +32,7 @@ def first_graph(D: DistanceMatrix, r: float) -> LatentGraph:
     [[0, 1], [1, 2]]
     """
     check_radius(D, r)
-    centres = _distinct_balls(D.values <= r)
-    found = np.zeros(D.values.shape, dtype=np.bool_)
-    lock = Lock()
-
-    def work(block: IntArray) -> None:
-        trees = union_of_local_trees(D.values, r, centres[block])
-        with lock:
-            np.logical_or(found, trees, out=found)
-
-    over_centres(work, len(centres))
-    edges = np.argwhere(found)
-    return LatentGraph.build(D.names, 0, edges, D.values[edges[:, 0], edges[:, 1]])
+    return graph_from_balls(D, r, _distinct_balls(D.values <= r))
 
 
 def followed_curve(D: DistanceMatrix, progress: Progress) -> EdgeDensity:

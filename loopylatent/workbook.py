@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 from openpyxl import load_workbook
+from openpyxl.utils import get_column_letter
 
 from loopylatent.errors import DataError, quoted
 from loopylatent.files import File, stream
@@ -17,7 +18,7 @@ from loopylatent.headers import NA_WORDS, named
 MOST_ROWS = 1 << 20
 """Rows of a sheet; Excel itself has no more."""
 MOST_CELLS = 10_000_000
-"""Cells up to the last filled one of each row; each takes as much memory as ten of a CSV file."""
+"""Cells of a sheet, short rows counted as whole; each takes as much memory as ten of a CSV file."""
 PROBED_ROWS = 1_000
 
 Row = tuple[Any, ...]
@@ -66,18 +67,24 @@ def _sheet(file: File, names: Sequence[str], sheet: str | int) -> str:
 def _rows(file: File, sheet: Any) -> list[Row]:
     """Return the rows of a sheet without the empty ones before and after the table."""
     rows: list[Row] = []
-    n_cells = n_filled = 0
+    n_cells = n_filled = width = 0
     for number, cells in enumerate(_all_rows(sheet), start=1):
         row = _without_end(cells)
+        width = width or len(row)
+        if row or rows:
+            rows.append(row)
+        n_filled = len(rows) if row else n_filled
         n_cells += len(cells)
-        if number > MOST_ROWS or n_cells > MOST_CELLS:
+        if number > MOST_ROWS or max(n_cells, n_filled * width) > MOST_CELLS:
             raise file.error(
                 f"the sheet reaches beyond {MOST_ROWS:,} rows or {MOST_CELLS:,} cells; "
                 "remove what stands far from the table, or save it as CSV."
             )
-        if row or rows:
-            rows.append(row)
-        n_filled = len(rows) if row else n_filled
+        if len(row) > width:
+            raise file.error(
+                f"cell {get_column_letter(len(row))}{number} stands to the right of the header; "
+                "give its column a name, or empty the cell."
+            )
     return rows[:n_filled]
 
 
@@ -105,9 +112,8 @@ def _without_end(cells: Row) -> Row:
 
 
 def _frame(file: File, sheet: str, rows: list[Row]) -> pd.DataFrame:
-    width = max(map(len, rows))
-    header = (*rows[0], *[None] * (width - len(rows[0])))
-    names = ["" if name is None else str(name).strip() for name in header]
+    names = ["" if name is None else str(name).strip() for name in rows[0]]
+    width = len(names)
     columns = list(itertools.zip_longest(*rows[1:])) or [()] * width
     columns += [(None,) * (len(rows) - 1)] * (width - len(columns))
     series = {k: pd.Series(list(column), dtype=object) for k, column in enumerate(columns)}

@@ -194,6 +194,17 @@ def far_columns() -> bytes:
     return with_sheet(lambda xml: xml.replace(b"</sheetData>", rows + b"</sheetData>"))
 
 
+def stray_cell() -> bytes:
+    """One cell in the last column, beside a table of a few."""
+    cell = b'<c r="XFD2"><v>1</v></c></row><row r="3"'
+    return with_sheet(lambda xml: xml.replace(b'</row><row r="3"', cell, 1))
+
+
+def long_header(n_names: int, n_lines: int) -> bytes:
+    """Many names, and under them many lines of one cell."""
+    return ",".join(f"c{k}" for k in range(n_names)).encode() + b"\n" + b"1\n" * n_lines
+
+
 def parquet_text_bomb() -> bytes:
     """Two long texts, said again and again: little on disk, a gigabyte spelled out."""
     long = pa.array(["x" * 2**17, "y" * 2**17])
@@ -383,7 +394,10 @@ NASTY: tuple[Nasty, ...] = (
     Nasty("laughs.xlsx", billion_laughs, "damaged"),
     Nasty("outside.xlsx", outside_entity, "damaged"),
     Nasty("far cell.xlsx", far_cell, "reaches beyond"),
-    Nasty("far columns.xlsx", far_columns, "reaches beyond"),
+    Nasty("far columns.xlsx", far_columns, "stands to the right of the header"),
+    Nasty("stray cell.xlsx", stray_cell, "cell XFD2 stands to the right of the header"),
+    Nasty("far longer header.csv", lambda: long_header(20_000, 60_000), "too many cells"),
+    Nasty("longer header.csv", lambda: long_header(7_000, 8_000), "far shorter"),
     Nasty("text bomb.parquet", parquet_text_bomb, "larger than"),
     # workbooks
     Nasty("formulas.xlsx", formulas_with_values),
@@ -455,6 +469,11 @@ NASTY: tuple[Nasty, ...] = (
     Nasty("constant.csv", lambda: with_column(7), "'odd' (constant)"),
     Nasty("empty column.csv", lambda: with_column(np.nan), "'odd' (no values)"),
     Nasty("infinite.csv", lambda: with_column(["inf", *range(59)]), "infinite in data row 1"),
+    Nasty("long number.csv", lambda: with_column(["9" * 5000, *range(59)]), "infinite in"),
+    Nasty("long number;.csv", lambda: csv_of(numbers().assign(odd=["9" * 5000, *range(59)]), ";"),
+          "infinite in data row 1"),
+    Nasty("long grouped number.csv",
+          lambda: with_column([",".join(["999"] * 2000), *range(59)]), "infinite in data row 1"),
     Nasty("huge.csv", lambda: with_column(np.linspace(-1, 1, 60) ** 3 * 1e300), "1e+300"),
     Nasty("tiny.csv", lambda: with_column(np.linspace(-1, 1, 60) ** 3 * 1e-300), "less than 1e-60"),
     Nasty("large.csv", lambda: with_column(np.linspace(-1, 1, 60) ** 3 * 1e59)),

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import loopylatent as ll
-from loopylatent import block_scan, block_sums, moments
+from loopylatent import block_parquet, block_scan, block_sums, moments
 from loopylatent.cli import main
 from loopylatent.errors import DataError, DistanceError, LoopyLatentError, ThresholdError
 
@@ -214,6 +214,20 @@ def rows_of_text(extra="", n=400):
     return "a,b,c\n" + "\n".join(lines) + "\n" + extra
 
 
+def decimal_commas(*extra, different=40, n=300):
+    """Text in which numbers are written like 0,125."""
+    drawn = np.random.default_rng(2).integers(0, different, size=(n, 3)) / 8
+    lines = [";".join(map(str, row)).replace(".", ",") for row in drawn.tolist()]
+    return "\n".join(["a;b;c", *lines, *extra, ""]).encode()
+
+
+def thousands(*extra, first=(), n=300):
+    """Text in which numbers are written like 1,234."""
+    drawn = np.random.default_rng(3).integers(900, 1100, size=(n, 3))
+    lines = [",".join(f'"{x:,}"' for x in row) for row in drawn]
+    return "\n".join(["a,b,c", *first, *lines, *extra, ""]).encode()
+
+
 ODD_TEXTS = {
     "blank lines": rows_of_text().replace("\n", "\n\n", 40).encode(),
     "blanks": rows_of_text("  \n \n").encode(),
@@ -232,6 +246,17 @@ ODD_TEXTS = {
     "late numbers": rows_of_text("0.5,1,07\n" * 9).encode(),
     "nameless": rows_of_text().replace("\n", ",\n").encode(),
     "zeros": rows_of_text("-0.0,0,x\n" * 9).encode(),
+    "decimal commas": decimal_commas(),
+    "decimal commas and whole numbers": decimal_commas(*["1;2;NA"] * 40, *["1,5;2;3,25"] * 40),
+    "decimal commas and points": decimal_commas(*["1.5;2;3"] * 40, different=5),
+    "decimal commas and words": decimal_commas(*["1,5;2;none"] * 9, different=5),
+    "decimal commas and an odd gap": decimal_commas(*["1,5;NA ;3"] * 9, different=5),
+    "two decimal commas": decimal_commas(different=2),
+    "thousands": thousands(),
+    "thousands and fewer": thousands(*['12,7,"3,456.5"'] * 40, first=["1,2,3"] * 40),
+    "long blanks": rows_of_text(" " * 30 + "\n0.5,1,x\n\t\n \t \n").encode(),
+    "blanks and quotes": rows_of_text('0.5,1,"x"\n' + " " * 30 + "\n\t\n").encode(),
+    "blanks and tabs": rows_of_text(" " * 30 + "\n\t\t\n\t\n").replace(",", "\t").encode(),
 }
 
 
@@ -264,10 +289,11 @@ BAD_TEXTS = {
     .encode(),
     "infinite": rows_of_text("inf,0,x\n").encode(),
     "huge": rows_of_text("1e300,0,x\n").encode(),
+    "odd thousands": thousands(*['1e3,7,"3,456"'] * 9),
     "damaged": gzip.compress(rows_of_text().encode())[:-900],
 }  # fmt: skip
 SAME_WORDS = ("empty", "no rows", "one column", "two names", "few rows", "identifiers", "stray",
-              "dates", "infinite", "huge", "damaged")  # fmt: skip
+              "dates", "infinite", "huge", "odd thousands", "damaged")  # fmt: skip
 
 
 @pytest.mark.parametrize("fault", BAD_TEXTS)
@@ -281,6 +307,33 @@ def test_what_cannot_be_used_is_refused_in_one_line(tmp_path, fault):
     assert "\n" not in str(found.value)
     if fault in SAME_WORDS:
         assert str(found.value) == str(expected.value)
+
+
+@pytest.mark.parametrize("most", [60, 5000])
+def test_many_numbers_with_commas_give_the_distances_of_the_whole_table(
+    rng, tmp_path, monkeypatch, most
+):
+    for module in ("column_scan", "column_coding"):
+        monkeypatch.setattr(f"loopylatent.{module}.MOST_TEXTS", most)
+    path = tmp_path / "t.csv"
+    real_table(rng, 1000).to_csv(path, index=False, sep=";", decimal=",")
+    table = ll.scan_table(path, checkpoint=tmp_path / "scan.npz")
+    whole = ll.read_table(path)
+    assert table.columns == whole.columns
+    assert_same(ll.information_distances(table), ll.information_distances(whole))
+    again = ll.scan_table(path, checkpoint=tmp_path / "scan.npz")
+    assert (again.columns, again.digest) == (table.columns, table.digest)
+    text = path.read_text()
+    path.write_text(text.replace(",", "x", 1))
+    with pytest.raises(DataError, match=r"'a' has the value '\d+x\d+'.*scan it again"):
+        list(table.blocks())
+
+
+def test_numbers_with_commas_need_one_separator(tmp_path):
+    (tmp_path / "1.csv").write_bytes(decimal_commas())
+    (tmp_path / "2.csv").write_bytes(thousands())
+    with pytest.raises(DataError, match=r"'a' holds numbers with commas.*the same one"):
+        ll.scan_table(tmp_path)
 
 
 def test_a_row_that_is_too_wide_is_found_in_its_block(tmp_path):
@@ -370,6 +423,53 @@ def test_a_file_that_changes_between_scan_and_sums_is_noticed(rng, tmp_path):
         ll.information_distances(table)
 
 
+def test_numbers_for_names_of_parquet_are_names(rng, tmp_path):
+    path = tmp_path / "t.parquet"
+    pd.DataFrame(real_table(rng, 100).to_numpy()).to_parquet(path)
+    found = ll.information_distances(ll.scan_table(path, block_rows=30))
+    assert found.names == tuple("012345")
+    assert np.allclose(found.values, ll.information_distances(ll.read_table(path)).values)
+
+
+@pytest.mark.parametrize("change", ["fewer rows", "other groups", "other columns"])
+def test_parquet_that_changes_between_scan_and_sums_is_noticed(rng, tmp_path, change):
+    frame = real_table(rng, 400)
+    path = write(frame, tmp_path, "parquet")
+    table = ll.scan_table(path, block_rows=20)
+    other = {"fewer rows": frame.head(200), "other columns": frame.drop(columns="b")}
+    other.get(change, frame).to_parquet(path, row_group_size=100 if "groups" in change else 171)
+    with pytest.raises(DataError, match=r"'t\.parquet': its rows have changed.*scan it again"):
+        ll.information_distances(table)
+
+
+LATER_HEADERS = {
+    "a,b,c,c": r"'2\.csv': 2 columns are called 'c'",
+    "a,b,c,,": r"'2\.csv' has 2 columns without a name, '1\.csv' has 1",
+    "a,b,c": r"'2\.csv' has 0 columns without a name, '1\.csv' has 1",
+}
+
+
+@pytest.mark.parametrize("header", LATER_HEADERS)
+def test_a_later_file_with_another_header_is_refused_by_name(tmp_path, header):
+    first = ",a,b,c" if ",," in header or header == "a,b,c" else "a,b,c"
+    for name, head in (("1.csv", first), ("2.csv", header)):
+        row = ",".join("1" if one else "" for one in head.split(","))
+        (tmp_path / name).write_text(f"{head}\n{row}\n{row}\n{row}\n")
+    with pytest.raises(DataError, match=LATER_HEADERS[header]):
+        ll.scan_table(tmp_path)
+
+
+def test_an_empty_column_without_a_name_may_stand_anywhere(tmp_path):
+    rows = [(1, 2, 3), (2, 3, 1), (3, 1, 2)]
+    (tmp_path / "1.csv").write_text(",a,b,c\n" + "".join(f",{a},{b},{c}\n" for a, b, c in rows))
+    (tmp_path / "2.csv").write_text("a,b,,c\n" + "".join(f"{a},{b},,{c}\n" for a, b, c in rows))
+    table = ll.scan_table(tmp_path)
+    assert (table.names, table.n_rows) == (("a", "b", "c"), 6)
+    (tmp_path / "2.csv").write_text("a,b,,c\n1,2,9,3\n")
+    with pytest.raises(DataError, match="has no name"):
+        ll.scan_table(tmp_path)
+
+
 # Progress, stopping, going on ----------------------------------------------------------------
 
 
@@ -399,6 +499,43 @@ def test_progress_counts_portions_and_can_stop(rng, tmp_path):
     assert (seen[0], seen[-1]) == ((0, n), (n, n))
     with pytest.raises(StopHere):
         ll.scan_table(path, progress=stop_after(1))
+
+
+@pytest.mark.parametrize("form", ["csv", "gzip"])
+def test_finding_rows_and_reading_again_can_be_watched_and_stopped(tmp_path, monkeypatch, form):
+    monkeypatch.setattr("loopylatent.block_text.PIECE_BYTES", 700)
+    noise = np.random.default_rng(0).normal(size=(3000, 2))
+    frame = pd.DataFrame(noise, columns=["a", "b"])
+    frame["c"] = ["1", "2"] * 1490 + ["x"] * 20
+    path = write(frame, tmp_path, form)
+    seen, size = [], path.stat().st_size
+    table = ll.scan_table(path, block_rows=50, progress=lambda *now: seen.append(now))
+    finding = [now for now in seen if now[1] == size]
+    assert finding == sorted(finding) == seen[: len(finding)]
+    assert len({done for done, _ in finding}) > 1
+    done = (len(table.portions),) * 2
+    assert (0, done[1]) in seen[seen.index(done) :]
+    with pytest.raises(StopHere):
+        ll.scan_table(path, block_rows=50, progress=stop_after(finding[0][0]))
+
+
+def test_a_large_row_group_is_read_in_pieces_but_once_by_each_thread(rng, tmp_path, monkeypatch):
+    monkeypatch.setattr("loopylatent.pool.os.cpu_count", lambda: 2)
+    monkeypatch.setattr("loopylatent.block_parquet.BATCH_ROWS", 50)
+    frame = real_table(rng, 2000)
+    path = tmp_path / "t.parquet"
+    frame.to_parquet(path)
+    table = ll.scan_table(path, block_rows=10)
+    held, read = [], []
+    stretch, batch = block_sums._sum_stretch, block_parquet._next
+    monkeypatch.setattr(
+        block_sums, "_sum_stretch", lambda *a: (held.append(len(a[1])), stretch(*a))[1]
+    )
+    monkeypatch.setattr(block_parquet, "_next", lambda *a: (read.append(1), batch(*a))[1])
+    found = ll.information_distances(table)
+    assert sorted(held) == [1, 8, 8, 8]
+    assert len(read) <= 2 * (2000 / 50 + 1)
+    assert np.allclose(found.values, ll.information_distances(frame).values, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("sort", ["real with gaps", "letters", "mixed"])
@@ -483,6 +620,80 @@ def test_a_checkpoint_of_something_else_is_refused(rng, tmp_path):
         ll.information_distances(table, checkpoint=file)
     with pytest.raises(DataError, match="does not exist"):
         ll.information_distances(table, checkpoint=tmp_path / "no" / "c.npz")
+
+
+def interrupt_in_merge(monkeypatch, owner, at, after):
+    """Let Ctrl-C arrive in the ``at``-th merge, when a part of the sums is already added."""
+    plain, calls = owner.merge, []
+
+    def merge(self, other):
+        calls.append(1)
+        if len(calls) == at:
+            after(self, other)
+            raise KeyboardInterrupt
+        plain(self, other)
+
+    monkeypatch.setattr(owner, "merge", merge)
+
+
+def test_sums_that_were_torn_by_an_interrupt_are_not_saved(rng, tmp_path, monkeypatch):
+    table = ll.scan_table(write(tables(rng, 3000)["real with gaps"], tmp_path, "csv"))
+    expected = ll.information_distances(table)
+    file = tmp_path / "c.npz"
+    for seconds in (60.0, 0.0):
+        with monkeypatch.context() as patch:
+            patch.setattr("loopylatent.checkpoint.SECONDS", seconds)
+            interrupt_in_merge(patch, moments.Sums, 3, lambda ours, theirs: np.add(
+                ours.arrays["count"], theirs.arrays["count"], out=ours.arrays["count"]
+            ))  # fmt: skip
+            with pytest.raises(KeyboardInterrupt):
+                ll.information_distances(table, checkpoint=file)
+        assert file.exists() == (seconds == 0.0)
+        assert_same(ll.information_distances(table, checkpoint=file), expected)
+
+
+def test_a_scan_that_was_torn_by_an_interrupt_is_not_saved(rng, tmp_path, monkeypatch):
+    path, file = write(tables(rng, 3000)["mixed"], tmp_path, "csv"), tmp_path / "c.npz"
+    expected = ll.scan_table(path)
+
+    def half(ours, theirs):
+        ours.columns["a"].merge(theirs.columns["a"])
+
+    with monkeypatch.context() as patch:
+        interrupt_in_merge(patch, block_scan._Found, 3, half)
+        with pytest.raises(KeyboardInterrupt):
+            ll.scan_table(path, checkpoint=file)
+    found = ll.scan_table(path, checkpoint=file)
+    assert (found.digest, found.n_missing) == (expected.digest, expected.n_missing)
+
+
+def test_a_checkpoint_of_the_same_rows_in_another_order_is_refused(rng, tmp_path):
+    frame = real_table(rng, 3000).round().astype(int)
+    file = tmp_path / "c.npz"
+    first = ll.scan_table(write(frame, tmp_path, "csv"))
+    with pytest.raises(StopHere):
+        ll.information_distances(first, checkpoint=file, progress=stop_after(1))
+    again = ll.scan_table(write(frame.sort_values("a"), tmp_path, "csv"))
+    assert again.digest == first.digest
+    with pytest.raises(DataError, match="other data or other settings"):
+        ll.information_distances(again, checkpoint=file)
+    (tmp_path / "t.csv").unlink()
+    with pytest.raises(DataError, match=r"'t\.csv': the file is gone"):
+        ll.information_distances(again, checkpoint=file)
+
+
+def test_sums_are_kept_until_the_distances_are_there(rng, tmp_path, monkeypatch):
+    frame = real_table(rng, 3000)
+    frame["copy"] = frame["b"] * 2
+    table = ll.scan_table(write(frame, tmp_path, "csv"))
+    expected, file = ll.information_distances(table, on_degenerate="drop"), tmp_path / "c.npz"
+    with pytest.raises(DistanceError, match="on_degenerate='drop'"):
+        ll.information_distances(table, checkpoint=file)
+    with monkeypatch.context() as patch:
+        patch.setattr(block_sums, "_sum_stretch", lambda *_: pytest.fail("read again"))
+        found = ll.information_distances(table, on_degenerate="drop", checkpoint=file)
+    assert_same(found, expected)
+    assert not file.exists()
 
 
 def test_a_checkpoint_that_would_run_code_is_refused(rng, tmp_path):

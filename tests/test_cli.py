@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -109,6 +110,15 @@ def test_kinds_can_be_corrected_on_the_command_line(tmp_path, capsys):
         (["learn", "sample:bfi25", "--drop", "A1"], "tables of your own"),
         (["learn", "sample:bfi25", "--metric", "determinant"], "same states"),
         (["distances", "x.csv", "--kind", "a=odd"], "COLUMN=KIND"),
+        (["score", "sample:bfi25", "--seed", "-1"], "at least 0"),
+        (["learn", "nowhere.csv", "-o", "graph.xyz"], ".graphml"),
+        (["learn", "nowhere.csv", "--report", "no/such/folder/r.html"], "folder"),
+        *(
+            ([command, "nowhere.csv", "-o", "no/such/folder/a.csv"], "folder")
+            for command in ("learn", "distances", "score", "sweep", "stability", "report")
+        ),
+        (["theory", "-o", "no/such/folder/a.csv"], "folder"),
+        (["synthetic", "-o", "no/such/folder/a.csv"], "folder"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line_with_status_2(arguments, message, capsys):
@@ -134,6 +144,25 @@ def test_an_unknown_option_has_status_2_and_help_has_status_0(capsys):
 def test_the_bundled_tables_are_listed(capsys):
     assert main(["samples"]) == 0
     assert "sample:bfi25\t" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii", "utf-8"])
+def test_names_in_every_script_are_written_whatever_the_encoding_of_the_output(
+    answers, tmp_path, encoding
+):
+    table = tmp_path / "t.csv"
+    table.write_text(answers.read_text().replace("a,b", "α😀,β", 1), encoding="utf-8")
+    command = [sys.executable, "-m", "loopylatent", "distances", str(table)]
+    environment = os.environ | {"PYTHONIOENCODING": encoding}
+    refused = subprocess.run(command, capture_output=True, env=environment, check=False)
+    assert refused.returncode == 2
+    assert b"Traceback" not in refused.stderr
+    run = subprocess.run(
+        [*command, "--drop", "id"], capture_output=True, env=environment, check=True
+    )
+    assert run.stdout.decode("utf-8").startswith("column,α😀,β,c")
+    D = ll.read_distances(run.stdout)
+    assert D.names[:2] == ("α😀", "β")
 
 
 def test_the_module_runs_as_a_program():

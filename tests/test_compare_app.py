@@ -170,6 +170,7 @@ def test_scores_arrive_on_request_and_are_those_of_the_package():
         '[["a", {"sample": "no such", "r": "1", "Lambda": "0", "tau": "0"}]]',
         '[["a", {"sample": "bfi25", "r": "x", "Lambda": "0", "tau": "0"}]]',
         '[["", {"sample": "bfi25", "r": "1", "Lambda": "0", "tau": "0"}]]',
+        '[["a\\ud800", {"sample": "bfi25", "r": "1", "Lambda": "0", "tau": "0"}]]',
         "[" * 5000,
     ],
 )

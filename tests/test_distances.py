@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import contextlib
+import io
 import math
 
 import numpy as np
@@ -11,8 +13,10 @@ from scipy import sparse, stats
 from sklearn.cross_decomposition import CCA
 
 from loopylatent.data import Observations
+from loopylatent.distance_files import to_npz
 from loopylatent.distances import DistanceMatrix, information_distances
-from loopylatent.errors import DistanceError
+from loopylatent.errors import DataError, DistanceError, LoopyLatentError
+from loopylatent.recipe import read_distances
 
 
 def chain(rng, n, p, noise=1.0):
@@ -102,6 +106,16 @@ def test_missing_values_use_the_rows_in_which_both_are_present(rng, metric):
     assert np.allclose(np.exp(-D.values), expected)
     both = ~np.isnan(X[:, 1]) & ~np.isnan(X[:, 3])
     assert D.pair_counts[1, 3] == both.sum()
+
+
+@pytest.mark.parametrize("metric", ["correlation", "canonical"])
+def test_a_column_that_is_constant_where_another_is_present_is_infinitely_far(rng, metric):
+    x = np.round(rng.normal(size=(200, 4)) + rng.normal(size=(200, 1)), 2) + 5
+    x[:100, 0] = 7.3
+    x[100:, 1] = np.nan
+    D = information_distances(x, metric)
+    assert D.values[0, 1] == np.inf
+    assert D.r_max < 10
 
 
 def test_missing_letters_use_the_rows_in_which_both_are_present(rng):
@@ -229,3 +243,56 @@ def test_digest_follows_values_and_names(rng):
     assert D.digest == information_distances(X.copy()).digest
     assert D.digest != information_distances(X[:-1]).digest
     assert not D.values.flags.writeable
+
+
+# Files -------------------------------------------------------------------------------------
+
+THREE = DistanceMatrix.from_array([[0, 1, 3], [1, 0, 2.5], [3, 2.5, 0]], list("abc"), 50)
+
+
+def packed_with(path, **arrays):
+    """A file of distances, packed, with other or further arrays in it."""
+    with np.load(io.BytesIO(to_npz(THREE))) as content:
+        np.savez_compressed(path, **(dict(content) | arrays))
+    return path
+
+
+def test_a_file_of_distances_gives_them_back_or_with_another_number_of_rows(tmp_path):
+    path = packed_with(tmp_path / "d.npz")
+    assert read_distances(path).digest == THREE.digest
+    assert read_distances(path, n_samples=30).n_samples == 30
+
+
+@pytest.mark.parametrize("n_samples", [-5, 0, 2])
+def test_too_few_rows_are_refused_for_every_file(tmp_path, n_samples):
+    path = packed_with(tmp_path / "d.npz")
+    for source in (path, b"a,b,c\n0,1,1\n1,0,1\n1,1,0\n"):
+        with pytest.raises(DistanceError, match="too few; give at least 3"):
+            read_distances(source, n_samples=n_samples)
+
+
+def test_a_file_of_distances_that_is_not_there_is_said_to_be_missing(tmp_path):
+    with pytest.raises(DistanceError, match="there is no file"):
+        read_distances(tmp_path / "d.npz")
+
+
+def test_a_file_of_distances_with_a_changed_byte_is_refused_or_read(tmp_path):
+    whole = packed_with(tmp_path / "d.npz", values=np.add.outer(np.arange(9.0), np.arange(9.0)))
+    content = whole.read_bytes()
+    damaged = tmp_path / "e.npz"
+    for place in range(len(content)):
+        damaged.write_bytes(content[:place] + bytes([content[place] ^ 0xFF]) + content[place + 1 :])
+        with contextlib.suppress(LoopyLatentError):
+            read_distances(damaged)
+
+
+def test_arrays_that_are_no_part_of_distances_are_not_read(tmp_path):
+    path = packed_with(tmp_path / "d.npz", more=np.array([{}], dtype=object))
+    assert read_distances(path).digest == THREE.digest
+
+
+def test_a_file_of_distances_that_grows_as_none_does_is_refused(tmp_path):
+    path = packed_with(tmp_path / "d.npz", values=np.zeros((2000, 2000)))
+    assert path.stat().st_size < 50_000
+    with pytest.raises(DataError, match="unpacks to more than"):
+        read_distances(path)

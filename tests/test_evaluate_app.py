@@ -16,7 +16,7 @@ from hostile import hostile_frame
 from streamlit.testing.v1 import AppTest
 
 import loopylatent as ll
-from loopylatent.coherence import coherence, newspaper_pairs, pairs_in_rows
+from loopylatent.coherence import Coherence, coherence, newspaper_pairs, pairs_in_rows
 from loopylatent.cycle_groups import cycle_groups
 from loopylatent.data import Observations
 from loopylatent.errors import ThresholdError
@@ -26,8 +26,8 @@ from loopylatent.recipe import digest_of
 from loopylatent.topics import topics
 from loopylatent.ui.evaluate import MEETING, SCORES
 from loopylatent.ui.evaluate_state import KEY, read_radii
-from loopylatent.ui.evaluate_topics import TRAINING
-from loopylatent.ui.evaluate_words import Card, cards_html
+from loopylatent.ui.evaluate_topics import TRAINING, expressive_rows
+from loopylatent.ui.evaluate_words import Card, cards_html, coherence_line
 from loopylatent.ui.state import Session
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -145,6 +145,21 @@ def test_a_fit_brings_signs_and_the_rows_that_express_a_topic():
     np.testing.assert_allclose(rows["level"], np.sort(level)[::-1][: len(rows)], atol=1e-6)
 
 
+@pytest.mark.parametrize("is_binary", [True, False])
+def test_columns_and_labels_may_be_called_like_what_is_put_beside_them(is_binary):
+    values = np.arange(20.0).reshape(5, 4) % 3
+    values = values > 0 if is_binary else values / 7
+    frame = pd.DataFrame(values, columns=["_level", "b", "c", "d"])
+    frame["level"], frame["has"] = list("vwxyz"), list("stuvw")
+    obs = Observations.from_frame(frame, labels=["level", "has"])
+    (topic,) = topics(ll.LatentGraph.build(obs.names, 1, [(k, 4) for k in range(4)]))
+    shown = expressive_rows(obs, topic, np.array([4, 0]), np.linspace(0, 1, 5))
+    assert shown["level"].tolist() == ["z", "v"]
+    assert shown["__level"].tolist() == [1.0, 0.0]
+    assert shown.columns.is_unique
+    assert len(shown.columns) == (4 if is_binary else 7)
+
+
 def test_a_name_given_here_stands_on_the_card():
     page = opened(sample=SMALL)
     node = page.selectbox(key="topic").value
@@ -152,6 +167,13 @@ def test_a_name_given_here_stands_on_the_card():
     text = " ".join(one.proto.body for one in page.get("html"))
     assert "&lt;b&gt;mine&lt;/b&gt;" in text
     assert "<b>mine</b>" not in text
+
+
+@pytest.mark.parametrize(("mean", "n_covered"), [(0.5, 45), (0.5, 90), (float("nan"), 0)])
+def test_the_name_of_a_file_of_texts_is_no_markup(mean, n_covered):
+    found = Coherence(mean, 0.25, (0.5,), 90, n_covered, "![x](http://evil.example/a.png).csv")
+    assert "![x](" not in coherence_line(found, 7, 10)
+    assert r"evil\.example" in coherence_line(found, 7, 10)
 
 
 def test_names_are_escaped_on_cards():

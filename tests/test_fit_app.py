@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 from test_app import PATIENCE, button, drawn, learned, opened, press, ran, session_of
 
 import loopylatent as ll
+from loopylatent.recipe import digest_of
 from loopylatent.ui.fit import Fitted, table_with_hidden
 
 BINARY = "ability16"
@@ -109,6 +110,35 @@ def test_the_table_with_hidden_columns_is_the_posterior(page, model):
     hidden = table[[name for name in table.columns if name.startswith("hidden ")]]
     np.testing.assert_allclose(hidden, model.hidden_posteriors(rows(BINARY)), atol=1e-6)
     assert list(table.columns[: model.graph.n_observed]) == list(model.graph.names)
+
+
+def two_factors(*names: str) -> ll.Observations:
+    """Six columns that two hidden variables are behind."""
+    rng = np.random.default_rng(0)
+    hidden = np.cumsum(rng.normal(size=(200, 2)), axis=1)
+    values = np.repeat(hidden, 3, axis=1) + 0.5 * rng.normal(size=(200, 6))
+    return ll.Observations.from_frame(pd.DataFrame(values.round(3), columns=list(names)))
+
+
+def test_a_column_may_be_called_like_what_is_put_beside_it():
+    obs = two_factors("level", "hidden h1", *"cdef")
+    content = obs.to_frame().to_csv(index=False).encode()
+    digest, rule = digest_of(content), ll.default_thresholds(ll.information_distances(obs))
+    page = opened(sample="latent_cycle")
+    s = session_of(page)
+    s.keep_upload(digest, content)
+    s.open(
+        ll.Recipe(source="t.csv", source_kind="table", data_digest=digest,
+                  r=rule.r, Lambda=rule.Lambda, tau=rule.tau)
+    )  # fmt: skip
+    page = finished(press(probabilities(ran(page)), "Fit probabilities"), "fit")
+    page = ran(page.selectbox(key="find").set_value(6))
+    assert frame_with(page, "_level").columns.tolist() == ["_level", *obs.names]
+    found = s.jobs.current("fit").result
+    text = table_with_hidden(found, obs, found.model.graph.labels)
+    table = pd.read_csv(io.StringIO(text))
+    assert table.columns.tolist()[:7] == [*obs.names, "_hidden h1"]
+    np.testing.assert_allclose(table[list(obs.names)], obs.values)
 
 
 def test_cells_of_the_table_run_nothing_in_a_spreadsheet():

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sys
+import weakref
 
 import networkx as nx
 import numpy as np
@@ -47,6 +48,24 @@ def test_the_union_equals_kruskal_on_every_ball(D, pick):
     r = options[pick % len(options)]
     graph = initial_graph(D, r)
     assert {tuple(edge) for edge in graph.edges.tolist()} == union_by_networkx(D, r)
+
+
+def test_trees_are_united_as_they_are_found(monkeypatch):
+    module = sys.modules["loopylatent.initial_graph"]
+    plain, made, alive = module.union_of_local_trees, [], []
+
+    def watched(*given):
+        trees = plain(*given)
+        alive.append(sum(one() is not None for one in made))
+        made.append(weakref.ref(trees))
+        return trees
+
+    monkeypatch.setattr(module, "union_of_local_trees", watched)
+    monkeypatch.setattr(module.os, "cpu_count", lambda: 2)
+    points = np.random.default_rng(0).random(400)
+    initial_graph(DistanceMatrix.from_array(np.abs(points[:, None] - points)), 0.05)
+    assert len(made) >= 8
+    assert max(alive) <= 2
 
 
 @given(distance_matrices())

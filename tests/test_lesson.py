@@ -123,6 +123,17 @@ def test_nodes_of_the_finished_graph_stand_where_they_are_told_to():
         lessons.build(result, D, places=places[:-1])
 
 
+def test_a_hidden_node_that_is_called_like_another_node_says_its_number_too():
+    result, D = ring().material.result, ring().material.D
+    taken = result.graph.names[0]
+    given = {20: taken, 21: taken, 22: "h4", 23: "mood", 24: "mood"}
+    lesson = lessons.build(result, D, hidden_names=given)
+    assert lesson.cast.labels[20:25] == (
+        *(f"{taken} (h1)", f"{taken} (h2)", "h4 (h3)", "mood", "mood (h5)"),
+    )
+    assert len(set(lesson.cast.labels)) == len(lesson.cast.labels)
+
+
 @given(small_lessons())
 def test_nodes_that_vanish_again_have_names_of_their_own_and_stand_near_their_children(lesson):
     cast, graph = lesson.cast, lesson.material.result.graph

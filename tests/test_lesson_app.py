@@ -21,7 +21,10 @@ from lesson_page import (
 from streamlit.testing.v1 import AppTest
 
 import loopylatent as ll
+from loopylatent.lesson.places import Place
 from loopylatent.lesson.presets import PRESETS, made_up
+from loopylatent.lesson.visits import Visit
+from loopylatent.matching import name_node
 from loopylatent.ui.state import FIRST_SAMPLE
 
 # Opening -----------------------------------------------------------------------------------
@@ -251,6 +254,28 @@ def test_why_leads_from_a_hidden_node_to_the_join_that_made_it():
     assert place.phase == "join"
     assert lesson.why_node(22) == walk_of(page).index
     assert "h3" in said(page)
+
+
+def test_a_visit_is_shown_where_a_hidden_node_is_called_like_a_column_beside_it():
+    page = from_explore(sample="holzinger24")
+    lesson = lesson_of(page)
+    graph = lesson.material.result.graph
+
+    def hidden_beside(place: Place) -> list[int]:
+        members = Visit.of(lesson.material, place).members
+        return [n for n in members if graph.n_observed <= n < graph.n_nodes]
+
+    visits = [k for k, place in enumerate(lesson.places) if place.chapter == 4 and place.visit]
+    at = next(k for k in visits if hidden_beside(lesson.places[k]))
+    node = hidden_beside(lesson.places[at])[0]
+    column = min(Visit.of(lesson.material, lesson.places[at]).members)
+    session_of(page).name(name_node(graph, node, graph.names[column]), None)
+    page = ran(page.switch_page(PAGE))
+    walk_of(page).go(lesson, at)
+    page = ran(page)
+    tables = [table.value.columns.tolist() for table in page.dataframe]
+    name = graph.names[column]
+    assert any({name, f"{name} ({graph.labels[node]})"} <= set(columns) for columns in tables)
 
 
 def test_why_leads_from_an_edge_to_the_step_that_put_it_there():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pandas as pd
 import pytest
 from hostile import hostile_frame
@@ -146,3 +148,13 @@ def test_hostile_names_are_shown_as_text():
         page = ran(page)
         assert anchor(page) == at
         assert "<img" not in html(page)
+    page = ran(page.toggle(key="lesson_asking").set_value(True))
+    walk_of(page).wanted = "visit-1-quartets"
+    page = press(ran(page), "next")
+    options = page.button_group(key="lesson_guess").options
+    assert any(re.search(r"[<*\[`]", option) for option in options)
+    assert not [option for option in options if re.search(r"(?<!\\)[<*\[`]", option)]
+    lesson = session.memo.items("lesson")[0][1]
+    for guess in lesson.candidates(walk_of(page).index):
+        page = ran(page.button_group(key="lesson_guess").set_value(guess))
+        assert walk_of(page).guess == guess

@@ -135,11 +135,15 @@ def page() -> AppTest:
     return opened_page()
 
 
-IN_THE_APP = {"wide.csv": "10,000 columns are too many"}
+IN_THE_APP = {
+    "wide.csv": "10,000 columns are too many",
+    "longer header.csv": "too many cells",
+}
 """What is said there alone."""
 AT_ONCE = (
     *("empty.csv", "ragged.csv", "bomb.csv.gz", "lying bomb.xlsx", "formulas.xlsx"),
     *("list.parquet", "days.parquet", "euro.csv", "two currencies.csv", "markup.parquet"),
+    *("longer header.csv", "stray cell.xlsx", "long number.csv"),
     *("control.parquet", "constant.csv", "pair.csv", "orthogonal.csv", "never together.csv"),
 )
 """Files that are put into the page each time; make test-long puts in all of them."""

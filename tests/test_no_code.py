@@ -207,6 +207,9 @@ def texts(node: Any) -> Iterator[tuple[str, str]]:
         said = getattr(proto, field, None)
         if isinstance(said, str) and said and node.type not in ("code", "text_input", "text_area"):
             yield f"{node.type} {field}", said
+    if node.type in ("button_group", "radio"):
+        for option in proto.options:
+            yield f"{node.type} option", getattr(option, "content", option)
 
 
 def hostile_page(path: Path) -> AppTest:

@@ -246,3 +246,19 @@ def test_every_page_of_the_app_shows_hostile_names_and_runs_none(
         assert page.evaluate(UNTOUCHED)
         assert page.locator(PLANTED).count() == 0
     assert dialogs == []
+
+
+def test_no_table_offers_a_file_in_which_formulas_are_left_as_they_are(tab: AppTab) -> None:
+    tab.go(sample="latent_cycle")
+    tables = tab.page.get_by_test_id("stDataFrame")
+    tables.first.hover()
+    toolbar = tables.first.get_by_test_id("stElementToolbar")
+    toolbar.get_by_role("button", name="Search").wait_for()
+    assert toolbar.get_by_role("button", name="Fullscreen").is_visible()
+    hidden = tab.page.locator("button[aria-label^='Download as CSV']")
+    assert hidden.count() == tables.count(), "Streamlit calls it so"
+    assert not hidden.first.is_visible()
+    toolbar.get_by_role("button", name="Fullscreen").click()
+    tab.rests()
+    assert tab.page.get_by_role("button", name="Search").first.is_visible()
+    assert tab.page.get_by_role("button", name="Download as CSV").count() == 0

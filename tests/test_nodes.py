@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from loopylatent import synthetic
@@ -109,6 +110,15 @@ def test_values_are_counted_by_state_by_number_or_by_range():
     for name in obs.names:
         assert sum(value_counts(obs, name).shares) == pytest.approx(1)
         assert distribution_figure(value_counts(obs, name)).data[0].y
+
+
+def test_values_that_look_like_markup_are_drawn_as_text():
+    cells = ['<a href="https://evil.example">x</a>', "<b>"] * 9
+    obs = Observations.from_frame(pd.DataFrame({"a": cells, "b": range(18), "c": range(0, 36, 2)}))
+    figure = distribution_figure(value_counts(obs, "a"))
+    drawn = [*figure.layout.xaxis.ticktext, *figure.data[0].customdata]
+    assert "&lt;b&gt;" in drawn
+    assert not [text for text in drawn if "<" in text]
 
 
 def test_weights_count_in_the_distribution():

@@ -257,6 +257,7 @@ LIES = [
     ("results.places.positions.values.0", "inf", "places"),
     ("results.places.selected", 10**6, "places"),
     ("results.groups.labels.values.0", 99, "a grouping"),
+    ("results.groups.labels.values.0", 2**53, "a grouping"),
     ("results.models.0.values.values.0", "nan", "not finite"),
     ("results.models.0.values", {"shape": [1], "values": [1]}, "do not belong"),
     ("results.models.0.data_digest", "x", "other rows"),
@@ -265,6 +266,10 @@ LIES = [
     ("results.evaluations.0.entry.top_columns", [[99]], "columns that there are not"),
     ("results.bars.0.bars", [1], "a set of values"),
     ("results.loops.0.test", None, "a set of values"),
+    ("results.places", {"is": []}, "a set of values"),
+    ("results.places", {"is": {}}, "a set of values"),
+    ("results.places.positions", {"shape": [1] * 100, "values": [1.0]}, "an array"),
+    ("results.places.positions", {"shape": [0, 2**53, 2**53], "values": []}, "an array"),
 ]
 
 
@@ -277,6 +282,17 @@ def test_results_that_lie_are_refused_and_the_session_stays(name, value, message
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
     assert state_of(s) == before
+
+
+@pytest.mark.parametrize("error", [TypeError, ValueError, OverflowError])
+def test_results_that_no_check_thought_of_are_refused_in_one_line(error, monkeypatch):
+    def broken(_: Any) -> Results:
+        raise error("unhashable type: 'list'")
+
+    monkeypatch.setattr("loopylatent.project.read_results", broken)
+    s, source = worked("ising")
+    with pytest.raises(DataError, match="cannot be opened: its results hold values"):
+        open_project(save_project(project_of(s, source)))
 
 
 @settings(max_examples=40, deadline=None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import time
 
 import networkx as nx
 import numpy as np
@@ -204,6 +205,67 @@ def test_too_many_pairs_are_refused_with_a_cutoff_that_fits(monkeypatch):
         sparse_distances(table, cutoff=9.0)
     fits = float(str(caught.value).split("cutoff of about ")[1].split(" ")[0])
     assert sparse_distances(table, cutoff=fits).n_pairs <= 200
+
+
+def test_work_runs_ahead_by_a_few_blocks_alone(monkeypatch):
+    module = importlib.import_module("loopylatent.sparse_distances")
+    monkeypatch.setattr(module, "COLUMNS_AT_A_TIME", 5)
+    monkeypatch.setattr(module.os, "cpu_count", lambda: 2)
+    table = sparse.csr_array((np.random.default_rng(0).random((50, 300)) < 0.3).astype(float))
+    plain, begun, at_first = module.SparseColumns.near, [], []
+
+    def near(self, columns, cutoff):
+        begun.append(1)
+        return plain(self, columns, cutoff)
+
+    def progress(*_):
+        time.sleep(0.0 if at_first else 0.2)  # time for the threads to run ahead
+        at_first.append(len(begun))
+
+    monkeypatch.setattr(module.SparseColumns, "near", near)
+    sparse_distances(table, progress=progress, on_degenerate="drop")
+    assert at_first[0] <= 1 + 2 * 2
+    assert at_first[-1] == 60
+
+
+def test_columns_far_from_zero_are_refused():
+    rng = np.random.default_rng(0)
+    x = 1e9 + rng.normal(size=(300, 1)) + rng.normal(size=(300, 4))
+    for distances in (sparse_distances, ll.information_distances):
+        with pytest.raises(DistanceError, match=r"'x1' differ too little .* a dense array"):
+            distances(sparse.csr_array(x))
+    flags = (rng.random((60, 4)) < 0.5).astype(float)
+    flags[:, 3] = np.arange(60) > 0
+    obs = ll.Observations.from_array(sparse.csr_array(flags))
+    D = ll.information_distances(obs.with_weights(flags[:, 3]))
+    assert np.isinf(D.values[3, :3]).all()
+    near = x - 1e9 + 1000
+    found = ll.information_distances(sparse.csr_array(near)).values
+    assert np.allclose(found, ll.information_distances(near).values, rtol=1e-6)
+
+
+def test_the_digest_knows_the_rows_behind_far_pairs():
+    rng = np.random.default_rng(0)
+    x = (rng.random((500, 20)) < 0.2).astype(float)
+    x[:, 1] = np.where(rng.random(500) < 0.1, 1 - x[:, 0], x[:, 0])
+    other = x.copy()
+    other[:, 19] = rng.permutation(x[:, 19])
+    found = [sparse_distances(sparse.csr_array(one), cutoff=0.5) for one in (x, other, x)]
+    assert np.array_equal(found[0].length, found[1].length)
+    assert found[0].digest == found[2].digest != found[1].digest
+
+
+@pytest.mark.parametrize("copies", [2, 3])
+def test_too_few_columns_that_differ_are_refused_as_in_the_full_matrix(copies):
+    rng = np.random.default_rng(0)
+    x = np.repeat((rng.random((200, 1)) < 0.3).astype(float), 3, axis=1)
+    x[:, copies:] = x[:, copies:] + rng.random((200, 3 - copies)) > 0.8
+    said = []
+    for distances in (sparse_distances, ll.information_distances):
+        with pytest.raises(DistanceError, match="at least 3 that differ") as caught:
+            distances(sparse.csr_array(x), on_degenerate="drop")
+        said.append(str(caught.value))
+    assert said[0] == said[1]
 
 
 def test_progress_counts_columns_and_can_stop():

@@ -67,6 +67,26 @@ def mtx_of(head: str, body: str, kind: str = "coordinate integer general") -> by
     return f"%%MatrixMarket matrix {kind}\n{head}\n{body}".encode()
 
 
+# Entries of one cell ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int8, np.float64])
+def test_entries_of_one_cell_are_added_whatever_their_type(kind):
+    rows, columns = np.repeat([0, 1, 2, 3], [300, 10, 5, 1]), np.zeros(316, dtype=int)
+    columns[-9:] = [1, 2, 1, 2, 0, 1, 2, 1, 2]
+    many = sparse.coo_array((np.ones(316, kind), (rows, columns)), shape=(4, 3))
+    expected = many.astype(float).toarray()
+    for obs in (ll.Observations.from_array(many), ll.read_sparse(as_npz(many))):
+        assert np.array_equal(obs.to_frame().to_numpy(), expected)
+
+
+def test_places_that_a_pattern_names_twice_are_there_once():
+    text = mtx_of("4 3 6", "1 1\n1 1\n2 2\n3 3\n4 1\n4 2\n", "coordinate pattern general")
+    obs = ll.read_sparse(text)
+    assert obs.kinds == ("binary",) * 3
+    assert obs.dense()[0, 0] == 1.0
+
+
 # Files that are read -----------------------------------------------------------------------
 
 
@@ -322,6 +342,13 @@ def test_what_does_not_go_together_is_refused(options, says, files, monkeypatch,
     assert main(["learn", *options]) == 2
     said = capsys.readouterr().err.splitlines()
     assert says in said[-1]
+
+
+def test_a_file_that_near_pairs_are_not_written_to_is_refused_first(files, monkeypatch, capsys):
+    monkeypatch.setattr("loopylatent.cli_sparse.read_sparse", lambda *_: pytest.fail("read"))
+    command = ["distances", str(files / "words.mtx"), "-o", str(files / "pairs.npz")]
+    assert main(command) == 2
+    assert "give a .csv file" in capsys.readouterr().err
 
 
 # Names that try to run ---------------------------------------------------------------------

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
+import subprocess
+import sys
 import zipfile
+import zlib
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loopylatent.errors import DataError, did_you_mean, listed, quoted
+from loopylatent.errors import DataError, LimitError, did_you_mean, listed, quoted
 from loopylatent.tables import read_frame
 
 PLAIN = pd.DataFrame({"a": [1, 2, 3], "b": [0.5, np.nan, 1.5], "c": ["x", "y", "x"]})
@@ -202,6 +209,91 @@ def test_tables_beyond_the_limit_are_refused_also_when_packed() -> None:
     for content in (large, gzip.compress(large, mtime=0), io.BytesIO(large), parquet.getvalue()):
         assert "larger than" in refusal(content, max_bytes=20_000)
     assert "larger than" in refusal(excel_of({"one": PLAIN}), max_bytes=1000)
+
+
+def test_tables_of_more_cells_than_asked_for_are_refused() -> None:
+    book, rows = excel_of({"one": PLAIN}), csv_of(PLAIN)
+    for content in (rows, book):
+        assert read_frame(content, max_cells=9).shape == (3, 3)
+        with pytest.raises(LimitError, match="at most 2 rows"):
+            read_frame(content, max_cells=8)
+
+
+def test_lines_within_quotation_marks_count_as_one_row() -> None:
+    content = b'a,b,c\n1,2,"' + b"\n" * 100 + b'x"\n3,4,y\n'
+    assert read_frame(content, max_cells=6).shape == (2, 3)
+
+
+def test_a_short_row_may_be_empty_but_for_its_first_cell() -> None:
+    content = ",".join(f"c{k}" for k in range(300)).encode() + b"\n" + b"1\n" * 300
+    assert read_frame(content).shape == (300, 300)
+
+
+def test_rows_of_a_sheet_may_end_early_and_its_last_rows_be_blank() -> None:
+    frame = pd.DataFrame({"a": [1.0, 2.0], "b": [None, 3.0], "c": [None, None]})
+    read = read_frame(excel_of({"one": frame.reindex(range(5))}))
+    assert read.isna().to_numpy().tolist() == [[False, True, True], [False, False, True]]
+
+
+def said_with_little_memory(content: bytes, folder: Path, megabytes: int) -> str:
+    path = folder / "table"
+    path.write_bytes(content)
+    script = Path(__file__).with_name("table_memory_run.py")
+    command = [sys.executable, str(script), str(path), str(megabytes)]
+    counted = os.environ | {"ARROW_DEFAULT_MEMORY_POOL": "system"}
+    return subprocess.run(command, capture_output=True, text=True, env=counted, check=False).stdout
+
+
+only_linux = pytest.mark.skipif(
+    sys.platform != "linux", reason="only Linux counts private memory in RLIMIT_DATA"
+)
+
+
+@only_linux
+def test_too_little_memory_is_not_taken_for_a_quotation_mark(tmp_path: Path) -> None:
+    content = b"a,b,c,d\n" + b"1,2,3,4\n" * 2_000_000
+    assert "too little memory to read it" in said_with_little_memory(content, tmp_path, 100)
+
+
+@only_linux
+def test_a_plain_table_takes_little_more_memory_than_pandas_needs(tmp_path: Path) -> None:
+    content = b"a,b,c,d\n" + b"1,2,3,4\n" * 2_500_000
+    assert said_with_little_memory(content, tmp_path, 320) == "(2500000, 4)\n"
+
+
+def test_many_short_members_of_a_gzip_file_are_not_looked_at_again_and_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    handed = 0
+
+    class Counting:
+        def __init__(self, **options: int) -> None:
+            self._engine = zlib.decompressobj(**options)
+
+        def decompress(self, piece: bytes, most: int) -> bytes:
+            nonlocal handed
+            handed += len(piece)
+            return self._engine.decompress(piece, most)
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self._engine, name)
+
+    monkeypatch.setattr("loopylatent.files.zlib", SimpleNamespace(**vars(zlib)))
+    monkeypatch.setattr("loopylatent.files.zlib.decompressobj", Counting)
+    content = gzip.compress(b"", mtime=0) * 3000 + gzip.compress(csv_of(PLAIN), mtime=0)
+    pd.testing.assert_frame_equal(read_frame(content), PLAIN)
+    assert len(content) < handed < 3000 * 5000
+
+
+@only_linux
+def test_values_of_fixed_width_count_in_every_cell_before_they_are_read(tmp_path: Path) -> None:
+    width, buffer = 500_000, io.BytesIO()
+    rows = pa.table({name: pa.array([bytes(width)] * 20, pa.binary(width)) for name in "ab"})
+    with pq.ParquetWriter(buffer, rows.schema, compression="gzip") as writer:
+        for _ in range(30):
+            writer.write_table(rows)
+    assert len(buffer.getvalue()) < 100_000
+    assert "larger than 512 MB" in said_with_little_memory(buffer.getvalue(), tmp_path, 200)
 
 
 def test_the_name_of_the_source_stands_in_the_message() -> None:

@@ -17,6 +17,7 @@ from loopylatent.export.base import (
     Extras,
     Provenance,
     Setting,
+    check_place,
     edge_signs,
     write_atomically,
 )
@@ -38,8 +39,10 @@ __all__ = [
     "Extras",
     "Provenance",
     "Setting",
+    "check_place",
     "edge_signs",
     "export",
+    "format_of",
     "name_from_csv",
     "name_to_csv",
     "render",
@@ -101,7 +104,7 @@ def export(
     0.5
     """
     target = Path(path)
-    content = render(_format_of(target, format), graph, provenance, extras)
+    content = render(format_of(target, format), graph, provenance, extras)
     return write_atomically(target, content)
 
 
@@ -119,7 +122,8 @@ def render(
     return text.encode("utf-8")
 
 
-def _format_of(path: Path, name: str | None) -> str:
+def format_of(path: Path, name: str | None) -> str:
+    """Return the format that a file is to have, by its name or as it is said."""
     if name is not None:
         if name.lower().lstrip(".") in WRITERS:
             return name.lower().lstrip(".")

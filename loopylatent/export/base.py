@@ -6,7 +6,8 @@ import math
 import os
 import re
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -176,20 +177,33 @@ def xml_text(text: str) -> str:
 # Files -------------------------------------------------------------------------------------
 
 
-def write_atomically(path: str | os.PathLike[str], content: bytes) -> Path:
-    """Write a file under another name first, so that no reader ever sees half of it."""
-    shown = repr(os.fspath(path))
-    try:
+def check_place(path: str | os.PathLike[str]) -> None:
+    """Refuse a path where no file can be written, before there is anything to write."""
+    with _refusing(path):
         target = Path(os.path.realpath(path))
         if not target.parent.is_dir():
             raise DataError(f"folder {str(target.parent)!r} does not exist; create it first.")
         if target.is_dir():
-            raise DataError(f"{shown} is a folder; give the name of a file in it.")
-        _replace(target, content)
+            raise DataError(f"{os.fspath(path)!r} is a folder; give the name of a file in it.")
+
+
+def write_atomically(path: str | os.PathLike[str], content: bytes) -> Path:
+    """Write a file under another name first, so that no reader ever sees half of it."""
+    check_place(path)
+    with _refusing(path):
+        _replace(Path(os.path.realpath(path)), content)
+    return Path(path)
+
+
+@contextmanager
+def _refusing(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Say in one line what the system refuses."""
+    try:
+        yield
     except OSError as error:
         reason = error.strerror or type(error).__name__
+        shown = repr(os.fspath(path))
         raise DataError(f"{shown} cannot be written: {reason}; choose another place.") from None
-    return Path(path)
 
 
 def _replace(target: Path, content: bytes) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 from itertools import pairwise
 from typing import Any
 
@@ -49,7 +50,7 @@ def value_counts(obs: Observations, name: str) -> Bars:
 
 
 def distribution_figure(bars: Bars, theme: ThemeName = "light") -> Any:
-    """Draw the bars, small, for a side panel."""
+    """Draw the bars, small, for a side panel; values are data and are escaped."""
     import plotly.graph_objects as go
 
     colours = THEMES[theme]
@@ -57,7 +58,7 @@ def distribution_figure(bars: Bars, theme: ThemeName = "light") -> Any:
         go.Bar(
             x=list(range(len(bars.labels))),
             y=list(bars.shares),
-            customdata=list(bars.labels),
+            customdata=[escape(label) for label in bars.labels],
             hovertemplate="%{customdata}: %{y:.1%}<extra></extra>",
             marker_color=colours.observed,
         )
@@ -72,7 +73,7 @@ def distribution_figure(bars: Bars, theme: ThemeName = "light") -> Any:
         font={"color": colours.text, "size": 11},
         xaxis={
             "tickvals": list(range(len(bars.labels))) if few else [],
-            "ticktext": [label[:12] for label in bars.labels] if few else [],
+            "ticktext": [escape(label[:12]) for label in bars.labels] if few else [],
             "fixedrange": True,
         },
         yaxis={"visible": False, "fixedrange": True},

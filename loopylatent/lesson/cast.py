@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from loopylatent.errors import DataError
 from loopylatent.graph import LatentGraph
+from loopylatent.headers import free_name
+from loopylatent.label_sides import labels_above
 from loopylatent.layout import shown_label
 from loopylatent.learn import LearnResult
 from loopylatent.matching import match_hidden
@@ -39,6 +41,8 @@ class Cast:
     labels: tuple[str, ...]
     places: FloatArray = field(repr=False)
     """(nodes, 2) pixels; the same in every step."""
+    above: frozenset[int]
+    """Nodes whose names stand above them, in every step."""
     truth: LatentGraph | None
     truth_number: tuple[int, ...]
     """For each node of the truth its number in the lesson."""
@@ -83,20 +87,22 @@ def cast_of(
         raise DataError(f"places have shape {places.shape}; the graph needs ({graph.n_nodes}, 2).")
     passing = _passing(trace)
     number = _numbers(trace, graph, passing)
-    labels = [(hidden_names or {}).get(node, label) for node, label in enumerate(graph.labels)]
+    labels = _labels(graph, hidden_names or {})
+    edges = np.concatenate([graph.edges, result.initial_graph.edges])
+    above = frozenset(np.flatnonzero(labels_above(places, edges, labels)).tolist())
     labels += _free_labels("t", len(number) - graph.n_nodes, labels)
     where = _Stage(places)
     for node in passing:
         beside = [number[child] for child in node.join.children]
         where.enter(beside, graph.n_nodes, [node.meets(other) for other in passing])
     if truth is None or set(truth.names) != set(graph.names):
-        return Cast(graph.n_observed, number, tuple(labels), where.places, None, ())
+        return Cast(graph.n_observed, number, tuple(labels), where.places, above, None, ())
     of_truth = _truth_numbers(graph, truth, len(labels))
     for missed in (node for node, at in enumerate(of_truth) if at >= len(labels)):
         ends = (of_truth[end] for end in truth.neighbours(missed))
         where.enter([end for end in ends if end < len(where)])
     labels += _free_labels("true ", max(of_truth) + 1 - len(labels), labels)
-    return Cast(graph.n_observed, number, tuple(labels), where.places, truth, of_truth)
+    return Cast(graph.n_observed, number, tuple(labels), where.places, above, truth, of_truth)
 
 
 def checked_trace(result: LearnResult) -> tuple[Step, ...]:
@@ -142,6 +148,18 @@ def _numbers(
     return {node: node for node in range(graph.n_observed)} | {
         node: graph.n_observed + k for k, node in enumerate(hidden)
     }
+
+
+def _labels(graph: LatentGraph, names: Mapping[int, str]) -> list[str]:
+    """Call every node differently: where the name of a hidden one is taken, its number is added."""
+    labels, taken = list(graph.labels), set(graph.labels)
+    for node in graph.hidden_nodes:
+        name = names.get(node, labels[node])
+        if name != labels[node]:
+            numbered = free_name(f"{name} ({labels[node]})", taken)
+            labels[node] = numbered if name in taken else name
+            taken.add(labels[node])
+    return labels
 
 
 def _free_labels(word: str, count: int, taken: list[str]) -> list[str]:

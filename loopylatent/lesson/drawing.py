@@ -11,7 +11,15 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from loopylatent.figures.difference import GONE, NEW
-from loopylatent.figures.network import THEMES, ThemeName, network_options, stroke, symbol
+from loopylatent.figures.network import (
+    LABEL_ABOVE,
+    LABEL_BELOW,
+    THEMES,
+    ThemeName,
+    network_options,
+    stroke,
+    symbol,
+)
 from loopylatent.layout import FONT_SIZE, NODE_SIZE, shown_label
 from loopylatent.lesson.cast import Cast
 from loopylatent.lesson.frames import DrawnEdge, Frame, Mark
@@ -22,6 +30,8 @@ LOCAL = "#CC79A7"
 TREE = "#3B9BD9"
 """The local tree of a ball, where the union has it already."""
 FADED = 0.3
+CENTRE = 1.5
+"""How many times as large the node in the middle is."""
 MARKED_WIDTH = 3.2
 """The least width of an edge that a step is about."""
 _LAYERS: Mapping[Mark, int] = {
@@ -66,7 +76,7 @@ def draw(lesson: Lesson, frame: Frame, scale: float = 1.0) -> Drawing:
     cast = lesson.cast
     shade = frame.shade
     return Drawing(
-        [_node(cast, frame, node) for node in frame.nodes],
+        [_node(cast, frame, node, scale) for node in frame.nodes],
         [_edge(cast, frame, edge, scale) for edge in in_layers(frame.edges)],
         {theme: _look(lesson, frame, theme, scale) for theme in get_args(ThemeName)},
         None
@@ -85,8 +95,10 @@ def _layer(edge: DrawnEdge) -> int:
     return _LAYERS[edge.mark]
 
 
-def _node(cast: Cast, frame: Frame, node: int) -> dict[str, Any]:
+def _node(cast: Cast, frame: Frame, node: int, scale: float) -> dict[str, Any]:
     x, y = cast.places[node]
+    size = CENTRE if node == frame.centre else 1.0
+    higher = (LABEL_ABOVE - LABEL_BELOW) * scale - 2 * NODE_SIZE * scale * (size - 1)
     return {
         "id": node,
         "label": cast.short_labels[node],
@@ -95,6 +107,7 @@ def _node(cast: Cast, frame: Frame, node: int) -> dict[str, Any]:
         "group": node_group(cast, frame, node),
         "x": round(float(x)),
         "y": round(float(y)),
+        "font": {"vadjust": LABEL_BELOW + (round(higher) if node in cast.above else 0)},
     }
 
 
@@ -191,7 +204,7 @@ def _groups(theme: ThemeName, scale: float) -> dict[str, Any]:
             "opacity": FADED,
         }
         groups[f"{kind}-centre"] = {
-            **_group(plain.fill, colours.emphasis, font, size * 1.5),
+            **_group(plain.fill, colours.emphasis, font, size * CENTRE),
             "borderWidth": 3,
         }
         groups[f"{kind}-sketched"] = {

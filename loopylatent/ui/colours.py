@@ -14,6 +14,7 @@ from loopylatent.communities import Groups, communities, groups
 from loopylatent.data import read_frame
 from loopylatent.errors import DataError, LoopyLatentError
 from loopylatent.graph import LatentGraph
+from loopylatent.limits import APP
 from loopylatent.ui.background import Job
 from loopylatent.ui.plain import plain
 from loopylatent.ui.stages import Source
@@ -121,7 +122,7 @@ def _brought(s: Session, graph: LatentGraph) -> Colouring:
 
 def read_groups(content: bytes, file_name: str, graph: LatentGraph) -> dict[str, str]:
     """Read a grouping of the columns from a table of two columns."""
-    frame = read_frame(content, name=file_name)
+    frame = read_frame(content, name=file_name, max_cells=APP.cells)
     if len(frame.columns) != 2:
         raise DataError(f"a grouping has two columns, name and group; this has {frame.shape[1]}.")
     pairs: pd.DataFrame = frame.dropna().astype(str)

@@ -12,6 +12,7 @@ from loopylatent.compare import BOTH, LEFT, NEITHER, RIGHT, Difference, Overlay,
 from loopylatent.compare_scores import ComparedScores, compared_scores
 from loopylatent.errors import LoopyLatentError
 from loopylatent.graph import LatentGraph
+from loopylatent.headers import free_name
 from loopylatent.structure_error import StructureError, structure_error
 from loopylatent.ui.background import Cancelled, Job
 from loopylatent.ui.compare_state import Side
@@ -160,7 +161,7 @@ def _errors(s: Session, sides: Sequence[Side]) -> None:
         for i, row in enumerate(known)
     ]
     frame = pd.DataFrame(cells, columns=names)
-    frame.insert(0, "structure error between", names)
+    frame.insert(0, free_name("structure error between", names), names)
     st.dataframe(frame, hide_index=True, width="stretch")
     st.caption(ERROR)
 

@@ -20,6 +20,8 @@ from loopylatent.coherence import (
 from loopylatent.data import Observations, read_frame
 from loopylatent.errors import LoopyLatentError
 from loopylatent.graph import LatentGraph
+from loopylatent.headers import free_name
+from loopylatent.limits import APP
 from loopylatent.topics import SharedColumn, Topic, shared_columns, topics
 from loopylatent.ui import evaluate_words as words
 from loopylatent.ui.background import Job
@@ -172,7 +174,7 @@ def _brought(s: Session, names: tuple[str, ...]) -> WordPairs | None:
         )
         file = st.file_uploader("A word table", type=["csv", "tsv", "xlsx"], key="brought_words")
     if file is not None:
-        frame = read_frame(file.getvalue(), name=file.name)
+        frame = read_frame(file.getvalue(), name=file.name, max_cells=APP.cells)
         s.view["brought words"] = pairs_in_table(frame, file.name, names)
     brought: WordPairs | None = s.view.get("brought words")
     return None if brought is None else brought.among(names)
@@ -322,19 +324,19 @@ def expressive_rows(
 ) -> pd.DataFrame:
     """Return the rows with their labels, their level, and what they say on the topic's columns."""
     chosen = obs.take(rows)
-    frame = chosen.to_frame()
+    labels = chosen.labels.reset_index(drop=True)
     names = [obs.names[column] for column in topic.columns]
+    told_level = free_name("level", (*labels.columns, *names))
     if all(kind == "binary" for kind in obs.kinds):
         values = chosen.dense()
         told = [
             ", ".join(obs.names[k] for k in topic.columns if values[row, k] == 1) or "none of them"
             for row in range(len(rows))
         ]
-        shown = pd.DataFrame({"level": level[rows], "has": told})
+        shown = pd.DataFrame({told_level: level[rows], free_name("has", labels.columns): told})
     else:
-        shown = frame[names].copy()
-        shown.insert(0, "level", level[rows])
-    if chosen.labels.shape[1]:
-        shown = pd.concat([chosen.labels.reset_index(drop=True), shown], axis=1)
+        shown = chosen.to_frame()[names]
+        shown.insert(0, told_level, level[rows])
+    shown = pd.concat([labels, shown], axis=1)
     shown.index = pd.Index([int(row) + 1 for row in rows], name="row")
     return shown

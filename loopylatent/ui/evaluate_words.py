@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from loopylatent.coherence import Coherence
 from loopylatent.figures.network import THEMES
 from loopylatent.topics import Topic, TopicWord
+from loopylatent.ui.plain import plain
 
 ABOUT_TOPICS = (
     "A card is a hidden node with its ten nearest columns along the graph, larger where they go "
@@ -172,12 +173,13 @@ def coherence_line(found: Coherence, covered: int, n_columns: int) -> str:
     'Mean PMI **0.500** in some texts, over the 45 of 90 pairs that it covers (7 of 10 columns); \
 **0.250** if the other pairs count as 0.'
     """
+    corpus = plain(found.corpus)
     if math.isnan(found.mean):
-        return f"No pair of these words occurs in {found.corpus}."
+        return f"No pair of these words occurs in {corpus}."
     if found.n_covered == found.n_pairs:
-        return f"Mean PMI **{found.mean:.3f}** in {found.corpus}, over all {found.n_pairs:,} pairs."
+        return f"Mean PMI **{found.mean:.3f}** in {corpus}, over all {found.n_pairs:,} pairs."
     return (
-        f"Mean PMI **{found.mean:.3f}** in {found.corpus}, over the {found.n_covered:,} of "
+        f"Mean PMI **{found.mean:.3f}** in {corpus}, over the {found.n_covered:,} of "
         f"{found.n_pairs:,} pairs that it covers ({covered} of {n_columns} columns); "
         f"**{found.with_zeros:.3f}** if the other pairs count as 0."
     )

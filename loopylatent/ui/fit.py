@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from loopylatent.data import Observations
 from loopylatent.export import name_to_csv
 from loopylatent.graph import LatentGraph
+from loopylatent.headers import free_name
 from loopylatent.inference import Model, fit_parameters
 from loopylatent.learn import LearnResult
 from loopylatent.limits import estimate
@@ -154,7 +155,7 @@ def table_with_hidden(fitted: Fitted, obs: Observations, labels: tuple[str, ...]
     """Return the table as CSV, with a column for every hidden node."""
     frame = obs.to_frame()
     for node in fitted.model.graph.hidden_nodes:
-        frame[f"hidden {labels[node]}"] = fitted.level(node)
+        frame[free_name(f"hidden {labels[node]}", frame.columns)] = fitted.level(node)
     texts = frame.select_dtypes(["object", "string", "category"]).columns
     frame[texts] = frame[texts].astype(object).map(_harmless)
     return frame.rename(columns=name_to_csv).to_csv(index=False)
@@ -211,6 +212,6 @@ def _rows(obs: Observations, rows: NDArray[np.int64], level: NDArray[np.float64]
     """Some rows of the table, with what they are called and how strongly they express a node."""
     chosen = obs.take(rows)
     frame = pd.concat([chosen.labels, chosen.to_frame()], axis=1)
-    frame.insert(0, "level", level[rows])
+    frame.insert(0, free_name("level", frame.columns), level[rows])
     frame.index = pd.Index([int(row) + 1 for row in rows], name="row")
     return frame

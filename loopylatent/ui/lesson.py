@@ -20,6 +20,7 @@ from loopylatent.ui.lesson_keys import arrow_keys
 from loopylatent.ui.lesson_state import KEYS, SPEEDS, Walk, preset_of, walk
 from loopylatent.ui.lesson_style import PROJECTOR, STYLE, UNSEEN
 from loopylatent.ui.page import Present
+from loopylatent.ui.plain import plain
 from loopylatent.ui.state import Session, bound
 from loopylatent.ui.take_away import file_stem
 
@@ -160,6 +161,7 @@ def _say(w: Walk, lesson: Lesson, frame: Frame) -> None:
     st.pills(
         "Your guess",
         options,
+        format_func=plain,
         label_visibility="collapsed",
         wrap=True,
         **bound("lesson_guess", w.guess if w.guess in options else None, guessed),

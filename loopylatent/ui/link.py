@@ -16,7 +16,7 @@ from loopylatent.distances import METRICS
 from loopylatent.errors import DataError, LoopyLatentError
 from loopylatent.initial_graph import check_radius
 from loopylatent.project import LONGEST_PIN_NAME, MOST_PINS, Pin
-from loopylatent.recipe import Recipe
+from loopylatent.recipe import Recipe, check_encodable
 from loopylatent.samples import sample_names
 from loopylatent.ui.memo import Memo
 from loopylatent.ui.stages import sample_recipe, source_of
@@ -142,6 +142,7 @@ def _pin(entry: Any) -> Pin | None:
         return None
     params = {str(key): str(value) for key, value in told.items()}
     try:
+        check_encodable("the name", name)
         values = _values(params)
         recipe = Recipe(source=f"sample:{params['sample']}", source_kind="sample", **values)
     except (LoopyLatentError, TypeError, KeyError):

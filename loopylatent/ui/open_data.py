@@ -164,7 +164,7 @@ def _kept_columns(s: Session, recipe: Recipe, content: bytes, obs: Observations)
 
 
 def _look_at(content: bytes, name: str) -> _Table:
-    frame = read_frame(content, name=name, max_bytes=APP.file_bytes)
+    frame = read_frame(content, name=name, max_bytes=APP.file_bytes, max_cells=APP.cells)
     check_shape(*frame.shape, APP)
     return _Table(frame, understand(frame))
 

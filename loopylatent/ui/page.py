@@ -51,6 +51,8 @@ STYLE = """
 .stSidebar .stButtonGroup button { padding-left: 0.5rem; padding-right: 0.5rem; }
 .stSidebar .stVerticalBlock { gap: 0.6rem; }
 [data-testid="stCaptionContainer"] { color: inherit; opacity: 0.75; }
+/* Streamlit's own CSV would hand formulas in names and cells to a spreadsheet program */
+[data-testid="stElementToolbarButton"]:has([aria-label^="Download as CSV"]) { display: none; }
 .stApp :focus-visible:not(input, textarea) {
   outline: 2px solid light-dark(#0072B2, #56B4E9) !important; outline-offset: 1px; }
 .stApp .stMain:focus-visible { outline-offset: -2px; }

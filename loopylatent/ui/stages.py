@@ -18,6 +18,7 @@ from loopylatent.export import edge_signs as edge_signs
 from loopylatent.graph import LatentGraph
 from loopylatent.initial_graph import EdgeDensity, edge_density
 from loopylatent.learn import LearnResult, Progress, learn
+from loopylatent.limits import APP
 from loopylatent.matching import match_hidden
 from loopylatent.recipe import Recipe, read_distances
 from loopylatent.regularize import learn_regularized
@@ -119,6 +120,7 @@ def observations_of(content: bytes, recipe: Recipe) -> Observations:
         kinds=dict(recipe.kinds),
         weights=recipe.weights,
         on_degenerate="drop" if recipe.drop_degenerate else "error",
+        max_cells=APP.cells,
     )
 
 
