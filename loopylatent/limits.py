@@ -99,7 +99,7 @@ def estimate(stage: Stage, n_rows: int, n_columns: int) -> Estimate:
         "curve": (1.5e-9 * p**3, 4),
         "learn": (1.6e-6 * p**2, 24),
         "loops": (7e-5 * p**2, 24),
-        "fit": (6e-7 * p**3 + 6e-7 * n * p, 4),
+        "fit": (0.1 + 6e-7 * p**3 + 2e-6 * n * p, 4),
     }[stage]
     return Estimate(seconds * slowness(), matrices * 8 * p**2)
 

@@ -11,15 +11,21 @@ from typing import get_args
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 
+from loopylatent._kernels.quartets import declares
 from loopylatent.data import Observations
 from loopylatent.distances import DistanceMatrix, information_distances
 from loopylatent.graph import LatentGraph
+from loopylatent.grouping.quartet import quartets
 from loopylatent.inference import fit_parameters
 from loopylatent.initial_graph import edge_density
 from loopylatent.layout import positions
 from loopylatent.learn import learn
 from loopylatent.settings import FitSettings, LearnSettings, Method, Thresholds
+from loopylatent.sparse_distances import sparse_distances
+from loopylatent.synthetic.discrete import DiscreteLaw
+from loopylatent.synthetic.gibbs import gibbs
 from loopylatent.thresholds import default_thresholds, loop_radius
 from loopylatent.waiting import first_graph
 
@@ -50,6 +56,17 @@ def warm_up_steps() -> Iterator[str]:
     for kind, table in _tables(numbers).items():
         _fit(table)
         yield f"fit of {kind}"
+    near = D.values[:_EACH, :_EACH]
+    quartets(near, 0.0)
+    declares(np.exp(-near), 0.0, 0, 1, 2, 3)
+    yield "votes one by one"
+    law = DiscreteLaw.ising(_ring(D.names), np.full(_ring(D.names).n_edges, 0.3))
+    gibbs(law, n=8, rng=np.random.default_rng(0), burn_in=2, thinning=1)
+    yield "made-up rows"
+    lists = sparse_distances(sparse.csr_array(numbers.to_numpy() > 1, dtype=np.float64))
+    for method in get_args(Method):
+        learn(lists, replace(LearnSettings(default_thresholds(lists)), method=method))
+    yield "very many columns"
 
 
 def _numbers() -> pd.DataFrame:

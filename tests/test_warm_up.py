@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import subprocess
@@ -9,8 +10,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import compiled
 import pytest
 
+import loopylatent
 from loopylatent.warm_up import warm_up_steps
 
 HERE = Path(__file__).resolve().parent
@@ -56,18 +59,45 @@ def in_a_process(cache: Path | None, how: str) -> dict[str, Any]:
     return found
 
 
+@pytest.fixture(scope="module")
+def warmed() -> dict[str, Any]:
+    """What a process that was warmed up knows."""
+    return in_a_process(None, "warm")
+
+
 def test_the_steps_are_told_in_the_order_of_need():
     steps = list(warm_up_steps())
     assert steps[:3] == ["curve", "quartet", "layout"]
-    assert {"relaxed", "nj", "fit of numbers", "fit of yes and no", "fit of numbers with gaps"} <= set(steps)
+    assert {
+        "relaxed",
+        "nj",
+        "fit of numbers",
+        "fit of yes and no",
+        "fit of numbers with gaps",
+    } <= set(steps)
 
 
-def test_after_a_warm_up_samples_bring_no_new_kind_of_argument():
-    found = in_a_process(None, "warm")
-    assert found["new"] == {}
+def called_from_python() -> set[str]:
+    """The compiled functions that a module which is not compiled brings in."""
+    found = set()
+    for path in Path(loopylatent.__file__).parent.rglob("*.py"):
+        if path.parent.name == "_kernels":
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and "._kernels." in (node.module or ""):
+                found |= {f"{node.module.rpartition('.')[2]}.{name.name}" for name in node.names}
+    return found & set(compiled.kernels())
+
+
+def test_a_warm_up_runs_every_compiled_function(warmed):
+    assert called_from_python() - set(warmed["known"]) == set()
+
+
+def test_after_a_warm_up_samples_bring_no_new_kind_of_argument(warmed):
+    assert warmed["new"] == {}
     used = {"quartets.group_by_quartets", "families.best_split", "neighbor_joining.join_neighbors"}
     used |= {"spanning.local_tree_intervals", "layout.majorise", "circuit_run.run_backward"}
-    assert used <= set(found["known"])
+    assert used <= set(warmed["known"])
 
 
 @pytest.mark.long

@@ -9,7 +9,9 @@
 
   function fit() {
     network.fit({ maxZoomLevel: 1.25, animation: false });
-    network.moveTo({ scale: network.getScale() * 1.06 }); // fit leaves a tenth empty
+    const scale = network.getScale() * 1.03; // fit leaves a tenth empty, and forgets labels on top
+    const { x, y } = network.getViewPosition();
+    network.moveTo({ position: { x, y: y - 11 / scale }, scale });
   }
 
   function draw() {

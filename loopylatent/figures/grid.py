@@ -140,7 +140,8 @@ def _shown(value: float, measure: str) -> str:
 def _cells(colours: Theme, Lambdas: Sequence[float], taus: Sequence[float]) -> dict[str, Any]:
     def axis(title: str, values: Sequence[float]) -> dict[str, Any]:
         return {
-            "title": {"text": title, "font": {"size": FONT}},
+            "title": {"text": title, "standoff": 12, "font": {"size": FONT}},
+            "automargin": True,
             "tickvals": list(range(len(values))),
             "ticktext": [f"{value:.3g}" for value in values],
             "tickfont": quiet(colours),

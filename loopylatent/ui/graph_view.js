@@ -6,7 +6,8 @@
  */
 const GLIDE_MS = 350;
 const ECHO_MS = 3000; // how long an answer to an earlier key may be on its way
-const LABEL = { smallest: 9.6, plain: 13, largest: 14 }; // pixels: on screen, as laid out, at most
+const LABEL = { smallest: 9.6, plain: 13, largest: 14, alone: 20 }; // pixels: on screen, as laid out, at most
+const FEW = 60; // nodes, between which there is room for larger labels
 const ICONS = {
   fit: "M12 8v8M8 12h8M12 3v2M12 19v2M3 12h2M19 12h2M12 12m-7 0a7 7 0 1 0 14 0a7 7 0 1 0-14 0",
   closer: "M12 5v14M5 12h14",
@@ -86,7 +87,8 @@ function fit(view) {
 /* Seen from afar, labels are drawn larger than they were laid out, so that they can be read. */
 function sizeLabels(view) {
   const wanted = LABEL.smallest / view.network.getScale();
-  const largest = view.look.largest_label ?? LABEL.largest;
+  const roomy = view.data.nodes.length <= FEW ? LABEL.alone : LABEL.largest;
+  const largest = view.look.largest_label ?? roomy;
   const size = Math.round(Math.min(largest, Math.max(LABEL.plain, wanted)));
   if (size === view.labelSize) return;
   view.labelSize = size;
@@ -99,13 +101,15 @@ function sizeLabels(view) {
   view.nodes.update(view.data.nodes.map((node) => ({ id: node.id, ...fontOf(view, node) })));
 }
 
-/* A label above its node ends where it ended, however large it is written. */
+/* A label above its node stands clear of it, however large the two are drawn. */
 function fontOf(view, node) {
   if (!node.font) return {};
   const { vadjust } = node.font;
-  const isBelow = vadjust === view.look.options.nodes.font.vadjust;
+  const { nodes } = view.look.options;
+  if (vadjust === nodes.font.vadjust) return {};
   const larger = (view.labelSize ?? LABEL.plain) - LABEL.plain;
-  return { font: { vadjust: isBelow ? vadjust : vadjust - larger } };
+  const wider = 2 * Math.max(0, (node.size ?? nodes.size) - nodes.size);
+  return { font: { vadjust: vadjust - larger - wider } };
 }
 
 function buildFrame(root) {
@@ -311,6 +315,7 @@ function listen(view) {
     view.network.setSize(`${width}px`, `${height}px`);
     if (!view.fitted) fit(view);
     else view.network.redraw();
+    sizeLabels(view);
     view.fitted = true;
   });
   view.sized.observe(view.stage);
@@ -362,6 +367,7 @@ function draw(view) {
     view.centred = data.centre.request;
     centre(view, data.centre.node);
   }
+  sizeLabels(view);
   view.frame.dataset.revision = data.revision;
 }
 

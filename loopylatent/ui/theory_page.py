@@ -52,7 +52,7 @@ STYLE = """
 <style>
 .st-key-theory_conditions p, .st-key-theory_beyond p { font-size: 0.9rem; margin-bottom: 0.1rem;
   line-height: 1.45; }
-.st-key-theory_conditions.stVerticalBlock { gap: 0.65rem; }
+.st-key-theory_conditions .stMarkdown { margin-bottom: 0.45rem; }
 .st-key-theory_conditions { padding-bottom: 0.8rem; }
 </style>
 """
