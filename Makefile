@@ -6,6 +6,7 @@
 # make audit      look up known weaknesses of what the lock files name
 # make test-pythons  the tests without a browser on every supported Python that is there
 # make api        docs/api.md from the docstrings
+# make pictures   the pictures of the docs, taken anew
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 PYTHON ?= python3
@@ -15,7 +16,7 @@ BIN := $(VENV)/bin
 TOOLS := .venv-tools
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: run serve test test-long test-pythons api lint format bench clean lock audit
+.PHONY: run serve test test-long test-pythons api pictures lint format bench clean lock audit
 
 run: $(VENV)/.run-installed
 	$(BIN)/streamlit run app.py
@@ -36,6 +37,10 @@ test-pythons: $(VENV)/bin/python
 
 api: $(VENV)/.run-installed
 	$(BIN)/python tools/api_reference.py
+
+pictures: $(VENV)/.test-installed
+	@tools/ensure_chromium
+	$(BIN)/python tools/pictures.py
 
 lint: $(VENV)/.test-installed
 	$(BIN)/ruff format --check .

@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loopylatent._version import __version__
+from loopylatent.blas import one_thread
 from loopylatent.block_files import stamps
 from loopylatent.block_table import Block, BlockTable, in_portions, stretches
 from loopylatent.checkpoint import Checkpoint, Saved
 from loopylatent.cluster import Engine, runner
 from loopylatent.data import Observations
 from loopylatent.errors import DataError
-from loopylatent.moments import SumPlan, Sums, one_blas_thread
+from loopylatent.moments import SumPlan, Sums
 from loopylatent.pool import Check, Progress, in_order
 
 FloatArray = NDArray[np.float64]
@@ -83,7 +84,7 @@ def sum_blocks(
         if progress is not None:
             progress(total.done, n_portions)
 
-    with runner(engine, scheduler) as run, one_blas_thread():
+    with runner(engine, scheduler) as run, one_thread():
         try:
             for parts in in_order(run(_sum_stretch, job, pieces, report)):
                 for part in parts:

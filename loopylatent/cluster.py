@@ -13,8 +13,8 @@ from typing import Any, Literal, TypeVar, get_args
 from uuid import uuid4
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
+from loopylatent.blas import one_thread
 from loopylatent.errors import LoopyLatentError, ThresholdError
 from loopylatent.pool import TICK, Check, OnThreads, Progress, Runner, Stopped
 
@@ -224,7 +224,7 @@ class _Shared:
 
 def _run_piece(piece: Any, *, work: Any, kept: _Shared, stop: str) -> Any:
     """Run one piece on a worker."""
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_thread():
         return work(kept.content, piece, _StillWanted(stop))
 
 

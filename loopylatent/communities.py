@@ -17,12 +17,12 @@ from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 from sklearn.metrics import adjusted_rand_score
 
+from loopylatent.blas import one_thread
 from loopylatent.cluster import Engine, runner
 from loopylatent.data import Observations
 from loopylatent.distances import DistanceMatrix, Metric
 from loopylatent.errors import DataError, LoopyLatentError
 from loopylatent.graph import LatentGraph, frozen_array
-from loopylatent.inference.fit import one_thread
 from loopylatent.learn import learn
 from loopylatent.pool import Check, Progress
 from loopylatent.resampling import Resampler, bootstrapped_rows, shaken_distances

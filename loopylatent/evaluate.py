@@ -15,12 +15,12 @@ from typing import Literal
 import numpy as np
 
 from loopylatent.belief_estimate import BeliefEstimate, belief_estimate
+from loopylatent.blas import one_thread
 from loopylatent.data import Observations
 from loopylatent.distances import Metric, information_distances
 from loopylatent.errors import DataError, LoopyLatentError, ThresholdError, did_you_mean, quoted
 from loopylatent.graph import LatentGraph
 from loopylatent.inference import Model, fit_parameters
-from loopylatent.inference.fit import one_thread
 from loopylatent.initial_graph import edge_density
 from loopylatent.lda import N_DRAWS, LdaModel, LdaScores, fit_lda
 from loopylatent.learn import learn

@@ -9,15 +9,13 @@ numbers, bit for bit. Sums of whole numbers are exact.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
+from loopylatent.blas import one_thread
 from loopylatent.kinds import Column
 
 FloatArray = NDArray[np.float64]
@@ -57,17 +55,6 @@ def blocks(rows: range, rows_a_block: int) -> Iterator[slice]:
     """Yield the rows of each block of a portion."""
     for start in range(rows.start, rows.stop, rows_a_block):
         yield slice(start, min(start + rows_a_block, rows.stop))
-
-
-def one_blas_thread() -> AbstractContextManager[Any]:
-    """Return a context with matrix products on one thread: several get into each other's way."""
-    context: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
-    return context
-
-
-@cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
 
 
 @dataclass(slots=True, eq=False)
@@ -220,7 +207,7 @@ def sum_table(plan: SumPlan, values: FloatArray, weights: FloatArray | None) -> 
     """Sum over the rows of a table in memory."""
     size = block_rows(values.shape[1])
     found: Sums | None = None
-    with one_blas_thread():
+    with one_thread():
         for rows in portions(len(values), size):
             part = plan.zeros()
             for block in blocks(rows, size):

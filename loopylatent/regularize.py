@@ -17,13 +17,14 @@ from typing import Literal
 
 import numpy as np
 
+from loopylatent.blas import one_thread
 from loopylatent.data import Observations
 from loopylatent.distances import DistanceMatrix
 from loopylatent.errors import DataError, InferenceError, ThresholdError
 from loopylatent.graph import IntArray, LatentGraph
 from loopylatent.inference.discrete import DiscreteProblem
 from loopylatent.inference.families import Family, Fitted, Problem, family_of
-from loopylatent.inference.fit import Reached, ascend, finished, one_thread
+from loopylatent.inference.fit import Reached, ascend, finished
 from loopylatent.inference.model import Model
 from loopylatent.initial_graph import check_radius, initial_graph
 from loopylatent.learn import LearnResult, Progress, visit, visiting_order

@@ -17,13 +17,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from loopylatent.blas import one_thread
 from loopylatent.cluster import Engine, runner
 from loopylatent.consensus import MAJORITY, Counter, Tally
 from loopylatent.data import Observations
 from loopylatent.distances import DistanceMatrix, Metric, information_distances
 from loopylatent.errors import DataError, LoopyLatentError, ThresholdError
 from loopylatent.graph import LatentGraph, frozen_array
-from loopylatent.inference.fit import one_thread
 from loopylatent.learn import LearnResult, learn
 from loopylatent.pool import Check, Progress, Runner, in_order
 from loopylatent.resampling import (

@@ -13,12 +13,12 @@ from time import perf_counter
 
 import numpy as np
 
+from loopylatent.blas import one_thread
 from loopylatent.data import Observations
 from loopylatent.distances import DistanceMatrix, information_distances
 from loopylatent.errors import DataError, LoopyLatentError, ThresholdError
 from loopylatent.graph import LatentGraph
 from loopylatent.inference import fit_parameters
-from loopylatent.inference.fit import one_thread
 from loopylatent.initial_graph import EdgeDensity, edge_density
 from loopylatent.pool import Check, OnThreads, Progress, Runner
 from loopylatent.scoring import Scores

@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "loopylatent"
 
 ROWS: tuple[tuple[str, ...], ...] = (
-    ("errors", "_version", "_kernels", "_kernels.jit", "bundled", "cycle_basis", "pool"),
+    ("errors", "_version", "_kernels", "_kernels.jit", "blas", "bundled", "cycle_basis", "pool"),
     (
         "_kernels.circuit",
         "_kernels.clamped",

@@ -129,6 +129,7 @@ def network(
     hidden_names: Mapping[int, str] | None = None,
     theme: ThemeName = "light",
     only: Collection[int] | None = None,
+    captions: Mapping[int, str] | None = None,
 ) -> Network:
     """Draw a graph with pyvis, at given positions, without physics.
 
@@ -150,6 +151,8 @@ def network(
     theme : {"light", "dark"}
     only : collection of int, optional
         The nodes to draw, with the edges between them; all by default.
+    captions : mapping from node to str, optional
+        What is written at some nodes in the place of their names.
 
     Returns
     -------
@@ -175,23 +178,36 @@ def network(
     net.options = _options(graph, group_of if groups is not None else None, theme)
     names = names_of_groups(group_of, group_names)
     wanted = range(graph.n_nodes) if only is None else sorted(only)
-    above = labels_above(place, graph.edges, labels)
+    written = [(captions or {}).get(node, label) for node, label in enumerate(labels)]
+    above = _labels_above(graph, place, written, wanted)
     for node, title in node_titles(graph, labels, group_of, names, wanted).items():
         x, y = place[node]
         is_hidden = node >= graph.n_observed
         net.add_node(
             node,
-            label=shown_label(labels[node]),
+            label=shown_label(written[node]),
             title=title,
             shape="diamond" if is_hidden else "dot",
             group=_look(is_hidden, group_of.get(node), groups is not None),
             x=x,
             y=y,
-            font={"vadjust": LABEL_ABOVE if above[node] else LABEL_BELOW},
+            font={"vadjust": LABEL_ABOVE if node in above else LABEL_BELOW},
         )
     for edge in _edges(graph, labels, checked_signs(graph, signs), frozenset(wanted)):
         net.add_edge(edge.pop("from"), edge.pop("to"), **edge)
     return net
+
+
+def _labels_above(
+    graph: LatentGraph, place: list[list[int]], labels: Sequence[str], wanted: Sequence[int]
+) -> frozenset[int]:
+    """The nodes of a picture whose labels stand above them."""
+    number = {node: k for k, node in enumerate(wanted)}
+    pairs = ((number.get(u, -1), number.get(v, -1)) for u, v in graph.edges.tolist())
+    edges = np.array([pair for pair in pairs if min(pair) >= 0], dtype=np.int64).reshape(-1, 2)
+    names = [labels[node] for node in wanted]
+    above = labels_above([place[node] for node in wanted], edges, names)
+    return frozenset(node for node, is_above in zip(wanted, above, strict=True) if is_above)
 
 
 def network_data(net: Network) -> dict[str, Any]:

@@ -41,11 +41,18 @@ def mark_edges(edges: Rows, found: Stability, least: float = 0.0) -> Rows:
         if support >= least:
             look = {
                 "color": {"opacity": edge_opacity(support)},
-                "dashes": list(DASHES) if support < WEAK else False,
+                "dashes": _dashes(edge["width"]) if support < WEAK else False,
                 "title": f"{edge['title']}\n{_words(support, found.n_used)}",
             }
             marked.append(edge | look)
     return marked
+
+
+def _dashes(width: float) -> list[float]:
+    """As long as ever, and longer on wide edges, where they would run together."""
+    return [
+        round(max(least, times * width), 1) for least, times in zip(DASHES, (2, 1.6), strict=True)
+    ]
 
 
 def mark_nodes(nodes: Rows, found: Stability, least: float = 0.0) -> Rows:

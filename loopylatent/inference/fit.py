@@ -7,13 +7,11 @@ gradient are exact wherever the graph allows that, which is nearly always.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
+from loopylatent.blas import one_thread
 from loopylatent.data import Observations
 from loopylatent.errors import InferenceError
 from loopylatent.graph import FloatArray, LatentGraph
@@ -65,11 +63,11 @@ def fit_parameters(
     settings = settings or FitSettings()
     if graph.n_observed == 0:
         raise InferenceError("the graph has no columns; there is nothing to fit.")
-    family = family_of(obs, graph.names, settings)
-    problem = family.problem(graph)
-    if problem.total_weight <= 0:
-        raise InferenceError("the table has no rows that count; there is nothing to fit.")
     with one_thread():
+        family = family_of(obs, graph.names, settings)
+        problem = family.problem(graph)
+        if problem.total_weight <= 0:
+            raise InferenceError("the table has no rows that count; there is nothing to fit.")
         best = _best_climb(family, problem, settings, progress)
         return finished(family, Reached(problem, best), obs)
 
@@ -129,15 +127,6 @@ def finished(family: Family, reached: Reached, obs: Observations) -> Model:
         obs.digest,
         family.note,
     )
-
-
-def one_thread() -> AbstractContextManager[Any]:
-    """Return a context in which matrix products run on one thread.
-
-    The matrices are small: several threads only get into each other's way.
-    """
-    context: AbstractContextManager[Any] = ThreadpoolController().limit(limits=1, user_api="blas")
-    return context
 
 
 def _best_climb(

@@ -238,6 +238,8 @@ def legend_of(cast: Cast, frame: Frame, theme: ThemeName) -> list[dict[str, str]
         if not hidden or any(map(cast.is_hidden, frame.nodes)):
             drawn = symbol(hidden, None, False, colours)
             items.append((drawn.shape, drawn.fill, drawn.border, text))
+    if any(map(cast.is_hidden, frame.sketched)):
+        items.append(("diamond", colours.background, LOCAL, "not yet in the graph"))
     there = {edge.mark for edge in frame.edges}
     for key in frame.legend:
         if key.mark in there or (key.mark == "sketch" and "sketch-new" in there):

@@ -61,7 +61,7 @@ def matrix_figure(
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
         font={"color": colours.text, "size": 11},
-        xaxis=ticks | {"tickangle": -90},
+        xaxis=ticks | {"tickangle": -90, "constrain": "domain"},
         yaxis=ticks | {"autorange": "reversed", "scaleanchor": "x", "constrain": "domain"},
     )
     return figure

@@ -51,6 +51,7 @@ def picture(
     signs: NDArray[np.integer] | None = None,
     hidden_names: Mapping[int, str] | None = None,
     only: Collection[int] | None = None,
+    captions: Mapping[int, str] | None = None,
 ) -> Picture:
     """Turn a graph, or some nodes of it, into what the component draws, for both themes."""
     net = network(
@@ -61,6 +62,7 @@ def picture(
         signs=signs,
         hidden_names=hidden_names,
         only=only,
+        captions=captions,
     )
     data = network_data(net)
     looks = {

@@ -85,7 +85,7 @@ def draw(view: str, scene: Scene) -> Picture:
         shown = _learned(scene)
         shown = _with_cycles(shown, learned) if scene.cycles else shown
     if scene.part is not None:
-        shown = _collapsed(_only(shown, scene.part.nodes), scene.part, scene.captions)
+        shown = _collapsed(_only(shown, scene.part.nodes), scene.part)
     return shown if scene.around is None else _only(shown, scene.around)
 
 
@@ -99,6 +99,7 @@ def _learned(scene: Scene) -> Picture:
         group_names=scene.colouring.names,
         signs=np.sign(scene.model.edge_strengths).astype(np.int64),
         hidden_names=scene.names,
+        captions=scene.captions,
     )
 
 
@@ -133,6 +134,7 @@ def _picture(
         signs=edge_signs(graph, scene.source.distances) if signs else None,
         hidden_names=names,
         only=None if marked or scene.part is None else scene.part.nodes,
+        captions=scene.captions,
     )
 
 
@@ -159,7 +161,7 @@ def graph_of(view: str, result: LearnResult) -> LatentGraph:
     return difference(result.initial_graph, result.graph).graph if view == CHANGED else result.graph
 
 
-def _collapsed(shown: Picture, part: SimplifiedGraph, captions: Mapping[int, str]) -> Picture:
+def _collapsed(shown: Picture, part: SimplifiedGraph) -> Picture:
     """Let nodes that stand for others say so: larger, with a count."""
 
     def as_drawn(node: dict[str, Any]) -> dict[str, Any]:
@@ -169,7 +171,7 @@ def _collapsed(shown: Picture, part: SimplifiedGraph, captions: Mapping[int, str
         size = NODE_SIZE + min(1.7 * math.sqrt(len(columns)), 9.0)
         folded = f"{len(columns)} columns folded into it; click to open"
         title = f"{node['title']}\n{folded}"
-        return node | {"label": captions[node["id"]], "size": round(size, 1), "title": title}
+        return node | {"size": round(size, 1), "title": title}
 
     looks = {theme: _with_large_labels(look) for theme, look in shown.looks.items()}
     looks = looks if not part.counted else _with_counts(looks)
