@@ -334,13 +334,13 @@ def assert_same(frame: pd.DataFrame, back: pd.DataFrame) -> None:
     )
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(tables())
 def test_a_frame_comes_back_from_observations(frame: pd.DataFrame) -> None:
     assert_same(frame, Observations.from_frame(frame).to_frame())
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(tables(), st.sampled_from(",;\t|"))
 def test_a_frame_comes_back_from_a_file(frame: pd.DataFrame, sep: str) -> None:
     written = frame.to_csv(index=False, sep=sep).encode()

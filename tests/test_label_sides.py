@@ -24,8 +24,8 @@ def box_of(place: NDArray[np.float64], label: str, above: bool) -> Box:
     return x - width / 2, top, x + width / 2, top + height
 
 
-def holds(box: Box, x: float, y: float) -> bool:
-    return box[0] < x < box[2] and box[1] < y < box[3]
+def runs_through(box: Box, points: NDArray[np.float64]) -> bool:
+    return bool(((points > box[:2]) & (points < box[2:])).all(axis=1).any())
 
 
 def covered(
@@ -33,9 +33,9 @@ def covered(
 ) -> float:
     """What all labels lie on, by looking at many points of every edge and at every pair."""
     boxes = [box_of(place[k], labels[k], above[k]) for k in range(len(labels))]
-    shares = np.linspace(0, 1, 801)
+    shares = np.linspace(0, 1, 301)
     lines = [place[u] + shares[:, None] * (place[v] - place[u]) for u, v in edges]
-    on_edges = sum(any(holds(box, x, y) for x, y in line) for box in boxes for line in lines)
+    on_edges = sum(runs_through(box, line) for box in boxes for line in lines)
     symbols = [(x - NODE_SIZE, y - NODE_SIZE, x + NODE_SIZE, y + NODE_SIZE) for x, y in place]
     n = range(len(labels))
     on_symbols = sum(meet(boxes[i], symbols[j]) for i in n for j in n if i != j)

@@ -17,6 +17,7 @@ import loopylatent
 from loopylatent.warm_up import warm_up_steps
 
 HERE = Path(__file__).resolve().parent
+pytestmark = pytest.mark.xdist_group("warm up")
 SCRIPT = """
 import json, sys
 from pathlib import Path
