@@ -503,20 +503,20 @@ def test_progress_counts_portions_and_can_stop(rng, tmp_path):
 
 @pytest.mark.parametrize("form", ["csv", "gzip"])
 def test_finding_rows_and_reading_again_can_be_watched_and_stopped(tmp_path, monkeypatch, form):
-    monkeypatch.setattr("loopylatent.block_text.PIECE_BYTES", 700)
-    noise = np.random.default_rng(0).normal(size=(3000, 2))
+    monkeypatch.setattr("loopylatent.block_text.PIECE_BYTES", 7_000)
+    noise = np.random.default_rng(0).normal(size=(20_000, 2))  # Python unpacks 128 kB at a time
     frame = pd.DataFrame(noise, columns=["a", "b"])
-    frame["c"] = ["1", "2"] * 1490 + ["x"] * 20
+    frame["c"] = ["1", "2"] * 9_990 + ["x"] * 20
     path = write(frame, tmp_path, form)
     seen, size = [], path.stat().st_size
-    table = ll.scan_table(path, block_rows=50, progress=lambda *now: seen.append(now))
+    table = ll.scan_table(path, block_rows=500, progress=lambda *now: seen.append(now))
     finding = [now for now in seen if now[1] == size]
     assert finding == sorted(finding) == seen[: len(finding)]
     assert len({done for done, _ in finding}) > 1
     done = (len(table.portions),) * 2
     assert (0, done[1]) in seen[seen.index(done) :]
     with pytest.raises(StopHere):
-        ll.scan_table(path, block_rows=50, progress=stop_after(finding[0][0]))
+        ll.scan_table(path, block_rows=500, progress=stop_after(finding[0][0]))
 
 
 def test_a_large_row_group_is_read_in_pieces_but_once_by_each_thread(rng, tmp_path, monkeypatch):

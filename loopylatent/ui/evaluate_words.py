@@ -16,9 +16,9 @@ ABOUT_TOPICS = (
     "A card is a hidden node with its ten nearest columns along the graph, larger where they go "
     "together with it more strongly."
 )
-BEFORE_FIT = "Sizes: e to the −distance."
-AFTER_FIT = "Sizes: correlations with it; − runs against it."
-DOTTED = "Dotted: also in other topics, and on a cycle."
+BEFORE_FIT = "Size is strength: e to the power −distance."
+AFTER_FIT = "Size is the fitted correlation with it; − runs against it."
+DOTTED = "Dotted underneath: a column of several topics that lies on a cycle."
 PMI = (
     "**Coherence** asks whether the words of a topic occur together in some body of text: the mean "
     "over its pairs of words of PMI = log P(both) / (P(one)·P(other)). 0 is chance, 1 means 2.7 "

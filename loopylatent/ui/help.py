@@ -42,9 +42,11 @@ STYLE = """
 .help-signs .dot { width: 16px; height: 16px; border-radius: 8px; }
 .help-signs .diamond { width: 12px; height: 12px; transform: rotate(45deg); }
 .help-signs .line { width: 34px; }
-.help-words { margin: 0; padding: 0; }
-.help-words dt { font-weight: 600; margin-top: 0.6rem; }
-.help-words dd { margin: 0 0 0 1.2rem; }
+.stMain .help-words dt { margin-left: 0 !important; font-weight: 600; margin-top: 0.6rem; }
+.stMain .help-words dd { margin: 0 0 0 1.2rem !important; }
+.stMain dl.help-words { margin: 0 !important; padding: 0 !important; }
+.stSidebar li a { text-decoration: none; }
+.stSidebar li a:is(:hover, :focus-visible) { text-decoration: underline; }
 </style>
 """
 _HEADING = re.compile(r"^# (.+) \{(\w+)\}$", flags=re.MULTILINE)
