@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from collections.abc import Iterator
 from functools import cache
 from html.parser import HTMLParser
@@ -11,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from browser import AppTab, OpenPage, WatchedPage, visiting
+from browser import PATIENCE, AppTab, OpenPage, WatchedPage, visiting
 from hostile import HOSTILE_NAMES, hostile_frame
 
 import loopylatent as ll
@@ -188,6 +189,10 @@ def test_what_is_planted_into_an_exported_page_neither_runs_nor_asks(
     dialogs.watch(watched)
     watched.wait_until(READY[kind])
     watched.page.evaluate("document.getElementById('form').submit()")
+    deadline = time.monotonic() + PATIENCE
+    while not any("form-action" in error for error in watched.errors):
+        assert time.monotonic() < deadline, "the browser did not say that it refused the form"
+        watched.page.wait_for_timeout(20)
     blocked = [error for error in watched.errors if "Content Security Policy" in error]
     assert len(blocked) >= 5, "the browser says what it refused"
     assert watched.page.evaluate(UNTOUCHED)
