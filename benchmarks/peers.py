@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.covariance import GraphicalLassoCV
+from sklearn.decomposition import LatentDirichletAllocation
 
 import loopylatent as ll
 from benchmarks import markdown_table
@@ -29,6 +30,7 @@ from benchmarks.folder import peers_folder
 HERE = Path(__file__).resolve().parent
 REQUIREMENTS = HERE / "requirements-peers.txt"
 SAMPLE = "newsgroups100_roweislike"
+TOPICS = 20
 WHAT = {
     "pgmpy": "Chow-Liu tree by mutual information: no hidden nodes, no cycles",
     "corextopic": "20 topics by total correlation: hidden nodes above words, nothing between them",
@@ -112,6 +114,9 @@ def report(repeats: int = 3) -> str:
         here(f"scikit-learn {version('scikit-learn')}",
              "graphical lasso, penalty by cross-validation: cycles, no hidden nodes",
              lambda: GraphicalLassoCV().fit(standard), 1),
+        here(f"scikit-learn {version('scikit-learn')}",
+             f"LDA, {TOPICS} topics, 10 passes: words of each topic, no graph",
+             lambda: LatentDirichletAllocation(TOPICS, random_state=0).fit(values), 1),
     ]  # fmt: skip
     notes = []
     try:
