@@ -15,6 +15,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 TOOLS := .venv-tools
 PYTEST := $(BIN)/python -m pytest
+INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check
 
 .PHONY: run serve test test-long test-pythons api pictures lint format bench clean lock audit
 
@@ -79,13 +80,13 @@ $(VENV)/bin/python:
 	@$(PYTHON) -m venv $(VENV) || \
 	  { rm -rf $(VENV); echo "Python cannot make a virtual environment. On Debian or Ubuntu: sudo apt install python3-venv"; exit 1; }
 
-$(VENV)/.run-installed: requirements.txt pyproject.toml setup.py | $(VENV)/bin/python
+$(VENV)/.run-installed: requirements.lock pyproject.toml setup.py | $(VENV)/bin/python
 	@echo "Installing what the app needs into $(VENV) (a minute or two, once) ..."
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements.txt
-	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -e .
+	@$(INSTALL) --require-hashes -r requirements.lock
+	@$(INSTALL) --no-deps -e .
 	@touch $@
 
-$(VENV)/.test-installed: requirements-dev.txt requirements-cluster.txt $(VENV)/.run-installed
+$(VENV)/.test-installed: requirements-dev.lock $(VENV)/.run-installed
 	@echo "Installing what the tests need ..."
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements-dev.txt
+	@$(INSTALL) --require-hashes -r requirements-dev.lock
 	@touch $@
