@@ -1,14 +1,14 @@
 """Explore: choose data and thresholds, see the graph, ask about a node, take it away."""
 
 from loopylatent.ui import explore
-from loopylatent.ui.page import choose, setup
+from loopylatent.ui.page import chosen_first, setup
 
 session = setup("Explore")
-now = choose(session)
-
-explore.say_notices(session, now)
-explore.offer_tour(session)
-explore.headline(session, now)
-scene = explore.show_graph(session, now)
+with chosen_first(session) as now:
+    explore.say_notices(session, now)
+    explore.offer_tour(session)
+    explore.headline(session, now)
+    scene = explore.show_graph(session, now)
+explore.offer_tour_again(session)
 explore.warnings(now)
 explore.show_more(session, now, scene)

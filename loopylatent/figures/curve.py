@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-MOST_POINTS = 600
-"""Breakpoints that are drawn at most; a screen has few more columns of pixels."""
+MOST_POINTS = 300
+"""Breakpoints that are drawn at most: one for every few columns of pixels on a screen. The browser
+makes an element of each, whenever r moves."""
 LOWEST = 200
 """Pixels; a lower figure has no room for its lines."""
 
@@ -64,7 +65,7 @@ def density_figure(
     """Draw the numbers of edges, cycles and components of the initial graph against r.
 
     Every point that can be pointed at is a breakpoint with its exact numbers. Where there are
-    more than 600, those stay that hold the most and the fewest of their surroundings.
+    more than 300, those stay that hold the most and the fewest of their surroundings.
 
     Parameters
     ----------
@@ -135,7 +136,7 @@ def _kept(curve: EdgeDensity, r: float) -> IntArray:
         return np.arange(n)
     kept = np.zeros(0, dtype=np.int64)
     current = max(0, int(np.searchsorted(curve.r, r, "right")) - 1)
-    for n_slots in (400, 200, 99):  # six of each slot at most
+    for n_slots in (200, 100, 49):  # six of each slot at most
         slot = np.linspace(curve.r[0], curve.r[-1], n_slots + 1)[1:-1]
         found = [current]
         for part in np.split(np.arange(n), np.searchsorted(curve.r, slot)):

@@ -92,6 +92,10 @@ def headline(s: Session, now: Present) -> None:
     st.markdown(
         f"**{title}** &nbsp; {summary_line(now.result)}{sure}{took}", help=plain(now.source.about)
     )
+
+
+def offer_tour_again(s: Session) -> None:
+    """At the end of the sidebar, a way back to the tour."""
     if s.tour is None:
         with st.sidebar:
             st.button("Show me around", on_click=_tour_to(s, 0), type="tertiary")
@@ -271,7 +275,8 @@ def show_density(s: Session, now: Present) -> None:
     if now.curve is None:
         say_curve_is_missing(s, now.source.distances)
         return
-    st.caption("How the local trees change with r. Click a point to go there.")
+    # the sign to Tab to also ends the search for one that the tab makes at each change inside it
+    st.caption("How the local trees change with r. Click a point to go there.", help=words.DENSITY)
     figure = density_figure(now.curve, r=s.recipe.r, D=now.source.distances, theme=theme())
 
     def clicked() -> None:

@@ -7,6 +7,7 @@
 const GLIDE_MS = 350;
 const ECHO_MS = 3000; // how long an answer to an earlier key may be on its way
 const LABEL = { smallest: 9.6, plain: 13, largest: 14, alone: 20 }; // pixels: on screen, as laid out, at most
+const CROWD = { onScreen: 11.5, smallest: 4 }; // the same for a picture with more names than room
 const FEW = 60; // nodes, between which there is room for larger labels
 const ICONS = {
   fit: "M12 8v8M8 12h8M12 3v2M12 19v2M3 12h2M19 12h2M12 12m-7 0a7 7 0 1 0 14 0a7 7 0 1 0-14 0",
@@ -84,21 +85,54 @@ function fit(view) {
   sizeLabels(view);
 }
 
-/* Seen from afar, labels are drawn larger than they were laid out, so that they can be read. */
-function sizeLabels(view) {
-  const wanted = LABEL.smallest / view.network.getScale();
+/* Seen from afar, labels are drawn larger than they were laid out, so that they can be read. In a
+ * crowded picture they keep their size on the screen, so that coming closer makes room. */
+function labelSize(view) {
+  const scale = view.network.getScale();
+  const most = view.look.largest_label;
+  if (most) return Math.round(2 * Math.min(most, Math.max(CROWD.smallest, CROWD.onScreen / scale))) / 2;
   const roomy = view.data.nodes.length <= FEW ? LABEL.alone : LABEL.largest;
-  const largest = view.look.largest_label ?? roomy;
-  const size = Math.round(Math.min(largest, Math.max(LABEL.plain, wanted)));
-  if (size === view.labelSize) return;
-  view.labelSize = size;
-  const { nodes, groups } = view.look.options;
-  const larger = Object.entries(groups).map(([name, group]) => {
-    const own = group.font ? { ...group.font, size: group.font.size + size - LABEL.plain } : {};
-    return [name, group.font ? { ...group, font: own } : group];
-  });
-  view.network.setOptions({ nodes: { font: { ...nodes.font, size } }, groups: Object.fromEntries(larger) });
-  view.nodes.update(view.data.nodes.map((node) => ({ id: node.id, ...fontOf(view, node) })));
+  return Math.round(Math.min(roomy, Math.max(LABEL.plain, LABEL.smallest / scale)));
+}
+
+function sizeLabels(view) {
+  const size = labelSize(view);
+  if (size !== view.labelSize) {
+    view.labelSize = size;
+    const { nodes, groups } = view.look.options;
+    const larger = Object.entries(groups).map(([name, group]) => {
+      const own = group.font ? { ...group.font, size: group.font.size + size - LABEL.plain } : {};
+      return [name, group.font ? { ...group, font: own } : group];
+    });
+    view.network.setOptions({ nodes: { font: { ...nodes.font, size } }, groups: Object.fromEntries(larger) });
+    view.nodes.update(view.data.nodes.map((node) => ({ id: node.id, ...fontOf(view, node) })));
+  }
+  if (view.look.largest_label) thinLabels(view);
+}
+
+/* Of names that would lie on each other in a crowded picture the one of the larger node stays. */
+function thinLabels(view) {
+  const pen = view.stage.querySelector("canvas").getContext("2d");
+  const { font, size } = view.look.options.nodes;
+  const held = view.network.getSelectedNodes()[0];
+  const weight = (node) => (node.id === held ? Infinity : (node.size ?? size));
+  const taken = [];
+  const changes = [];
+  pen.save();
+  pen.font = `${view.labelSize}px ${font.face}`;
+  for (const node of [...view.data.nodes].sort((a, b) => weight(b) - weight(a))) {
+    const half = { x: pen.measureText(node.label).width / 2, y: 0.6 * view.labelSize };
+    const beside = (node.size ?? size) + half.y;
+    const y = node.y + (node.font?.vadjust === font.vadjust ? beside : -beside);
+    const isFree = taken.every(
+      (other) => Math.abs(other.x - node.x) >= other.half.x + half.x || Math.abs(other.y - y) >= 2 * half.y,
+    );
+    if (isFree) taken.push({ x: node.x, y, half });
+    const label = isFree ? node.label : "";
+    if (view.network.body.nodes[node.id].options.label !== label) changes.push({ id: node.id, label });
+  }
+  pen.restore();
+  if (changes.length) view.nodes.update(changes);
 }
 
 /* A label above its node stands clear of it, however large the two are drawn. */
@@ -194,15 +228,20 @@ function complete(row, known) {
   return full;
 }
 
-function update(set, rows) {
-  const wanted = new Set(rows.map((row) => row.id));
-  set.remove(set.getIds().filter((id) => !wanted.has(id)));
+/* Only what differs is handed to vis, which works out an item anew whatever is said of it. */
+function update(set, rows, ofNew = () => ({})) {
+  const seen = set.seen ?? new Map();
+  const texts = new Map(rows.map((row) => [row.id, JSON.stringify(row)]));
+  const gone = [...seen.keys()].filter((id) => !texts.has(id));
+  if (gone.length) set.remove(gone);
+  const changed = rows.filter((row) => texts.get(row.id) !== seen.get(row.id)?.text);
   set.update(
-    rows
-      .filter((row) => JSON.stringify(row) !== JSON.stringify(set.seen?.get(row.id)))
-      .map((row) => complete(row, set.seen?.get(row.id))),
+    changed.map((row) => {
+      const known = seen.get(row.id)?.row;
+      return known ? complete(row, known) : { ...row, ...ofNew(row.id) };
+    }),
   );
-  set.seen = new Map(rows.map((row) => [row.id, row]));
+  set.seen = new Map(rows.map((row) => [row.id, { row, text: texts.get(row.id) }]));
 }
 
 function select(view, id) {
@@ -346,15 +385,12 @@ function draw(view) {
     view.labelSize = LABEL.plain;
   }
   const before = new Map(view.nodes.getIds().map((id) => [id, view.network.getPosition(id)]));
-  const nodes = data.nodes.map((node) => {
-    const place = before.get(node.id);
-    const written = { ...node, ...fontOf(view, node) };
-    return place ? { ...written, x: place.x, y: place.y } : written;
-  });
+  const places = new Map(data.nodes.map((node) => [node.id, { x: node.x, y: node.y }]));
+  const nodes = data.nodes.map(({ x, y, ...node }) => ({ ...node, ...fontOf(view, node) }));
   const pointing = view.network.interactionHandler;
   pointing.popup?.hide(); // what it says may have changed
   pointing.popupObj = undefined; // else nothing is shown until the mouse has left that node
-  update(view.nodes, nodes);
+  update(view.nodes, nodes, (id) => places.get(id)); // those that stay glide there
   update(view.edges, data.edges);
   for (const [id, place] of before) if (view.places.has(id)) view.places.set(id, place);
   glideTo(view, data.nodes);

@@ -152,7 +152,7 @@ def sentence(graph: LatentGraph, part: SimplifiedGraph | None) -> str:
         )
     if part.not_shown:
         text += f". {len(part.not_shown):,} in weaker parts are not drawn; search finds them"
-    return text + "."
+    return text + ". Zoom in for more names."
 
 
 def _close_all(s: Session) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,14 @@ from loopylatent.ui.controls import (
 from loopylatent.ui.opening import follow_curve
 from loopylatent.ui.pins import offer_pin
 from loopylatent.ui.plain import plain
-from loopylatent.ui.stages import Source, known_curve, learned, regularized_job, source_of
+from loopylatent.ui.stages import (
+    Source,
+    data_key,
+    known_curve,
+    learned,
+    regularized_job,
+    source_of,
+)
 from loopylatent.ui.state import Session, session
 
 PAGES = {
@@ -125,6 +132,48 @@ def choose(s: Session, linked: Mapping[str, str] | None = None) -> Present:
 
     ``linked`` is what a page adds to the link to itself.
     """
+    source, curve = _sidebar(s)
+    with refusals(s, history=False), _patience(source):
+        result = learned(s.memo, source.distances, s.recipe, _progress(source))
+    warm_up_once()
+    job = regularized_job(s.jobs, s.memo, source, s.recipe)
+    if job is not None:
+        result = _regularized(s, job, result)
+    _set_link(s, linked)
+    return Present(s, source, curve, result)
+
+
+@contextmanager
+def chosen_first(s: Session) -> Iterator[Present]:
+    """Let a page draw before the sidebar where nothing has to be waited for.
+
+    Streamlit and the browser spend longer on the sidebar than we on a graph, and what a moved
+    slider is watched for is the graph. Elsewhere this is `choose`.
+    """
+    now = _known(s)
+    if now is None:
+        yield choose(s)
+        return
+    _set_link(s, None)
+    yield now
+    _sidebar(s)
+
+
+def _known(s: Session) -> Present | None:
+    """What the choice gives, where that is quick; None also where it is refused."""
+    source: Source | None = s.memo.known("source", data_key(s.recipe))
+    if source is None or s.recipe.regularize != "none" or source.distances.n_columns >= SLOW_FROM:
+        return None
+    curve: EdgeDensity | None = s.memo.known("curve", source.distances.digest)
+    if curve is None:
+        return None
+    with suppress(LoopyLatentError):
+        return Present(s, source, curve, learned(s.memo, source.distances, s.recipe))
+    return None
+
+
+def _sidebar(s: Session) -> tuple[Source, EdgeDensity | None]:
+    """Draw the sidebar; return the data and the curve, which its sliders need."""
     with st.sidebar:
         show_pages()
         choose_data(s)
@@ -139,15 +188,12 @@ def choose(s: Session, linked: Mapping[str, str] | None = None) -> Present:
             choose_method(s, source.distances, has_rows=source.observations is not None)
         step_through_history(s)
         offer_pin(s)
-    with refusals(s, history=False), _patience(source):
-        result = learned(s.memo, source.distances, s.recipe, _progress(source))
-    warm_up_once()
-    job = regularized_job(s.jobs, s.memo, source, s.recipe)
-    if job is not None:
-        result = _regularized(s, job, result)
+    return source, curve
+
+
+def _set_link(s: Session, linked: Mapping[str, str] | None) -> None:
     params = link.params_of(s.recipe) | link.pin_params(s.pins) | dict(linked or {})
     st.query_params.from_dict(params)
-    return Present(s, source, curve, result)
 
 
 def show_pages() -> None:

@@ -42,7 +42,7 @@ from loopylatent.ui.tune_state import (
 
 __all__ = ["headline", "say_notices", "show"]
 
-HEIGHT = 480
+HEIGHT = 580
 EVERY, SELDOM = 0.6, 2.5
 """Seconds between two looks at how far the work is, and between two pictures of scores."""
 TAB = "tune_tab"

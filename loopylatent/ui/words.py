@@ -38,6 +38,11 @@ STUCK = (
 SNAP = (
     "Move r only to values at which the first graph changes. Between two of them nothing happens."
 )
+DENSITY = (
+    "Counts of the local trees, before hidden nodes are added: edges, cycles, and components "
+    "(pieces that are not joined). They are exact at every point. The upright line is the present "
+    "r; beyond the noise floor, in the shade, distances cannot be told from chance."
+)
 PRESETS = {
     "Tree": "r = r max: one tree, no loops; the safe reference",
     "Few loops": "r = 1.5 times the longest link of the shortest tree: where true loops show first",
