@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from loopylatent._kernels.circuit import _mixed
 from loopylatent._kernels.circuit_run import run_backward, run_forward
+from loopylatent._kernels.clamped import group_rows
 from loopylatent.graph import LatentGraph
 from loopylatent.inference.circuit import Circuit, _circuits
 from loopylatent.inference.elimination import eliminate
@@ -212,3 +214,14 @@ def test_rows_are_cut_where_memory_ends():
     parts = list(_circuits(layout, eliminate(layout.graph), states, True, most_cells=1))
     assert sum(part.n_rows for part in parts) == 50
     assert len(parts) > 1
+
+
+def test_rows_are_grouped_alike_where_nothing_is_compiled():
+    states = np.random.default_rng(0).integers(-1, 3, size=(60, 3)).astype(np.int16)
+    columns = np.arange(3)
+    with np.errstate(over="ignore"):  # hashes wrap around, with a warning where Python does it
+        plain = group_rows.py_func(states, columns)
+        hashed = _mixed.py_func(_mixed.py_func(17, 3), np.int16(2))
+    for found, expected in zip(plain, group_rows(states, columns), strict=True):
+        assert found.tolist() == expected.tolist()
+    assert hashed == _mixed(_mixed(17, 3), np.int16(2))

@@ -82,7 +82,7 @@ class Tape(NamedTuple):
 
 @kernel
 def _mixed(hashed: int, value: int) -> int:
-    mixed = (hashed ^ value) * HASH_FACTOR
+    mixed = (np.int64(hashed) ^ np.int64(value)) * HASH_FACTOR
     return int(mixed ^ (mixed >> 29))
 
 

@@ -32,7 +32,7 @@ def group_rows(states: StateArray, columns: IntArray) -> tuple[IntArray, IntArra
     for row in range(n):
         hashed = 17
         for j in columns:
-            hashed = (hashed ^ (states[row, j] + 2)) * HASH_FACTOR
+            hashed = int((hashed ^ (np.int64(states[row, j]) + 2)) * HASH_FACTOR)
             hashed ^= hashed >> 29
         slot = hashed & (size - 1)
         while slots[slot] >= 0:
