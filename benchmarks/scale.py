@@ -1,4 +1,4 @@
-"""How the work grows: with columns, with rows, with the size of a neighbourhood.
+"""How the work grows: with columns, with rows, with the size of a ball or a neighbourhood.
 
 Times are those of the processor, all threads together: on a busy machine they say more than the
 clock. A size that would take longer than `PATIENCE` is left out.
@@ -32,6 +32,8 @@ PICTURE = PAGE.parent / "images" / "scale.svg"
 COLUMNS = (100, 200, 500, 1_000, 2_000)
 MANY_COLUMNS = (5_000, 10_000, 20_000, 50_000)
 ROWS = (1_000, 10_000, 100_000, 1_000_000)
+BALLS = (10, 20, 50, 100, 200, 500)
+BALLS_COLUMNS = 1_000
 MEMBERS = (10, 20, 50, 100, 200, 400)
 EACH = 10
 """Columns that hang on one hidden variable."""
@@ -145,6 +147,13 @@ def at_rows(n_rows: int) -> Work:
     }
 
 
+def at_balls(size: int, n_columns: int = BALLS_COLUMNS) -> Work:
+    """The initial graph at the radius at which a ball holds so many columns on average."""
+    D = ll.information_distances(ring_rows(FEW_ROWS, n_columns))
+    r = float(np.partition(D.values, size * n_columns - 1, axis=None)[size * n_columns - 1])
+    return {"initial graph": lambda: ll.initial_graph(D, r)}
+
+
 def at_members(size: int) -> Work:
     """One neighbourhood: leaves of a tree, fifteen or so to a hidden node, with some noise."""
     rng = np.random.default_rng(0)
@@ -218,7 +227,7 @@ def report() -> str:
     """Measure everything, draw the picture, and put the tables into docs/scale.md."""
     before = os.getloadavg()[0]
     by_columns, by_rows = grow(COLUMNS, at_columns), grow(ROWS, at_rows)
-    by_members = grow(MEMBERS, at_members)
+    by_balls, by_members = grow(BALLS, at_balls), grow(MEMBERS, at_members)
     many = [in_a_process(near_pairs, size) for size in MANY_COLUMNS]
     sizes = tuple(one.columns for one in many)
     by_many = [
@@ -228,6 +237,7 @@ def report() -> str:
         "columns, all distances": by_columns,
         "columns, near pairs": by_many,
         "rows": by_rows,
+        "columns of a ball": by_balls,
         "nodes of one neighbourhood": by_members,
     }
     PICTURE.write_text(picture(panels), encoding="utf-8")
@@ -243,6 +253,8 @@ def report() -> str:
             memory_table(many),
             f"Rows, {FEW_COLUMNS} columns:",
             growth_table("rows", by_rows),
+            f"Columns of a ball, on average over the balls of {BALLS_COLUMNS:,} columns:",
+            growth_table("columns of a ball", by_balls),
             "Nodes of one neighbourhood:",
             growth_table("nodes", by_members),
         ]

@@ -36,6 +36,7 @@ def pieces(folder: Path) -> Mapping[str, Way]:
     obs = ll.load_sample(SAMPLE).observations
     D = ll.information_distances(obs)
     wide = ll.information_distances(ring_rows(2_000, 500))
+    wider = ll.information_distances(ring_rows(2_000, 1_000))
     words = ll.Observations.from_array(topic_words(10_000, 5_000), on_degenerate="drop")
     path = folder / "rows.parquet"
     pd.DataFrame(ring_rows(400_000, 50).dense().astype(np.int8)).set_axis(
@@ -44,6 +45,7 @@ def pieces(folder: Path) -> Mapping[str, Way]:
     table = ll.scan_table(path)
     return {
         "balls: the exact curve, 500 columns": lambda: ll.edge_density(wide),
+        "balls: the exact curve, 1,000 columns": lambda: ll.edge_density(wider),
         "columns: near pairs, 5,000 columns": lambda: ll.sparse_distances(
             words, CUTOFF, on_degenerate="drop"
         ),
