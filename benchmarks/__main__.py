@@ -6,11 +6,14 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from benchmarks import (
     fit,
+    full_size,
     groups,
     initial_graph,
+    kernels,
     learn,
     newsgroup_texts,
     peers,
@@ -33,14 +36,19 @@ REPORTS: Mapping[str, Callable[[], str]] = {
     "fit": fit.report,
     "slider": slider.report,
     "slider_profile": slider_profile.report,
+    "kernels": kernels.report,
     "scale": scale.report,
     "side_by_side": side_by_side.report,
     "peers": peers.report,
     "newsgroup_texts": newsgroup_texts.report,
+    "full_size": full_size.report,
 }
-"""What goes into RESULTS.md; the last four take longest."""
+"""What goes into RESULTS.md; the last five take longest."""
 PAGES: Mapping[str, Callable[[], None]] = {"groups": groups.main, "stability": stability.main}
 """What writes its tables into a page of docs."""
+
+ONLY_NAMED = ("full_size",)
+"""What takes too much memory to be part of everything."""
 
 
 def main() -> None:
@@ -48,13 +56,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     every = (*REPORTS, *PAGES)
     parser.add_argument("names", nargs="*", choices=every, metavar="NAME", help=", ".join(every))
-    for name in parser.parse_args().names or every:
+    parser.add_argument(
+        "--against",
+        metavar="FOLDER",
+        default=os.environ.get(kernels.OLDER),
+        help=f"an older checkout to compare kernels with; by default what {kernels.OLDER} names",
+    )
+    chosen = parser.parse_args()
+    reports = {**REPORTS, "kernels": partial(kernels.report, chosen.against)}
+    for name in chosen.names or [name for name in every if name not in ONLY_NAMED]:
         print(f"{name} ...", file=sys.stderr)
         if name in PAGES:
             PAGES[name]()
             continue
         before = os.getloadavg()[0]
-        text = REPORTS[name]()
+        text = reports[name]()
         write_section(name, f"{text}\n\n{surroundings(before)}", tuple(REPORTS))
         print(text)
 

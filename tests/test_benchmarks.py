@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
-from benchmarks import newsgroup_texts
+import loopylatent as ll
+from benchmarks import kernels, newsgroup_texts
+from benchmarks.kernel_cases import CASES
 from benchmarks.log_plot import Line, Panel, log_plot
 from benchmarks.results import put, sections, write_section
-from benchmarks.scale import Growth, grow, ring_graph, ring_rows
+from benchmarks.scale import Growth, at_balls, grow, ring_graph, ring_rows
 from benchmarks.side_by_side import _longest_chain
 from benchmarks.words import DOCUMENT, topic_words
+from loopylatent import _kernels
 from loopylatent.trace import Edge, VisitStep
 
 
@@ -95,9 +99,46 @@ def test_the_ring_has_its_columns_around_hidden_variables():
     assert set(np.unique(obs.dense())) == {0.0, 1.0}
 
 
+def test_balls_hold_as_many_columns_as_they_should():
+    D = ll.information_distances(ring_rows(2_000, 100))
+    for size in (10, 40):
+        graph = at_balls(size, 100)["initial graph"]()
+        r = np.sort(D.values, axis=None)[size * 100 - 1]
+        assert (D.values <= r).sum(axis=1).mean() == pytest.approx(size, abs=0.02)
+        assert graph.edges.tolist() == ll.initial_graph(D, r).edges.tolist()
+
+
 def test_words_of_posts_are_counted_once_in_each_post(monkeypatch):
     posts = ["space the shuttle space ab", "shuttle orbit", "orbit shuttle and", "moon"]
     monkeypatch.setattr(newsgroup_texts, "texts", lambda: iter(posts))
     found = newsgroup_texts.posts(3)
     assert found.words == ("shuttle", "orbit", "moon")
     assert found.matrix.toarray().tolist() == [[1, 0, 0], [1, 1, 0], [1, 1, 0], [0, 0, 1]]
+
+
+def test_every_kernel_has_a_row_in_the_table():
+    (folder,) = _kernels.__path__
+    there = {path.stem for path in Path(folder).glob("*.py")} - {"__init__", "jit"}
+    assert {kernel for case in CASES for kernel in case.kernels} == there
+    assert len({case.name for case in CASES}) == len(CASES)
+
+
+def test_results_are_told_apart_by_their_numbers():
+    def found(*result):
+        case = kernels.Case("", (), lambda _: lambda: result, "", 1, 1)
+        return kernels.measured(case, 1)
+
+    first = found("text", [np.array([1.0, np.inf])], 2.0)
+    assert kernels.same(first, found(np.array([1.0, np.inf, 2.0]))) == "same"
+    assert kernels.same(first, found(1.0 + 1e-12, np.inf, 2.0)) == "same but for rounding"
+    assert kernels.same(first, found(2.0, np.inf, 1.0)) == "**differs**"
+    assert kernels.same(first, found(1.0, np.inf, 2.0, 0.0)) == "**differs**"
+
+
+def test_work_that_an_older_checkout_lacks_is_new():
+    def prepare(_):
+        raise ImportError
+
+    case = kernels.Case("", (), prepare, "", 1, 1)
+    assert kernels.measured(case, 1) is None
+    assert kernels.cells(kernels.Found(0.002, "", 0, (0.0, 0.0)), None)[:2] == ["2", "new"]
