@@ -30,7 +30,6 @@ from loopylatent.ui.tune_words import progress_line
 SETTINGS = ("r", "Lambda", "tau", "method", "order", "seed", "regularize")
 BESIDE, TOGETHER = "Side by side", "One picture"
 HEIGHT = 500
-FILL = 0.97
 ASPECT = {BESIDE: 0.95, TOGETHER: 1.9}
 EMPTY = (
     "Nothing is pinned yet. A **pin** keeps data and settings under a name; this page lays two of "
@@ -214,7 +213,6 @@ def _view(s: Session, shown: Picture, key: str, subject: str, name: str) -> None
         height=HEIGHT,
         selected=selected if selected in there else None,
         file_name="".join(c if c.isascii() and c.isalnum() else "-" for c in name) or "graph",
-        fill=FILL,
         has_script=True,
     )
 

@@ -8,6 +8,8 @@ const GLIDE_MS = 350;
 const ECHO_MS = 3000; // how long an answer to an earlier key may be on its way
 const LABEL = { smallest: 9.6, plain: 13, largest: 14, alone: 20 }; // pixels: on screen, as laid out, at most
 const CROWD = { onScreen: 11.5, smallest: 4 }; // the same for a picture with more names than room
+const TOOLS = 34; // pixels that the buttons take at the right
+const CLOSEST = 1.06; // scale at which few nodes are shown
 const FEW = 60; // nodes, between which there is room for larger labels
 const ICONS = {
   fit: "M12 8v8M8 12h8M12 3v2M12 19v2M3 12h2M19 12h2M12 12m-7 0a7 7 0 1 0 14 0a7 7 0 1 0-14 0",
@@ -76,13 +78,39 @@ function toggleFullScreen(view) {
   else view.frame.requestFullscreen();
 }
 
-/* The whole graph, with room for the tools at the right and, which vis forgets, labels on top. */
+/* The whole graph with its names, clear of the frame and of the tools at the right. */
 function fit(view) {
-  view.network.fit({ animation: false });
-  const scale = view.network.getScale() * view.data.fill;
-  const { x, y } = view.network.getViewPosition();
-  view.network.moveTo({ position: { x: x + 20 / scale, y: y - 7 / scale }, scale });
-  sizeLabels(view);
+  for (let pass = 0; pass < 2; pass += 1) { // names take another part of the picture at another scale
+    const boxes = labelBoxes(view, view.data.nodes);
+    const left = Math.min(...boxes.map((box) => box.x - box.half.x));
+    const right = Math.max(...boxes.map((box) => box.x + box.half.x));
+    const top = Math.min(...boxes.map((box) => Math.min(box.y - box.half.y, box.nodeY - box.radius)));
+    const bottom = Math.max(...boxes.map((box) => Math.max(box.y + box.half.y, box.nodeY + box.radius)));
+    const width = view.stage.clientWidth - 2 * view.data.margin - TOOLS;
+    const height = view.stage.clientHeight - 2 * view.data.margin;
+    const scale = Math.max(0.01, Math.min(CLOSEST, width / (right - left || 1), height / (bottom - top || 1)));
+    const position = { x: (left + right) / 2 + TOOLS / 2 / scale, y: (top + bottom) / 2 };
+    if (boxes.length) view.network.moveTo({ position, scale });
+    sizeLabels(view);
+  }
+}
+
+/* Where nodes stand or glide to, and their names; in pixels of the layout. */
+function labelBoxes(view, nodes) {
+  const pen = view.stage.querySelector("canvas").getContext("2d");
+  const { font, size } = view.look.options.nodes;
+  const letters = view.labelSize ?? LABEL.plain;
+  pen.save();
+  pen.font = `${letters}px ${font.face}`;
+  const boxes = nodes.map((node) => {
+    const radius = node.size ?? size;
+    const half = { x: Math.max(radius, pen.measureText(node.label ?? "").width / 2), y: 0.6 * letters };
+    const below = !node.font || node.font.vadjust === font.vadjust;
+    const y = node.y + (below ? 1 : -1) * (radius + half.y);
+    return { node, x: node.x, y, half, nodeY: node.y, radius };
+  });
+  pen.restore();
+  return boxes;
 }
 
 /* Seen from afar, labels are drawn larger than they were laid out, so that they can be read. In a
@@ -112,26 +140,19 @@ function sizeLabels(view) {
 
 /* Of names that would lie on each other in a crowded picture the one of the larger node stays. */
 function thinLabels(view) {
-  const pen = view.stage.querySelector("canvas").getContext("2d");
-  const { font, size } = view.look.options.nodes;
   const held = view.network.getSelectedNodes()[0];
-  const weight = (node) => (node.id === held ? Infinity : (node.size ?? size));
+  const weight = (box) => (box.node.id === held ? Infinity : box.radius);
   const taken = [];
   const changes = [];
-  pen.save();
-  pen.font = `${view.labelSize}px ${font.face}`;
-  for (const node of [...view.data.nodes].sort((a, b) => weight(b) - weight(a))) {
-    const half = { x: pen.measureText(node.label).width / 2, y: 0.6 * view.labelSize };
-    const beside = (node.size ?? size) + half.y;
-    const y = node.y + (node.font?.vadjust === font.vadjust ? beside : -beside);
+  for (const box of labelBoxes(view, view.data.nodes).sort((a, b) => weight(b) - weight(a))) {
+    const { x, y, half, node } = box;
     const isFree = taken.every(
-      (other) => Math.abs(other.x - node.x) >= other.half.x + half.x || Math.abs(other.y - y) >= 2 * half.y,
+      (other) => Math.abs(other.x - x) >= other.half.x + half.x || Math.abs(other.y - y) >= 2 * half.y,
     );
-    if (isFree) taken.push({ x: node.x, y, half });
+    if (isFree) taken.push(box);
     const label = isFree ? node.label : "";
     if (view.network.body.nodes[node.id].options.label !== label) changes.push({ id: node.id, label });
   }
-  pen.restore();
   if (changes.length) view.nodes.update(changes);
 }
 

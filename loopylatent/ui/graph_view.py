@@ -99,7 +99,7 @@ def graph_view(
     n_centred: int = 0,
     file_name: str = "graph",
     arrow_keys: bool = True,
-    fill: float = 1.06,
+    margin: int = 10,
     has_script: bool = False,
 ) -> None:
     """Draw a picture; a click calls ``on_click`` with the node, or None beside all nodes.
@@ -107,8 +107,8 @@ def graph_view(
     Before that a click, or Enter, on a node calls ``on_open``; walking to it by keys does not.
     ``subject`` says what the picture is of: when it changes, the whole graph is brought into
     view; otherwise zoom and place stay. When ``n_centred`` changes, the selected node is brought
-    to the middle. With ``arrow_keys`` these walk from node to node. ``fill``
-    says how much of the frame the whole graph takes. ``has_script`` says that the page has
+    to the middle. With ``arrow_keys`` these walk from node to node. ``margin``
+    is left between the whole graph and its frame, in pixels. ``has_script`` says that the page has
     called `bring_script`, or has drawn another graph before.
     """
     data = {
@@ -121,7 +121,7 @@ def graph_view(
         else {"node": selected, "request": n_centred},
         "file_name": file_name,
         "arrow_keys": arrow_keys,
-        "fill": fill,
+        "margin": margin,
     }
     text = json.dumps(data, allow_nan=False, sort_keys=True)
     data["revision"] = hashlib.sha256(text.encode()).hexdigest()[:12]

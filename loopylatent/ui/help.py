@@ -92,6 +92,8 @@ def show() -> None:
                 st.markdown("\n".join(f"- {text}" for text in (words.R, words.LAMBDA, words.TAU)))
             elif part.anchor == "signs":
                 st.html(signs_html(theme()))
+            elif part.anchor == "pages":
+                show_pages("next_pages")
             elif part.anchor == "glossary":
                 st.html(glossary_html())
 

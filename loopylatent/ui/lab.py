@@ -51,8 +51,6 @@ from loopylatent.ui.state import Session, bound
 from loopylatent.ui.tune_words import progress_line
 
 HEIGHT = 500
-FILL = 0.94
-"""Of the frame, so that the buttons at its side cover nothing."""
 EVERY = 0.6
 """Seconds between two looks at what has arrived."""
 MOST_ROWS_TO_TAKE = 200_000
@@ -211,7 +209,6 @@ def _pictures(s: Session, found: Comparison) -> None:
                 height=HEIGHT,
                 file_name=f"laboratory-{which}",
                 has_script=True,
-                fill=FILL,
             )
 
 

@@ -28,9 +28,9 @@ __all__ = ["begin", "headline", "lesson_of", "link_of", "say_notices", "show"]
 
 HEIGHT = 490
 PROJECTOR_HEIGHT = 600
+SHADED = 26
+"""Pixels around the graph, for the ground under its nodes."""
 PROJECTOR_SCALE = 1.6
-FILL = 0.97
-"""Some room around the graph, for the ground under its nodes."""
 
 
 def begin(s: Session) -> Walk:
@@ -128,7 +128,7 @@ def _picture(s: Session, w: Walk, lesson: Lesson, frame: Frame) -> None:
             height=height,
             file_name=f"{file_stem(s)}-{frame.place.anchor}",
             arrow_keys=False,
-            fill=FILL,
+            margin=SHADED,
         )
     if chapter == 2:
         with st.container(key="lesson_numbers", height=height, border=True):

@@ -67,7 +67,11 @@ button[kind^="primary"]:not(:disabled) p { color: light-dark(#FFFFFF, #10151C); 
 @media (prefers-reduced-motion: reduce) {
   *, ::before, ::after { transition-duration: 0.01ms !important; scroll-behavior: auto !important; }
 }
-.st-key-node_panel { height: clamp(360px, calc(100vh - 225px), 680px) !important; }
+.stApp:has(.st-key-tour) { --loopylatent-above: 96px; }
+.st-key-tour { flex-wrap: nowrap; padding: 0.55rem 1rem; }
+.st-key-tour > div:first-child { flex: 1 1 0; min-width: 0; }
+.st-key-node_panel {
+  height: clamp(360px, calc(100vh - 225px - var(--loopylatent-above, 0px)), 680px) !important; }
 .st-key-pages { column-gap: 0; row-gap: 0.2rem; }
 .st-key-pages > div { flex: 0 0 auto; width: auto; }
 .st-key-shown_part button { padding: 0.1rem 0.4rem; min-height: 0; }
@@ -196,9 +200,9 @@ def _set_link(s: Session, linked: Mapping[str, str] | None) -> None:
     st.query_params.from_dict(params)
 
 
-def show_pages() -> None:
-    """The pages of the app; the first one is called after its file if Streamlit lists them."""
-    with st.container(horizontal=True, gap="small", key="pages"):
+def show_pages(key: str = "pages") -> None:
+    """Links to the pages of the app; Streamlit's own list would call the first after its file."""
+    with st.container(horizontal=True, gap="small", key=key):
         for path, label in PAGES.items():
             st.page_link(path, label=label)
 

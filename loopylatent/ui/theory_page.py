@@ -230,7 +230,7 @@ def _conditions(e: Ensemble, yours: Thresholds) -> None:
 def _condition(one: Condition) -> None:
     icon, colour, verdict = words.VERDICTS[one.verdict]
     st.markdown(
-        f":{colour}[{icon}] **{plain(one.name)}** = {words.shown(one.value)} · "
+        f":{colour}[{icon}] **{plain(words.lowered(one.name))}** = {words.shown(one.value)} · "
         f":{colour}[{verdict}]  \n{plain(one.sentence)}"
     )
 
@@ -327,8 +327,8 @@ def _table(e: Ensemble, yours: Thresholds, kappa: float) -> None:
     rows = quantities(e, yours, kappa)
     frame = pd.DataFrame(
         {
-            "symbol": [one.symbol for one in rows],
-            "what it is": [one.name for one in rows],
+            "symbol": [words.lowered(one.symbol) for one in rows],
+            "what it is": [words.lowered(one.name) for one in rows],
             "value": [words.shown(one.value) for one in rows],
             "in plain words": [one.sentence for one in rows],
         }

@@ -32,6 +32,17 @@ CANNOT = (
 )
 
 
+def lowered(text: str) -> str:
+    """Write indices below the line, as in print.
+
+    Examples
+    --------
+    >>> lowered("Δ_max tanh θ_min")
+    'Δₘₐₓ tanh θₘᵢₙ'
+    """
+    return text.replace("_min", "ₘᵢₙ").replace("_max", "ₘₐₓ")
+
+
 def shown(value: float | None) -> str:
     """Return a number as a person writes it.
 
