@@ -14,17 +14,21 @@ from numpy.typing import NDArray
 from loopylatent._version import __version__
 from loopylatent.blas import one_thread
 from loopylatent.block_files import stamps
-from loopylatent.block_table import Block, BlockTable, in_portions, stretches
+from loopylatent.block_table import MOST_PORTIONS, Block, BlockTable, in_portions, stretches
 from loopylatent.checkpoint import Checkpoint, Saved
 from loopylatent.cluster import Engine, runner
 from loopylatent.data import Observations
 from loopylatent.errors import DataError
-from loopylatent.moments import SumPlan, Sums
+from loopylatent.limits import free_bytes
+from loopylatent.moments import SumPlan, Sums, block_rows
 from loopylatent.pool import Check, Progress, in_order
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 _SUM, _ROWS, _WEIGHTS = "sum ", "rows", "weights"
+_CELL = 8
+_COPIES = 8
+"""Of a block at once: as it is read, as numbers, centred, weighted, squared."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,7 +79,7 @@ def sum_blocks(
     file = None if checkpoint is None else Checkpoint(checkpoint, _key(job))
     saved = None if file is None else file.load()
     total = _Total(job, saved)
-    chosen = stretches(table.parts, table.portions)
+    chosen = stretches(table.parts, table.portions, _portions_together(plan))
     left = [[k for k in one if k >= total.done] for one in chosen]
     pieces = [one for one in left if one]
     n_portions = len(table.portions)
@@ -86,9 +90,9 @@ def sum_blocks(
 
     with runner(engine, scheduler) as run, one_thread():
         try:
-            for parts in in_order(run(_sum_stretch, job, pieces, report)):
-                for part in parts:
-                    total.add(part)
+            for parts in in_order(run(_sum_stretch, job, pieces, report, _held(job))):
+                while parts:  # none is kept while the next one comes
+                    total.add(parts.pop(0))
                 if file is not None:
                     file.save_now_and_then(total.done, total.arrays)
         except BaseException:
@@ -99,6 +103,20 @@ def sum_blocks(
         with contextlib.suppress(DataError):  # a full disk does not cost sums that are complete
             file.save(total.done, total.arrays())
     return total.finished()
+
+
+def _portions_together(plan: SumPlan) -> int:
+    """Portions that are summed in one go: their sums take no more than a block, or are one."""
+    return max(1, min(MOST_PORTIONS, block_rows(plan.cells)))
+
+
+def _held(job: _Job) -> int:
+    """Pieces that may be under way or wait at once; the sums of all portions would not fit."""
+    table, plan = job.table, job.plan
+    block = table.rows_a_block * max(table.n_columns, sum(plan.sizes))
+    product = max(rows * columns for rows, columns in plan.shapes.values())
+    piece = _portions_together(plan) * plan.cells + product + _COPIES * block
+    return max(1, (free_bytes() // _CELL - plan.cells) // piece)
 
 
 def _key(job: _Job) -> str:

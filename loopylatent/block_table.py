@@ -161,8 +161,10 @@ def block_weights(frame: pd.DataFrame, column: str | None, first_row: int) -> Fl
     return checked_weights(weights, len(frame), first_row)
 
 
-def stretches(parts: Sequence[Part], chosen: Sequence[range]) -> list[list[int]]:
-    """Return which portions are read in one go: a few that begin in one row group.
+def stretches(
+    parts: Sequence[Part], chosen: Sequence[range], most: int = MOST_PORTIONS
+) -> list[list[int]]:
+    """Return which portions are read in one go: at most so many that begin in one row group.
 
     Their sums are held until all of them are there.
 
@@ -183,9 +185,7 @@ def stretches(parts: Sequence[Part], chosen: Sequence[range]) -> list[list[int]]
         return [[k] for k in range(len(chosen))]
     groups = np.searchsorted(starts, [rows.start for rows in chosen], "right")
     together = [[k for k, _ in found] for _, found in groupby(enumerate(groups), itemgetter(1))]
-    return [
-        one[k : k + MOST_PORTIONS] for one in together for k in range(0, len(one), MOST_PORTIONS)
-    ]
+    return [one[k : k + most] for one in together for k in range(0, len(one), most)]
 
 
 def in_portions(

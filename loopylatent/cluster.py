@@ -16,7 +16,7 @@ import numpy as np
 
 from loopylatent.blas import one_thread
 from loopylatent.errors import LoopyLatentError, ThresholdError
-from loopylatent.pool import TICK, Check, OnThreads, Progress, Runner, Stopped
+from loopylatent.pool import TICK, Check, OnThreads, Progress, Runner, Stopped, Window
 
 Engine = Literal["threads", "dask"]
 ENGINES: tuple[Engine, ...] = get_args(Engine)
@@ -122,18 +122,27 @@ class OnCluster:
         shared: S,
         pieces: Sequence[A],
         progress: Progress | None = None,
+        ahead: int | None = None,
     ) -> Generator[tuple[int, T], None, None]:
         """Yield (position, result) as the pieces finish; see `Runner`.
 
         A piece whose worker is lost runs again on another one.
         """
-        run = _ClusterRun(self.client, work, shared, pieces)
+        run = _ClusterRun(self.client, work, shared, pieces, progress)
         total = len(pieces)
         try:
-            _report(progress, 0, total)
-            while run.waiting:
-                yield from run.finished()
-                _report(progress, total - len(run.waiting), total)
+            run.report()
+            if not total:
+                return
+            run.wait_for_workers()
+            window = Window(total, ahead, 2 * run.n_threads())
+            while window.n_left:
+                run.submit(window.begin())
+                for position, result in run.finished():
+                    window.end(position)
+                    run.done = total - window.n_left
+                    yield position, result
+                run.report()
         finally:
             run.stop()
 
@@ -141,36 +150,73 @@ class OnCluster:
 class _ClusterRun:
     """Pieces that are under way on a cluster."""
 
-    def __init__(self, client: Any, work: Any, shared: Any, pieces: Sequence[Any]) -> None:
+    def __init__(
+        self,
+        client: Any,
+        work: Any,
+        shared: Any,
+        pieces: Sequence[Any],
+        progress: Progress | None,
+    ) -> None:
         self._client = client
         self._work = work
         self._shared = shared
         self._pieces = pieces
+        self._progress = progress
+        self._kept: Any = None
+        self.done = 0
         self._name = f"loopylatent-{uuid4().hex}"
         self._losses = 0
         self.waiting: dict[Any, int] = {}
-        self._submit(range(len(pieces)))
 
-    def _submit(self, positions: Sequence[int]) -> None:
+    def report(self) -> None:
+        """Tell how far the work is; raises where nobody waits for it any more."""
+        if self._progress is not None:
+            self._progress(self.done, len(self._pieces))
+
+    def wait_for_workers(self) -> None:
+        """Wait for a first worker, or for one after all were lost."""
+        end = time.monotonic() + COMING_BACK
+        while True:
+            try:
+                self._client.wait_for_workers(1, timeout=PATIENCE)
+            except TimeoutError:
+                self.report()
+            else:
+                return
+            if time.monotonic() > end:
+                raise ClusterError(
+                    f"the cluster has had no worker for {COMING_BACK} seconds; start some."
+                )
+
+    def n_threads(self) -> int:
+        return sum(self._client.nthreads().values())
+
+    def submit(self, positions: Sequence[int]) -> None:
         """Send what all pieces read to every worker once, then the pieces, the first ones first."""
         if not positions:
             return
-        try:
-            self._client.wait_for_workers(1, timeout=COMING_BACK)
-        except TimeoutError:
-            raise ClusterError(
-                f"the cluster has had no worker for {COMING_BACK} seconds; start some."
-            ) from None
-        kept = self._client.scatter([_Shared(self._shared)], broadcast=True, hash=False)[0]
+        if self._kept is None:
+            self._kept = self._sent()
         futures = self._client.map(
             _run_piece,
             [self._pieces[k] for k in positions],
             work=self._work,
-            kept=kept,
+            kept=self._kept,
             stop=self._name,
             pure=False,
         )
         self.waiting.update(zip(futures, positions, strict=True))
+
+    def _sent(self) -> Any:
+        self.wait_for_workers()
+        try:
+            return self._client.scatter([_Shared(self._shared)], broadcast=True, hash=False)[0]
+        except (TimeoutError, OSError):
+            raise ClusterError(
+                "what all pieces of work read could not be sent to the workers; "
+                "do they run, and does the network reach them?"
+            ) from None
 
     def finished(self) -> Iterator[tuple[int, Any]]:
         """Yield what has finished by now; wait a moment where nothing has."""
@@ -204,7 +250,8 @@ class _ClusterRun:
         self._losses += 1
         if self._losses > MOST_LOSSES:
             raise ClusterError("the cluster keeps losing its workers; look at their logs.")
-        self._submit([self.waiting.pop(future) for future in lost])
+        self._kept = None  # it may be gone with them
+        self.submit([self.waiting.pop(future) for future in lost])
 
     def stop(self) -> None:
         """Drop what has not begun, and tell what has that nobody waits for it."""
@@ -263,8 +310,3 @@ def _arrays(value: Any) -> Iterator[Any]:
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         for one in dataclasses.fields(value):
             yield from _arrays(getattr(value, one.name))
-
-
-def _report(progress: Progress | None, done: int, total: int) -> None:
-    if progress is not None:
-        progress(done, total)

@@ -257,8 +257,8 @@ class _Found:
 
 
 def _from_rows(obs: Observations, metric: Metric, seed: int) -> _Found:
-    check_memory(obs.n_columns)
     chosen = _choose_metric(obs.columns, metric)
+    check_memory(obs.n_columns, width=_width(chosen, obs.columns))
     wanted = null_rows(obs.n_rows, obs.n_columns, seed)
     rows = obs if wanted is None or not _permutes(chosen) else obs.take(wanted)
     strengths = table_strengths(obs, chosen)
@@ -274,8 +274,8 @@ def _from_blocks(
     engine: Engine,
     scheduler: str | None,
 ) -> _Found:
-    check_memory(table.n_columns)
     chosen = _choose_metric(table.columns, metric)
+    check_memory(table.n_columns, width=_width(chosen, table.columns))
     if chosen == "rank":
         raise DistanceError(
             "metric 'rank' sorts whole columns, and this table is read in blocks; use "
@@ -292,6 +292,18 @@ def _from_blocks(
     strengths = strengths_from(chosen, plan, found.sums, table.has_missing)
     names, weight = table.names, table.total_weight
     return _Found(chosen, strengths, names, table.n_samples, weight, found.rows)
+
+
+def _width(metric: Measure, columns: Sequence[Column]) -> float:
+    """Side of the largest matrices beside that of the distances."""
+    if not _permutes(metric):
+        return 1.0
+    states = max((len(column.states) for column in columns if _is_counted(column)), default=1)
+    return states if metric == "canonical" else max(1.0, 0.65 * states)  # counts need fewer of them
+
+
+def _is_counted(column: Column) -> bool:
+    return column.kind in ("binary", "categorical")
 
 
 def _permutes(metric: Measure) -> bool:

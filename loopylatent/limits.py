@@ -91,11 +91,11 @@ def estimate(stage: Stage, n_rows: int, n_columns: int) -> Estimate:
     >>> estimate("learn", 1000, 3000).seconds > estimate("learn", 1000, 300).seconds
     True
     >>> estimate("distances", 10, 10_000).bytes // 10**9
-    8
+    9
     """
     n, p = n_rows, n_columns
     seconds, matrices = {
-        "distances": (2e-10 * n * p**2 + 2e-7 * p**2 + 4e-8 * n * p, 10),
+        "distances": (2e-10 * n * p**2 + 2e-7 * p**2 + 4e-8 * n * p, 12),
         "curve": (1.5e-9 * p**3, 4),
         "learn": (1.6e-6 * p**2, 24),
         "loops": (7e-5 * p**2, 24),
@@ -176,9 +176,12 @@ def check_shape(n_rows: int, n_columns: int, limits: Limits) -> None:
         )
 
 
-def check_memory(n_columns: int, stage: Stage = "distances") -> None:
-    """Refuse work for which this machine has too little memory, and say what would fit."""
-    needed, free = estimate(stage, 0, n_columns).bytes, free_bytes()
+def check_memory(n_columns: int, stage: Stage = "distances", width: float = 1.0) -> None:
+    """Refuse work for which this machine has too little memory, and say what would fit.
+
+    ``width`` is how many numbers a column stands for: more than one where its states are counted.
+    """
+    needed, free = int(estimate(stage, 0, n_columns).bytes * width**2), free_bytes()
     if needed > free:
         fitting = int(n_columns * (free / needed) ** 0.5)
         raise LimitError(

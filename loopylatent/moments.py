@@ -135,8 +135,9 @@ class SumPlan:
         """(q,) the column of each feature."""
         return np.repeat(np.arange(self.n_columns), self.sizes)
 
-    def zeros(self) -> Sums:
-        """Return sums over no rows."""
+    @property
+    def shapes(self) -> dict[str, tuple[int, int]]:
+        """Of the sums, by name."""
         p, q = self.n_columns, sum(self.sizes)
         shapes: dict[SumKind, dict[str, tuple[int, int]]] = {
             "complete": {"count": (1, 1), "first": (p, 1), "product": (p, p)},
@@ -144,7 +145,16 @@ class SumPlan:
             "joint": {"product": (q, q)},
             "features": {"count": (p, p), "first": (q, p), "square": (q, p), "product": (q, q)},
         }
-        return Sums({name: np.zeros(shape) for name, shape in shapes[self.kind].items()})
+        return shapes[self.kind]
+
+    @property
+    def cells(self) -> int:
+        """Numbers in the sums."""
+        return sum(rows * columns for rows, columns in self.shapes.values())
+
+    def zeros(self) -> Sums:
+        """Return sums over no rows."""
+        return Sums({name: np.zeros(shape) for name, shape in self.shapes.items()})
 
     def add(self, sums: Sums, x: FloatArray, weights: FloatArray | None) -> None:
         """Add a block of rows, in slices that keep the features within the cells of a block."""

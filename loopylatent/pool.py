@@ -30,12 +30,14 @@ def as_they_finish(
     tasks: Sequence[Callable[[Check], T]],
     progress: Progress | None = None,
     threads: int | None = None,
+    ahead: int | None = None,
 ) -> Generator[tuple[int, T], None, None]:
     """Run the tasks on threads and yield (position, result) as they finish.
 
     Tasks begin in the given order. ``progress`` is called in the thread of the caller, several
     times a second; what it raises ends the work, and so does giving up the iterator: tasks that
     have not begun are dropped, the others are stopped at their next call of what they are given.
+    ``ahead`` is as in `Runner`.
 
     Examples
     --------
@@ -49,19 +51,67 @@ def as_they_finish(
         if stop.is_set():
             raise Stopped
 
-    pool = ThreadPoolExecutor(threads or os.cpu_count() or 1)
+    n_threads, total = threads or os.cpu_count() or 1, len(tasks)
+    window = Window(total, ahead, 2 * n_threads)
+    pool = ThreadPoolExecutor(n_threads)
+    waiting: dict[Future[T], int] = {}
     try:
-        waiting: dict[Future[T], int] = {pool.submit(t, check): k for k, t in enumerate(tasks)}
-        total = len(waiting)
         _report(progress, 0, total)
-        while waiting:
+        while window.n_left:
+            for k in window.begin():
+                waiting[pool.submit(tasks[k], check)] = k
             finished, _ = wait(waiting, timeout=TICK, return_when=FIRST_COMPLETED)
             for future in sorted(finished, key=lambda one: waiting[one]):
+                window.end(waiting[future])
                 yield waiting.pop(future), future.result()
-            _report(progress, total - len(waiting), total)
+            _report(progress, total - window.n_left, total)
     finally:
         stop.set()
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+class Window:
+    """Which pieces may begin: none is far ahead of the first that has not been handed out.
+
+    So the results that wait for an earlier one stay few, however slow that one is.
+
+    Examples
+    --------
+    >>> window = Window(5, ahead=2, most=8)
+    >>> window.begin(), window.begin()
+    ([0, 1], [])
+    >>> window.end(1)
+    >>> window.begin()
+    []
+    >>> window.end(0)
+    >>> window.begin(), window.n_left
+    ([2, 3], 3)
+    """
+
+    def __init__(self, total: int, ahead: int | None, most: int) -> None:
+        self._total = total
+        self._size = total if ahead is None else max(1, min(ahead, most))
+        self._next = 0
+        self._first = 0
+        self._early: set[int] = set()
+
+    @property
+    def n_left(self) -> int:
+        """Pieces that have not ended."""
+        return self._total - self._first - len(self._early)
+
+    def begin(self) -> list[int]:
+        """Return the pieces that begin now."""
+        found = range(self._next, min(self._first + self._size, self._total))
+        self._next = max(self._next, found.stop)
+        return list(found)
+
+    def end(self, position: int) -> None:
+        """Note that a piece is handed out."""
+        self._early.add(position)
+        while self._first in self._early:
+            self._early.remove(self._first)
+            self._first += 1
 
 
 class Runner(Protocol):
@@ -73,11 +123,13 @@ class Runner(Protocol):
         shared: S,
         pieces: Sequence[A],
         progress: Progress | None = None,
+        ahead: int | None = None,
     ) -> Generator[tuple[int, T], None, None]:
         """Yield (position, work(shared, piece, check)) as the pieces finish.
 
         ``shared`` is what all pieces read, such as the rows: it travels once, pieces are small.
-        ``progress`` is as in `as_they_finish`.
+        ``progress`` is as in `as_they_finish`. With ``ahead`` at most so many pieces, and at most
+        two for each thread, are under way or wait for an earlier one; without it all may be.
         """
         ...
 
@@ -101,10 +153,11 @@ class OnThreads:
         shared: S,
         pieces: Sequence[A],
         progress: Progress | None = None,
+        ahead: int | None = None,
     ) -> Generator[tuple[int, T], None, None]:
         """Yield (position, result) as the pieces finish; see `Runner`."""
         tasks = [partial(work, shared, piece) for piece in pieces]
-        return as_they_finish(tasks, progress, self.threads)
+        return as_they_finish(tasks, progress, self.threads, ahead)
 
 
 def in_order(results: Generator[tuple[int, T], None, None]) -> Generator[T, None, None]:

@@ -1,11 +1,14 @@
 """Runs one way to the distances of a file in a process that may take so much memory and no more.
 
-python memory_run.py WAY FILE MEGABYTES: WAY is ``blocks`` or ``whole``. The limit is set above what
-the process takes after imports and a first small run. Prints the digest of the distances.
+python memory_run.py WAY FILE MEGABYTES: WAY is ``blocks``, ``whole``, ``wide`` (short blocks, many
+columns) or ``wide at once`` (the same, but the sums of all portions may wait). The limit
+is set above what the process takes after imports and a first small run. Prints the digest
+of the distances.
 """
 
 from __future__ import annotations
 
+import os
 import resource
 import sys
 import tempfile
@@ -15,12 +18,26 @@ import numpy as np
 import pandas as pd
 
 import loopylatent as ll
+from loopylatent import block_sums, moments
+from loopylatent.limits import MEMORY_VARIABLE
 
 BLOCK_ROWS = 10_000
+SHORT_BLOCK_ROWS = 20
+moments.BLOCKS_A_PORTION = 1 if "wide" in sys.argv[1] else moments.BLOCKS_A_PORTION
 
 
 def by_blocks(path: Path) -> ll.DistanceMatrix:
     return ll.information_distances(ll.scan_table(path, block_rows=BLOCK_ROWS))
+
+
+def wide(path: Path) -> ll.DistanceMatrix:
+    return ll.information_distances(ll.scan_table(path, block_rows=SHORT_BLOCK_ROWS))
+
+
+def wide_at_once(path: Path) -> ll.DistanceMatrix:
+    block_sums._held = lambda _: 1_000
+    block_sums._portions_together = lambda _: 8
+    return wide(path)
 
 
 def whole(path: Path) -> ll.DistanceMatrix:
@@ -43,9 +60,11 @@ def taken() -> int:
 
 
 def main() -> None:
-    way = {"blocks": by_blocks, "whole": whole}[sys.argv[1]]
+    ways = {"blocks": by_blocks, "whole": whole, "wide": wide, "wide at once": wide_at_once}
+    way = ways[sys.argv[1]]
     warm_up(way)
     limit = taken() + int(sys.argv[3]) * 2**20
+    os.environ[MEMORY_VARIABLE] = sys.argv[3]
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     print(way(Path(sys.argv[2])).digest)
 

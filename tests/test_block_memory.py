@@ -53,6 +53,23 @@ def test_blocks_fit_where_the_table_does_not(tmp_path):
 
 
 @pytest.mark.long
+def test_sums_of_many_columns_with_gaps_do_not_pile_up(tmp_path, monkeypatch):
+    monkeypatch.setattr("loopylatent.moments.BLOCKS_A_PORTION", 1)
+    path = tmp_path / "t.parquet"
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(280, 1)) + rng.normal(size=(280, 900))
+    values[rng.random(values.shape) < 0.05] = np.nan
+    table = pa.table({f"c{k}": values[:, k] for k in range(900)})
+    pq.write_table(table, path)  # fourteen portions in one row group, 26 MB of sums each
+    bounded, at_once = run("wide", path, 260), run("wide at once", path, 260)
+    assert bounded.returncode == 0, bounded.stderr
+    assert at_once.returncode != 0
+    assert "MemoryError" in at_once.stderr
+    expected = ll.information_distances(ll.scan_table(path, block_rows=20))
+    assert bounded.stdout.strip() == expected.digest
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("form", ["yes or no", "real"])
 def test_ten_million_rows_fit_into_a_quarter_of_a_gigabyte(tmp_path, form):
     path = tmp_path / "t.parquet"
@@ -62,3 +79,4 @@ def test_ten_million_rows_fit_into_a_quarter_of_a_gigabyte(tmp_path, form):
     assert blocks.returncode == 0, blocks.stderr
     assert len(blocks.stdout.strip()) == 16
     assert whole.returncode != 0
+    assert "MemoryError" in whole.stderr

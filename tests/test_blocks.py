@@ -6,6 +6,7 @@ import gzip
 import math
 import re
 import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
@@ -156,6 +157,31 @@ def test_distances_do_not_depend_on_the_number_of_threads(rng, tmp_path, monkeyp
     expected = ll.information_distances(ll.scan_table(path))
     monkeypatch.setattr("loopylatent.pool.os.cpu_count", lambda: threads)
     assert_same(ll.information_distances(ll.scan_table(path)), expected)
+
+
+@pytest.mark.parametrize(("memory", "most"), [(1, 4), (1 << 40, 5 * 2 * 4)])
+def test_sums_wait_for_a_slow_portion_only_as_far_as_memory_reaches(
+    rng, tmp_path, monkeypatch, memory, most
+):
+    path = write(tables(rng, 3600)["real with gaps"], tmp_path, "parquet")
+    table = ll.scan_table(path, block_rows=10)
+    expected = ll.information_distances(table)
+    monkeypatch.setattr("loopylatent.pool.os.cpu_count", lambda: 5)
+    monkeypatch.setattr(block_sums, "free_bytes", lambda: memory)
+    begun, held, added = [], [], []
+    portion, add = block_sums._sum_portion, block_sums._Total.add
+
+    def slow_at_first(*given):
+        begun.append(given[1])
+        held.append(len(begun) - len(added))
+        time.sleep(0.3 * (given[1] == 0))
+        return portion(*given)
+
+    monkeypatch.setattr(block_sums, "_sum_portion", slow_at_first)
+    monkeypatch.setattr(block_sums._Total, "add", lambda *a: (add(*a), added.append(1)))
+    assert_same(ll.information_distances(table), expected)
+    assert len(added) == len(table.portions) > most
+    assert max(held) <= most
 
 
 @pytest.mark.parametrize("metric", ["correlation", "canonical", "determinant"])

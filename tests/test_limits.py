@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import tracemalloc
 from typing import get_args
 
 import numpy as np
@@ -62,12 +63,36 @@ def test_work_that_takes_too_long_is_refused_with_what_would_fit():
 def test_distances_that_do_not_fit_into_memory_are_refused_before_they_are_begun(monkeypatch):
     monkeypatch.setenv(MEMORY_VARIABLE, "50")
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(5, 1_200)))
-    with pytest.raises(LimitError, match=r"1,200 columns .* choose at most 8\d\d columns") as found:
+    with pytest.raises(LimitError, match=r"1,200 columns .* choose at most 7\d\d columns") as found:
         ll.information_distances(frame)
     fitting = int(str(found.value).split("at most ")[1].split()[0])
     assert ll.information_distances(frame.iloc[:, :fitting]).n_columns == fitting
     with pytest.raises(LimitError):
         ll.information_distances(frame.iloc[:, : fitting + 2])
+
+
+@pytest.mark.parametrize("metric", ["correlation", "determinant", "canonical"])
+@pytest.mark.parametrize("gaps", [False, True])
+def test_distances_take_the_memory_that_is_said(monkeypatch, metric, gaps):
+    monkeypatch.setattr("loopylatent.distances.NULL_PAIRS", 1)
+    rng = np.random.default_rng(0)
+    values = rng.integers(0, 2, size=(60, 300)).astype(float)
+    values[rng.random(values.shape) < 0.1 * gaps] = np.nan
+    obs = ll.Observations.from_array(values)
+    said = []
+    monkeypatch.setattr(limits, "free_bytes", lambda: said.append(1) or 1)
+    with pytest.raises(LimitError, match=r"about \d+ MB") as refused:
+        ll.information_distances(obs, metric)
+    monkeypatch.undo()
+    monkeypatch.setattr("loopylatent.distances.NULL_PAIRS", 1)
+    tracemalloc.start()
+    try:
+        ll.information_distances(obs, metric)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    needed = int(str(refused.value).split("about ")[1].split()[0]) * 2**20
+    assert 0.5 * needed < peak < 1.1 * needed
 
 
 def test_the_command_line_refuses_what_does_not_fit_in_one_line(monkeypatch, tmp_path, capsys):
