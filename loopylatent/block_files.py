@@ -99,7 +99,7 @@ def _names_of(head: Part | TextHeader) -> tuple[str, ...]:
     return head.header.names if isinstance(head, TextPart) else head.names
 
 
-def stamps(parts: Sequence[Part]) -> list[list[int]]:
+def stamps(parts: Sequence[Part | TextHeader]) -> list[list[int]]:
     """Return size and time of each file: what tells that it is the same as before."""
     try:
         found = [Path(path_of(part)).stat() for part in parts]

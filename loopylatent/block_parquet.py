@@ -172,6 +172,8 @@ def _batches(part: ParquetPart, row: int, columns: list[str]) -> Iterator[Any]:
 def _next(part: ParquetPart, batches: Iterator[Any]) -> Any:
     try:
         return next(batches, None)
+    except MemoryError:  # Arrow's is an ArrowException too; the file is in order
+        raise
     except (OSError, pa.ArrowException):
         raise part.error("the Parquet file is damaged; write it again.") from None
 
@@ -181,5 +183,7 @@ def _opened(part: ParquetPart) -> Any:
         return pq.ParquetFile(part.path, pre_buffer=False, buffer_size=BUFFER_BYTES)
     except FileNotFoundError:
         raise part.error("the file is gone, or not every worker sees it at this path.") from None
+    except MemoryError:
+        raise
     except (OSError, pa.ArrowException):
         raise part.error("the Parquet file is damaged; write it again.") from None

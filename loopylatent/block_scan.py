@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from loopylatent.block_table import (
     stretches,
 )
 from loopylatent.block_text import TextHeader, TextPart, column_keys, find_rows
-from loopylatent.checkpoint import Checkpoint
+from loopylatent.checkpoint import Checkpoint, Saved
 from loopylatent.cluster import Engine, runner
 from loopylatent.column_coding import CodedColumn, decide
 from loopylatent.column_scan import ColumnScan, comma_numbers
@@ -49,7 +50,7 @@ from loopylatent.moments import block_rows as usual_block_rows
 from loopylatent.moments import portions
 from loopylatent.pool import Check, Progress, Runner, in_order
 
-_FOUND = "found"
+_FOUND, _ROWS = "found", "rows "
 
 
 def scan_table(
@@ -115,12 +116,16 @@ def scan_table(
     names = common_names(heads)
     roles = find_roles([name for name in names if name], drop, (), weights, kinds)
     size = block_rows or usual_block_rows(len(roles.used))
-    parts = _found_rows(heads, size, progress)
-    job = _Job(parts, _read_columns(names, roles), weights, size)
+    columns = _read_columns(names, roles)
+    file = None
+    if checkpoint is not None:
+        file = Checkpoint(checkpoint, _key(heads, columns, weights, size))
+    saved = None if file is None else file.load()
+    parts = _known_rows(heads, size, saved) or _found_rows(heads, size, progress)
+    job = _Job(parts, columns, weights, size)
     check_rows(job.n_rows, None)
-    file = None if checkpoint is None else Checkpoint(checkpoint, _key(job))
     with runner(engine, scheduler) as run:
-        found = _scan(run, job, progress, file)
+        found = _scan(run, job, progress, file, saved)
         found = found.replaced(_scan_again(run, job, found, progress))
     _check_nameless(names, found)
     _check_commas(job, found)
@@ -147,6 +152,28 @@ def _found_rows(
     for head in heads:
         parts.append(find_rows(head, step, look) if isinstance(head, TextHeader) else head)
         before += sizes.get(path_of(head), 0)
+    return tuple(parts)
+
+
+def _kept_rows(parts: Sequence[Part]) -> dict[str, Any]:
+    """Where the rows of text are, to be written to a checkpoint."""
+    texts = [(k, part) for k, part in enumerate(parts) if isinstance(part, TextPart)]
+    return {f"{_ROWS}{k}": np.array([part.n_rows, *part.offsets]) for k, part in texts}
+
+
+def _known_rows(
+    heads: Sequence[Part | TextHeader], step: int, saved: Saved | None
+) -> tuple[Part, ...]:
+    """The parts with the rows that a checkpoint knows; none where it does not."""
+    parts: list[Part] = []
+    for k, head in enumerate(heads):
+        if not isinstance(head, TextHeader):
+            parts.append(head)
+        elif saved is not None and f"{_ROWS}{k}" in saved.arrays:
+            n_rows, *offsets = saved.arrays[f"{_ROWS}{k}"].tolist()
+            parts.append(TextPart(head, n_rows, step, np.array(offsets, dtype=np.int64)))
+        else:
+            return ()
     return tuple(parts)
 
 
@@ -229,9 +256,12 @@ class _Found:
 
 
 def _scan(
-    run: Runner, job: _Job, progress: Progress | None = None, file: Checkpoint | None = None
+    run: Runner,
+    job: _Job,
+    progress: Progress | None = None,
+    file: Checkpoint | None = None,
+    saved: Saved | None = None,
 ) -> _Found:
-    saved = None if file is None else file.load()
     found = _Found() if saved is None else _Found.from_plain(str(saved.arrays[_FOUND]))
     done = 0 if saved is None else saved.done
     left = [[k for k in one if k >= done] for one in stretches(job.parts, job.portions)]
@@ -242,12 +272,12 @@ def _scan(
             progress(done, n_portions)
 
     def arrays() -> dict[str, Any]:
-        return {_FOUND: np.array(found.to_plain())}
+        return {_FOUND: np.array(found.to_plain()), **_kept_rows(job.parts)}
 
     is_whole = True  # not while a portion is merged: what an interrupt tears is not saved
     try:
         pieces = [one for one in left if one]
-        for results in in_order(run(_scan_stretch, job, pieces, report)):
+        for results in in_order(run(_scan_stretch, job, pieces, report, len(pieces))):
             for one in results:
                 is_whole = False
                 found.merge(one)
@@ -256,15 +286,19 @@ def _scan(
             if file is not None:
                 file.save_now_and_then(done, arrays)
     finally:
-        if file is not None and done and is_whole:
-            file.save(done, arrays())
+        if file is not None and is_whole:
+            with suppress(DataError):  # a full disk does not cost a scan that is complete
+                file.save(done, arrays())
     return found
 
 
-def _key(job: _Job) -> str:
+def _key(
+    heads: Sequence[Part | TextHeader], columns: tuple[str, ...], weights: str | None, size: int
+) -> str:
     """What a scan depends on: the files, by their sizes and times, and what is read of them."""
-    files = [path_of(part) for part in job.parts], stamps(job.parts), job.separator
-    return json.dumps([__version__, files, job.columns, job.weights, job.size])
+    separators = [head.separator if isinstance(head, TextHeader) else "" for head in heads]
+    files = [path_of(head) for head in heads], stamps(heads), separators
+    return json.dumps([__version__, files, columns, weights, size])
 
 
 def _scan_stretch(job: _Job, numbers: list[int], check: Check) -> list[_Found]:

@@ -10,6 +10,7 @@ import csv
 import gzip
 import io
 import itertools
+import re
 import threading
 import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -32,6 +33,7 @@ PIECE_BYTES = 1 << 22
 LONGEST_LINE = 1 << 26
 """Bytes; a longer line is no row of a table."""
 _MARK = b"\xef\xbb\xbf"
+_LONE_RETURN = re.compile(rb"\r(?!\r*(?:\n|\Z))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +145,8 @@ def _record_starts(header: TextHeader, stream: IO[bytes]) -> Iterator[NDArray[np
             return
         if b"\x00" in content:
             raise header.error("it holds a zero byte, so this is no plain text; remove it.")
+        if _LONE_RETURN.search(content[:cut]):
+            raise _lone_return(header)
         if cut:
             yield offset + _line_starts(content[:cut], header.separator)
         offset, rest = offset + cut, content[cut:]
@@ -180,7 +184,7 @@ def _quoted_starts(
 
     def lines() -> Iterator[str]:
         nonlocal position, is_blank
-        while line := stream.readline(LONGEST_LINE):
+        while line := _unpacked(header.path, lambda: stream.readline(LONGEST_LINE)):
             position += len(line)
             is_blank &= not line.strip(blanks)
             yield line.decode("latin-1")
@@ -195,10 +199,19 @@ def _quoted_starts(
             if len(starts) >= RECORDS_AT_ONCE:
                 yield np.array(starts, dtype=np.int64)
                 starts = []
-    except csv.Error:
+    except csv.Error as error:
+        if "new-line" in str(error):
+            raise _lone_return(header) from None
         raise header.error("a quotation mark is opened and never closed; close it.") from None
     if starts:
         yield np.array(starts, dtype=np.int64)
+
+
+def _lone_return(header: TextHeader) -> DataError:
+    return header.error(
+        "a carriage return stands alone inside a line; write all ends of lines alike, "
+        "and put quotation marks around text that holds one."
+    )
 
 
 class TextStream:
@@ -280,7 +293,7 @@ def column_keys(names: Sequence[str]) -> list[str]:
 class _Kept(threading.local):
     """The packed file that this thread has open, and how far it has been unpacked."""
 
-    path = ""
+    key: tuple[str, tuple[int, int, int]] | None = None
     stream: Any = None
 
 
@@ -293,11 +306,25 @@ def read_bytes(header: TextHeader, start: int, stop: int) -> bytes:
         with _opened(header.path, is_packed=False) as stream:
             stream.seek(start)
             return stream.read(stop - start)
-    if _kept.path != header.path or _kept.stream.tell() > start:
+    key = (header.path, _stamp(header.path))  # a file may be replaced by another of its name
+    if _kept.key != key or _kept.stream.tell() > start:
         _kept.stream = _opened(header.path, is_packed=True)  # closed when the thread ends
-        _kept.path = header.path
-    _kept.stream.seek(start)
-    return _read(header.path, _kept.stream, stop - start)
+        _kept.key = key
+    return _unpacked(header.path, lambda: _read_at(_kept.stream, start, stop))
+
+
+def _read_at(stream: IO[bytes], start: int, stop: int) -> bytes:
+    stream.seek(start)
+    return stream.read(stop - start)
+
+
+def _stamp(path: str) -> tuple[int, int, int]:
+    """Size, time and place on the disk: what tells that a file is the same as before."""
+    try:
+        found = Path(path).stat()
+    except FileNotFoundError:
+        raise _gone(path) from None
+    return found.st_size, found.st_mtime_ns, found.st_ino
 
 
 def _bytes_read(stream: IO[bytes]) -> int:
@@ -309,16 +336,21 @@ def _opened(path: str, is_packed: bool) -> IO[bytes]:
     try:
         return cast("IO[bytes]", gzip.open(path)) if is_packed else Path(path).open("rb")
     except FileNotFoundError:
-        shown = quoted(Path(path).name)
-        raise DataError(
-            f"{shown}: the file is gone, or not every worker sees it at this path."
-        ) from None
+        raise _gone(path) from None
+
+
+def _gone(path: str) -> DataError:
+    shown = quoted(Path(path).name)
+    return DataError(f"{shown}: the file is gone, or not every worker sees it at this path.")
 
 
 def _read(name: str, stream: IO[bytes], size: int) -> bytes:
+    return _unpacked(name, lambda: stream.read(size))
+
+
+def _unpacked(name: str, read: Callable[[], bytes]) -> bytes:
     try:
-        content = stream.read(size)
+        return read()
     except (OSError, EOFError, zlib.error):
         shown = quoted(Path(name).name)
         raise DataError(f"{shown}: the gzip file is damaged; compress the table again.") from None
-    return content

@@ -90,6 +90,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except LoopyLatentError as error:
         _say(f"loopylatent: {error}")
         return 2
+    except MemoryError:
+        _say("loopylatent: there is too little memory; read the table in blocks, or choose less.")
+        return 2
     except KeyboardInterrupt:
         _say("loopylatent: stopped; nothing was written.")
         return 130

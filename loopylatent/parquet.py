@@ -20,7 +20,7 @@ def read_parquet(file: File, max_bytes: int) -> pd.DataFrame:
     """Read all columns; lists, structs and maps are refused, one value a cell is a table."""
     try:
         frame = _read(file, max_bytes)
-    except DataError:
+    except (DataError, MemoryError):
         raise
     except Exception:  # whatever a damaged file makes the reader raise
         raise file.error("the Parquet file is damaged; write it again.") from None

@@ -11,12 +11,14 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import loopylatent as ll
-from loopylatent import block_parquet, block_scan, block_sums, moments
+from loopylatent import block_parquet, block_scan, block_sums, block_text, moments
 from loopylatent.cli import main
 from loopylatent.errors import DataError, DistanceError, LoopyLatentError, ThresholdError
 
@@ -494,6 +496,91 @@ def test_an_empty_column_without_a_name_may_stand_anywhere(tmp_path):
     (tmp_path / "2.csv").write_text("a,b,,c\n1,2,9,3\n")
     with pytest.raises(DataError, match="has no name"):
         ll.scan_table(tmp_path)
+
+
+def test_a_packed_file_that_was_replaced_is_opened_anew(tmp_path):
+    first, second = (rows_of_text(n=n).encode() for n in (400, 300))
+    path, other = tmp_path / "t.csv.gz", tmp_path / "other"
+    path.write_bytes(gzip.compress(first))
+    header = block_text.read_header(path, None)
+    assert block_text.read_bytes(header, 0, 50) == first[:50]
+    other.write_bytes(gzip.compress(second.swapcase()))
+    other.replace(path)
+    assert block_text.read_bytes(header, 50, 90) == second.swapcase()[50:90]
+    path.unlink()
+    with pytest.raises(DataError, match="the file is gone"):
+        block_text.read_bytes(header, 90, 99)
+
+
+def test_a_packed_file_that_ends_too_soon_is_damaged_also_with_quotation_marks(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr("loopylatent.block_text.HEAD_BYTES", 200)
+    monkeypatch.setattr("loopylatent.block_text.PIECE_BYTES", 700)
+    path = tmp_path / "t.csv.gz"
+    text = rows_of_text(n=30_000).replace(",x\n", ',"x"\n')
+    path.write_bytes(gzip.compress(text.encode())[:-900])
+    with pytest.raises(DataError, match=r"^'t\.csv\.gz': the gzip file is damaged; compress"):
+        ll.scan_table(path)
+
+
+@pytest.mark.parametrize("mark", ["", '0.5,1,"x"\n'])
+def test_a_carriage_return_inside_a_line_is_refused(tmp_path, mark):
+    path = tmp_path / "t.csv"
+    path.write_bytes(rows_of_text(mark + "0.5,1,x\ry\n0.5,1,x\n").encode())
+    with pytest.raises(DataError, match=r"'t\.csv': a carriage return stands alone inside a line"):
+        ll.scan_table(path)
+
+
+def test_memory_that_runs_out_is_not_a_damaged_file(rng, tmp_path, monkeypatch, capsys):
+    path = write(real_table(rng, 50), tmp_path, "parquet")
+
+    def out_of_memory(*_, **__):
+        raise pa.ArrowMemoryError("malloc of size 64 failed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pq.ParquetFile, "iter_batches", lambda *_, **__: map(out_of_memory, [1]))
+        with pytest.raises(MemoryError):
+            ll.scan_table(path)
+    monkeypatch.setattr(pq, "ParquetFile", out_of_memory)
+    for read in (ll.scan_table, ll.read_table):
+        with pytest.raises(MemoryError):
+            read(path)
+    assert main(["learn", str(path)]) == 2
+    assert capsys.readouterr().err.splitlines()[-1].startswith("loopylatent: there is too little")
+
+
+def test_a_full_disk_does_not_cost_a_scan(rng, tmp_path, monkeypatch):
+    path = write(real_table(rng, 500), tmp_path, "csv")
+    expected = ll.scan_table(path)
+
+    def full(*_):
+        raise DataError("checkpoint cannot be written: no space left")
+
+    monkeypatch.setattr("loopylatent.checkpoint.Checkpoint.save", full)
+    assert ll.scan_table(path, checkpoint=tmp_path / "c.npz").digest == expected.digest
+
+
+@pytest.mark.parametrize("form", ["csv", "gzip"])
+def test_rows_are_found_once_for_a_checkpoint(rng, tmp_path, monkeypatch, form):
+    path, file = write(tables(rng, 3000)["mixed"], tmp_path, form), tmp_path / "c.npz"
+    expected = ll.scan_table(path)
+    with pytest.raises(StopHere):
+        ll.scan_table(path, checkpoint=file, progress=stop_at_portions(expected))
+    monkeypatch.setattr(block_scan, "find_rows", lambda *_: pytest.fail("looked through again"))
+    found = ll.scan_table(path, checkpoint=file)
+    assert (found.columns, found.digest) == (expected.columns, expected.digest)
+    assert_same(ll.information_distances(found), ll.information_distances(expected))
+
+
+def stop_at_portions(table):
+    """Stop as soon as all rows are found, before the first portion is done."""
+
+    def progress(_done, total):
+        if total == len(table.portions):
+            raise StopHere
+
+    return progress
 
 
 # Progress, stopping, going on ----------------------------------------------------------------
