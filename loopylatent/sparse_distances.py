@@ -33,7 +33,7 @@ from loopylatent.distances import (
 from loopylatent.errors import DataError, DistanceError, quoted
 from loopylatent.graph import frozen_array
 from loopylatent.pool import in_window
-from loopylatent.strengths import check_spread
+from loopylatent.strengths import SMALLEST_COUNT, check_spread, spread_of
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -55,7 +55,7 @@ class SparseColumns:
     total: float
     first: FloatArray = field(repr=False)
     spread: FloatArray = field(repr=False)
-    """Total times the sum of squares, minus the square of the sum."""
+    """Total times the sum of squares, minus the square of the sum; 0 where that is rounding."""
 
     @classmethod
     def of(cls, obs: Observations) -> SparseColumns:
@@ -63,11 +63,13 @@ class SparseColumns:
         rows.sum_duplicates()
         columns = sparse.csc_array(rows)
         columns.sort_indices()
-        weights = np.ones(obs.n_rows) if obs.weights is None else obs.weights
+        given = np.ones(obs.n_rows) if obs.weights is None else obs.weights
+        weights = frozen_array(given, np.float64)  # always read-only: one kind for the compiler
         total = float(weights.sum())
         first = np.asarray(rows.T @ weights, dtype=np.float64)
-        square = np.asarray(rows.multiply(rows).T @ weights, dtype=np.float64)
-        spread = total * square - first**2
+        weighted = sparse.csr_array(rows.multiply(weights[:, None]))  # first, as in all products
+        square = np.asarray(weighted.multiply(rows).T @ np.ones(obs.n_rows), dtype=np.float64)
+        spread = spread_of(total * square, first)
         check_spread(obs, spread, total * square)
         return cls(_wide(rows), _wide(columns), weights, total, first, spread)
 
@@ -91,16 +93,18 @@ class SparseColumns:
     def distances(self, left: IntArray, right: IntArray) -> FloatArray:
         """Distances of pairs of columns, each computed from the rows."""
         by_column = self.columns
+        earlier, later = np.minimum(left, right), np.maximum(left, right)
         products = products_of_pairs(
-            by_column.indptr, by_column.indices, by_column.data, self.weights, left, right
+            by_column.indptr, by_column.indices, by_column.data, self.weights, earlier, later
         )
         return to_distances(self._strengths(left, right, products))
 
     def _strengths(self, left: IntArray, right: IntArray, products: FloatArray) -> FloatArray:
         """|Correlation| of pairs from the sums of their products, as the dense path has it."""
         covariance = self.total * products - self.first[left] * self.first[right]
-        spread = np.maximum(self.spread, 0.0)
-        scale = np.sqrt(spread[left] * spread[right])
+        if self.total < SMALLEST_COUNT:
+            return np.zeros(len(products))
+        scale = np.sqrt(self.spread[left] * self.spread[right])
         with np.errstate(divide="ignore", invalid="ignore"):
             rho = np.where(scale > 0, covariance / scale, 0.0)
         strengths: FloatArray = np.abs(np.clip(rho, -1.0, 1.0))

@@ -168,8 +168,12 @@ def _pearson(sums: _Sums, counts: FloatArray | None) -> Strengths:
 
 def _spread(sums: _Sums) -> FloatArray:
     """n times the sum of squares, minus the square of the sum; 0 where that is rounding alone."""
-    most = sums.count * sums.square
-    spread: FloatArray = most - sums.first**2
+    return spread_of(sums.count * sums.square, sums.first)
+
+
+def spread_of(most: FloatArray, first: FloatArray) -> FloatArray:
+    """Return ``most`` minus the square of the sum; 0 where that is rounding alone."""
+    spread: FloatArray = most - first**2
     return np.where(spread > ROUNDING * most, spread, 0.0)
 
 
@@ -195,6 +199,7 @@ def _sparse_sums(values: Any, weights: FloatArray | None) -> _Sums:
     weighted = values if weights is None else values.multiply(weights[:, None]).tocsr()
     total = float(n_rows if weights is None else weights.sum())
     product = (weighted.T @ values).toarray().astype(np.float64)
+    product = np.triu(product) + np.triu(product, 1).T  # the earlier column carries the weights
     first = np.asarray(weighted.sum(axis=0), dtype=np.float64).reshape(p, 1)
     ones = np.ones((p, p))
     return _Sums(total * ones, first * ones, np.diag(product)[:, None] * ones, product)

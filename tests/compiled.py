@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
+import numpy as np
 from numba.core.dispatcher import Dispatcher
+from scipy import sparse
 
 import loopylatent._kernels
 from loopylatent.data import Observations
@@ -16,6 +18,7 @@ from loopylatent.layout import positions
 from loopylatent.learn import learn
 from loopylatent.samples import load_sample
 from loopylatent.settings import FitSettings, LearnSettings, Thresholds
+from loopylatent.sparse_distances import sparse_distances
 from loopylatent.thresholds import default_thresholds, loop_radius
 
 SAMPLES = ("latent_cycle", "bfi25", "irish_wind12", "ability16")
@@ -42,6 +45,16 @@ def signatures() -> dict[str, set[str]]:
 def n_compiled() -> int:
     """How often the compiler was at work in this process; what comes from disk does not count."""
     return sum(sum(one.stats.cache_misses.values()) for one in kernels().values())
+
+
+def use_sparse() -> None:
+    """The same for very many columns, with weights and without."""
+    rng = np.random.default_rng(0)
+    obs = Observations.from_array(sparse.csr_array((rng.random((90, 12)) < 0.4).astype(float)))
+    for weights in (None, rng.random(90)):
+        lists = sparse_distances(obs.with_weights(weights), cutoff=3.0)
+        for method in ("quartet", "relaxed", "nj"):
+            learn(lists, LearnSettings(default_thresholds(lists), method=method))
 
 
 def use(name: str) -> None:

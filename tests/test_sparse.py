@@ -30,11 +30,17 @@ def word_tables(draw):
     weights = rng.random((topics.shape[1], p)) < 0.4
     chance = 0.03 + 0.5 * (topics @ weights > 0) * rng.random(p)
     often = rng.integers(1, 4, (n, p)) if draw(st.booleans()) else 1
-    return ll.Observations.from_array(
+    obs = ll.Observations.from_array(
         sparse.csr_array(((rng.random((n, p)) < chance) * often).astype(float)),
-        weights=rng.integers(0, 4, n).astype(float) if draw(st.booleans()) else None,
         on_degenerate="drop",
     )
+    drawn = {
+        "none": None,
+        "whole": rng.integers(0, 4, n).astype(float),
+        "parts": rng.random(n),
+        "few": rng.random(n) * (rng.random(n) < 0.2),  # columns may be constant in what counts
+    }
+    return obs.with_weights(drawn[draw(st.sampled_from(sorted(drawn)))])
 
 
 @st.composite
@@ -111,6 +117,42 @@ def test_the_learned_graph_is_that_of_the_full_matrix(
     dense, listed = ll.learn(D, r, **how), ll.learn(lists, r, **how)
     assert listed.graph == dense.graph
     assert [repr(step) for step in listed.trace] == [repr(step) for step in dense.trace]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_columns_constant_in_all_rows_that_count_are_far_from_each_other(seed):
+    rng = np.random.default_rng(seed)
+    x = (rng.random((80, 6)) < 0.4).astype(float)
+    x[:, 4:] = 1.0
+    x[0, 4:] = 0.0
+    weights = rng.random(80)
+    weights[0] = 0.0
+    obs = ll.Observations.from_array(sparse.csr_array(x)).with_weights(weights)
+    D, lists = ll.information_distances(obs), sparse_distances(obs, cutoff=9.0)
+    assert np.isinf(D.values[4, 5])
+    left, right = np.triu_indices(6, 1)
+    for one, other in ((left, right), (right, left)):
+        assert np.array_equal(lists.columns.distances(one, other), D.values[one, other])
+    assert np.isnan(as_matrix(lists)[4:]).all()
+
+
+@pytest.mark.parametrize("threads", [1, 5])
+def test_near_pairs_and_their_graph_do_not_depend_on_blocks_or_threads(monkeypatch, threads):
+    rng = np.random.default_rng(1)
+    topics = rng.random((300, 10)) < 0.2
+    x = (rng.random((300, 60)) < 0.05 + 0.4 * np.repeat(topics, 6, axis=1)).astype(float)
+    obs = ll.Observations.from_array(sparse.csr_array(x)).with_weights(rng.random(300))
+    expected = sparse_distances(obs, cutoff=3.0)
+    graph = ll.learn(expected, 2.5).graph
+    module = importlib.import_module("loopylatent.sparse_distances")
+    monkeypatch.setattr(module, "COLUMNS_AT_A_TIME", 7)
+    balls = importlib.import_module("loopylatent.initial_graph")
+    monkeypatch.setattr(balls, "PARALLEL_FROM", 2)
+    monkeypatch.setattr(module.os, "cpu_count", lambda: threads)
+    found = sparse_distances(obs, cutoff=3.0)
+    assert found.digest == expected.digest
+    assert initial_graph(found, 2.5) == initial_graph(expected, 2.5)
+    assert ll.learn(found, 2.5).graph == graph
 
 
 def test_columns_that_never_meet_can_be_near():

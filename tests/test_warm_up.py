@@ -33,6 +33,7 @@ if sys.argv[2] == "warm":
 before = compiled.signatures(), files(), compiled.n_compiled()
 for name in compiled.SAMPLES:
     compiled.use(name)
+compiled.use_sparse()
 after = compiled.signatures(), files(), compiled.n_compiled()
 new = {name: sorted(after[0][name] - before[0][name]) for name in after[0]}
 print(json.dumps({
