@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -143,17 +144,29 @@ class Workspace:
     def contract_short_edges(self, limit: float) -> tuple[Contraction, ...]:
         """Contract the shortest edge below ``limit`` with a hidden end, until there is none."""
         contracted = []
-        while short := [
-            (length, u, v)
-            for u, ends in self.neighbours.items()
-            for v, length in ends.items()
-            if u < v and length < limit and self.is_hidden(v)
-        ]:
-            length, stays, goes = min(short)
+        short = [edge for node in self.neighbours for edge in self._short_edges(node, limit)]
+        heapq.heapify(short)
+        while short:
+            length, stays, goes = heapq.heappop(short)
+            if self.neighbours.get(goes, {}).get(stays) != length:  # it went with another edge
+                continue
             self._set(stays, goes, None)
+            moved = list(self.neighbours[goes])
             self._hand_over(goes, stays)
+            for edge in self._short_edges(stays, limit, moved):
+                heapq.heappush(short, edge)
             contracted.append(Contraction(goes, stays, length))
         return tuple(contracted)
+
+    def _short_edges(
+        self, node: int, limit: float, others: Iterable[int] | None = None
+    ) -> Iterator[tuple[float, int, int]]:
+        """Edges below ``limit`` with a hidden end; all to younger nodes, or those to ``others``."""
+        ends = self.neighbours[node]
+        for other in [v for v in ends if node < v] if others is None else others:
+            u, v = (node, other) if node < other else (other, node)
+            if ends[other] < limit and self.is_hidden(v):
+                yield ends[other], u, v
 
     def take_changes(self) -> Changes:
         """Return what has changed since the last call."""
