@@ -157,8 +157,9 @@ def test_the_loss_of_a_worker_changes_nothing(rows, workers, on_cluster):
     expected = ll.stability(rows, n_resamples=12)
     lost = []
 
-    def lose_one(done, _total):
+    def lose_one(done, total):
         if done >= 1 and not lost:
+            assert done < total
             lost.append(next(iter(workers.workers.values())).pid)
             os.kill(lost[0], signal.SIGKILL)
 
@@ -173,8 +174,9 @@ def test_distances_survive_the_loss_of_a_worker(parts, workers, on_cluster):
     expected = ll.information_distances(table)
     lost = []
 
-    def lose_one(done, _total):
+    def lose_one(done, total):
         if done >= 1 and not lost:
+            assert done < total
             lost.append(next(reversed(workers.workers.values())).pid)
             os.kill(lost[0], signal.SIGKILL)
 
@@ -274,6 +276,42 @@ def test_engines_and_addresses_that_cannot_be_used_are_refused(rows, monkeypatch
         with pytest.raises(ClusterError, match="no Dask scheduler answers") as caught:
             ll.stability(rows, engine="dask", scheduler=address)
         assert "\n" not in str(caught.value)
+
+
+class Workerless:
+    """A client of a cluster that has no workers, or loses them at once."""
+
+    def __init__(self, there=False):
+        self.there = there
+
+    def wait_for_workers(self, *_, **__):
+        if not self.there:
+            raise TimeoutError
+
+    def nthreads(self):
+        return {"a": 1}
+
+    def scatter(self, *_, **__):
+        raise TimeoutError("no valid workers found")
+
+
+def test_waiting_for_workers_can_be_stopped_and_ends_in_one_line(monkeypatch):
+    seen = []
+
+    def stop(done, total):
+        seen.append((done, total))
+        if len(seen) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(cluster.OnCluster(Workerless())(refuse, None, [1, 2], stop))
+    assert seen == [(0, 2)] * 3
+    monkeypatch.setattr(cluster, "COMING_BACK", 0)
+    with pytest.raises(ClusterError, match="no worker for 0 seconds"):
+        list(cluster.OnCluster(Workerless())(refuse, None, [1]))
+    with pytest.raises(ClusterError, match="could not be sent to the workers"):
+        list(cluster.OnCluster(Workerless(there=True))(refuse, None, [1]))
+    assert list(cluster.OnCluster(Workerless())(refuse, None, [])) == []
 
 
 def test_without_dask_one_line_says_what_to_install():

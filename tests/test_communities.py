@@ -142,3 +142,15 @@ def test_groups_are_ahead_of_methods_that_are_told_their_number():
         factors.append(adjusted_rand_score(expected, rotated_factors(obs, n_known)[columns]))
     assert np.mean(ours) > np.mean(average)
     assert np.mean(ours) > np.mean(factors)
+
+
+@pytest.mark.parametrize("threads", [1, 5])
+def test_groups_do_not_depend_on_the_number_of_threads(monkeypatch, threads):
+    rng = np.random.default_rng(0)
+    x = np.repeat(rng.normal(size=(80, 3)), 3, axis=1) + rng.normal(size=(80, 9))
+    obs = Observations.from_array(x)
+    expected = groups(obs, n_resamples=6)
+    monkeypatch.setattr("loopylatent.pool.os.cpu_count", lambda: threads)
+    found = groups(obs, n_resamples=6)
+    assert found.together.tobytes() == expected.together.tobytes()
+    assert np.array_equal(found.labels, expected.labels)

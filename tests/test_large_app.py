@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from large_tables import many_columns, packed
 from streamlit.testing.v1 import AppTest
@@ -28,7 +30,7 @@ import loopylatent as ll
 from loopylatent.loops import opening_radius
 from loopylatent.recipe import digest_of
 from loopylatent.simplify import MOST_DRAWN, fold
-from loopylatent.ui import large, opening, stages
+from loopylatent.ui import background, large, opening, stages
 from loopylatent.ui.scene import CHANGED, LOCAL
 
 P = 320
@@ -331,3 +333,42 @@ def test_what_needs_the_whole_graph_says_so(very_large):
     page = ran(page)
     assert not [one for one in page.button if one.key == "follow_curve"]
     assert button(page, "Undo")
+
+
+@pytest.mark.parametrize(
+    ("p", "is_large", "is_never_whole"),
+    [(300, False, False), (301, True, False), (2_000, True, False), (2_001, True, True)],
+)
+def test_what_is_drawn_is_decided_at_300_and_2000_columns(p, is_large, is_never_whole):
+    names = tuple(f"c{k}" for k in range(p))
+    edges = [(k, k + 1) for k in range(p - 1)]
+    chain = ll.LatentGraph.build(names, 0, edges, np.ones(p - 1))
+    assert (large.is_large(chain), large.is_never_whole(chain)) == (is_large, is_never_whole)
+    kept = SimpleNamespace(get=lambda _kind, _key, make: make())
+    s = SimpleNamespace(selected=None, view={}, memo=kept, sought=None, opened=frozenset())
+    part = large.part_of(s, chain, None)
+    assert (part is not None) == is_large
+    if part is not None:
+        assert bool(part.nodes) == (not is_never_whole)
+
+
+def test_the_page_can_be_used_while_the_warm_up_runs(monkeypatch):
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow_warm_up():
+        begun.set()
+        go_on.wait(PATIENCE)
+
+    background.warm_up_once.clear()
+    monkeypatch.setattr(background, "warm_up", slow_warm_up)
+    try:
+        page = opened(sample=RING)
+        assert begun.wait(PATIENCE)
+        n_edges = len(drawn_edges(page))
+        assert n_edges > 0
+        page = opened(sample="bfi25")
+        assert len(drawn_edges(page)) > 0
+        assert background.warm_up_once().is_alive()
+    finally:
+        go_on.set()
+        background.warm_up_once.clear()

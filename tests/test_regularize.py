@@ -93,6 +93,14 @@ def test_it_gives_the_same_twice(D, rows, result):
     assert again.replacements == result.replacements
 
 
+@pytest.mark.parametrize("threads", [1, 5])
+def test_it_does_not_depend_on_the_number_of_threads(D, rows, monkeypatch, threads):
+    few = {"obs": rows, "regularize": "bic", "max_hidden": 3, "Lambda": 0.02, "tau": 0.1}
+    expected = ll.learn(D, **few)
+    monkeypatch.setattr("loopylatent.regularize.os.cpu_count", lambda: threads)
+    assert ll.learn(D, **few).graph == expected.graph
+
+
 def test_gaussian_columns():
     rng = np.random.default_rng(4)
     hidden = rng.normal(size=(800, 3)) @ np.array([[1, 0.7, 0], [0, 0.7, 0.6], [0, 0, 0.8]])
