@@ -229,10 +229,29 @@ def _available() -> int | None:
     return None
 
 
+GROUP = Path("/sys/fs/cgroup")
+_FILES = (
+    ("", "memory.max", "memory.current", ""),
+    ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_"),
+)
+"""Where a container keeps its limit and its use, and how the cache is called: new and old way."""
+
+
 def _allowed_to_group() -> int | None:
-    """What a container may use more than it does."""
-    group = Path("/sys/fs/cgroup")
-    with contextlib.suppress(OSError, ValueError):
-        most = int((group / "memory.max").read_text(encoding="ascii"))
-        return most - int((group / "memory.current").read_text(encoding="ascii"))
+    """What a container may use more than it does; cached files make room when it is needed."""
+    for folder, limit, use, prefix in _FILES:
+        group = GROUP / folder
+        with contextlib.suppress(OSError, ValueError):
+            most = int((group / limit).read_text(encoding="ascii"))
+            used = int((group / use).read_text(encoding="ascii"))
+            return max(0, most - max(0, used - _cached(group / "memory.stat", prefix)))
     return None
+
+
+def _cached(stat: Path, prefix: str) -> int:
+    """Bytes of files that were read or written and can be read again."""
+    wanted = {f"{prefix}inactive_file", f"{prefix}active_file"}
+    with contextlib.suppress(OSError, ValueError):
+        lines = [line.split() for line in stat.read_text(encoding="ascii").splitlines()]
+        return sum(int(line[1]) for line in lines if len(line) == 2 and line[0] in wanted)
+    return 0

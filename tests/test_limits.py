@@ -112,6 +112,39 @@ def test_the_command_line_says_how_long_it_will_take(monkeypatch, tmp_path, caps
     assert "this takes about" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("way", ["new", "old"])
+@pytest.mark.parametrize("has_statistics", [True, False])
+def test_cached_files_do_not_count_as_memory_that_a_container_uses(
+    monkeypatch, tmp_path, way, has_statistics
+):
+    names = {
+        "new": ("memory.max", "memory.current", "memory.stat", ""),
+        "old": ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes",
+                "memory/memory.stat", "total_"),
+    }  # fmt: skip
+    limit, use, statistics, prefix = names[way]
+    (tmp_path / "memory").mkdir()
+    (tmp_path / limit).write_text("1000000\n")
+    (tmp_path / use).write_text("900000\n")
+    if has_statistics:
+        (tmp_path / statistics).write_text(
+            f"anon 100000\n{prefix}inactive_file 500000\n{prefix}active_file 200000\n"
+        )
+    monkeypatch.setattr(limits, "GROUP", tmp_path)
+    monkeypatch.delenv(MEMORY_VARIABLE, raising=False)
+    allowed = 800_000 if has_statistics else 100_000
+    assert limits._allowed_to_group() == allowed
+    assert limits.free_bytes() == int(0.8 * allowed)
+
+
+@pytest.mark.parametrize("limit", ["max", "", "12"])
+def test_a_container_without_a_limit_or_beyond_it_is_no_error(monkeypatch, tmp_path, limit):
+    (tmp_path / "memory.max").write_text(f"{limit}\n")
+    (tmp_path / "memory.current").write_text("900000\n")
+    monkeypatch.setattr(limits, "GROUP", tmp_path)
+    assert limits._allowed_to_group() == (0 if limit == "12" else None)
+
+
 @pytest.mark.parametrize("given", ["", "none", "-"])
 def test_a_limit_that_is_no_number_is_not_taken(monkeypatch, given):
     monkeypatch.setenv(MEMORY_VARIABLE, given)
