@@ -50,6 +50,8 @@ SMALLEST_STRENGTH = 1e-12
 """Strengths below this are rounding; they count as independence (an infinite distance)."""
 EQUAL_COLUMNS = 1e-12
 """Distances below this are rounding; such columns determine each other."""
+LARGEST_DISTANCE = 1e60
+"""Sums and squares of such distances are still numbers."""
 SYMMETRY_TOLERANCE = 1e-8
 NULL_TAIL = float(erfc(math.sqrt(2.0)))
 """Share of pure-noise correlations beyond 2/sqrt(n): both tails of the normal beyond 2."""
@@ -463,6 +465,13 @@ def _check_distances(array: FloatArray, names: tuple[str, ...]) -> None:
         raise DistanceError(
             f"the distance of {quoted(names[i])} and {quoted(names[j])} is {array[i, j]:g}; "
             "distances are at least 0."
+        )
+    too_far = np.isfinite(array) & (array > LARGEST_DISTANCE)
+    if too_far.any():
+        i, j = np.argwhere(too_far)[0]
+        raise DistanceError(
+            f"the distance of {quoted(names[i])} and {quoted(names[j])} is {array[i, j]:g}, beyond "
+            f"{LARGEST_DISTANCE:g}; divide all by a round number, or use infinity there."
         )
     if np.diag(array).any():
         i = int(np.flatnonzero(np.diag(array))[0])

@@ -202,6 +202,7 @@ def test_permutation_noise_floor_agrees_with_the_formula_for_binary_columns(rng)
     [
         (np.zeros((3, 4)), "square"),
         ([[0, 1, 2], [1, 0, 3], [2.5, 3, 0]], "not symmetric"),
+        ([[0, 1, 1e308], [1, 0, 3], [1e308, 3, 0]], r"'x1' and 'x3' is 1e\+308, beyond 1e\+60"),
         ([[0, -1, 2], [-1, 0, 3], [2, 3, 0]], "at least 0"),
         ([[1, 1, 2], [1, 0, 3], [2, 3, 0]], "to itself"),
         ([[0, np.nan, 2], [np.nan, 0, 3], [2, 3, 0]], "missing"),
