@@ -11,6 +11,7 @@ from loopylatent.block_text import TextHeader, TextPart, read_header
 from loopylatent.errors import DataError, listed, quoted
 from loopylatent.headers import check_names
 from loopylatent.limits import LIMITS
+from loopylatent.parquet import HEAD_BYTES, is_parquet
 
 FilePath = str | os.PathLike[str]
 Part = ParquetPart | TextPart
@@ -49,13 +50,13 @@ def read_head(path: Path, delimiter: str | None) -> Part | TextHeader:
     """Return what the beginning or the end of a file says of it."""
     try:
         with path.open("rb") as stream:
-            mark = stream.read(4)
+            head = stream.read(HEAD_BYTES)
     except OSError as error:
         shown = quoted(str(path))
         raise DataError(f"{shown} cannot be opened: {error.strerror}; check the path.") from None
-    if mark == b"PAR1":
+    if is_parquet(head):
         return read_footer(path)
-    if mark in (b"PK\x03\x04", b"\xd0\xcf\x11\xe0"):
+    if head.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
         raise DataError(
             f"{quoted(path.name)}: workbooks cannot be read in blocks; save it as CSV or Parquet."
         )

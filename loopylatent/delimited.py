@@ -12,8 +12,9 @@ import csv
 import io
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import IO
 
 import numpy as np
 import pandas as pd
@@ -22,6 +23,7 @@ from loopylatent.errors import DataError, LimitError, quoted
 from loopylatent.files import SMALL, File
 from loopylatent.headers import NA_WORDS, named
 from loopylatent.limits import LIMITS, check_shape
+from loopylatent.long_numbers import EXACT, are_too_long
 
 DELIMITERS = (",", ";", "\t", "|")
 SNIFFED_CHARACTERS = 1_000_000
@@ -30,8 +32,9 @@ LEAST_ZEROS = 0.3
 """Share of zero bytes at even or at odd places from which text without a mark is UTF-16."""
 
 _SPELLED_OUT = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " "}
-_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?|[+-]?\d+", re.ASCII)
+_DECIMAL_COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d*),\d+([eE][+-]?\d+)?|[+-]?\d+", re.ASCII)
 _GROUPED = re.compile(r"[+-]?(\d{1,3}(,\d{3})+|\d+)(\.\d*)?", re.ASCII)
+_GROUPED_BY_POINTS = re.compile(r"[+-]?([1-9]\d{0,2}(\.\d{3})+|\d+)", re.ASCII)
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _CONTROL_TEXT = re.compile(r"[\x00-\x08\x0e-\x1f]")
@@ -41,11 +44,13 @@ def read_text(file: File, delimiter: str | None, max_cells: int) -> pd.DataFrame
     """Read a whole file of delimited text; see `read_frame` of ``tables``."""
     text = _decoded(file)
     separator = find_separator(file, text, delimiter)
-    names = [name.strip() for name in next(records(text, separator)).fields]
+    first = _first_records(file, text, separator)
+    names = [name.strip() for name in first[0].fields]
     if len(names) > LIMITS.columns:
         raise file.error(f"{len(names):,} columns are too many; keep at most {LIMITS.columns:,}.")
-    # pandas would cut a first row that is too wide without a word
-    _check_widths(file, _head(text), separator, len(names))
+    # pandas would cut a first row that is too wide without a word, however far down it ends
+    _check_widths(file, first, len(names))
+    _check_widths(file, records(_head(text), separator), len(names))
     _check_cells(file, text, separator, len(names), max_cells)
     content = io.BytesIO(text.encode())
     del text  # as large as the file, and not needed any more
@@ -65,11 +70,19 @@ def read_text(file: File, delimiter: str | None, max_cells: int) -> pd.DataFrame
                 f"{quoted(file.name)}: there is too little memory to read it; "
                 "keep fewer rows or columns, or take a larger machine."
             ) from None
-        _check_widths(file, _decoded(file), separator, len(names))
-        raise file.error("a quotation mark is opened and never closed; close it.") from None
+        _check_widths(file, records(_decoded(file), separator), len(names))
+        raise file.error(OPEN_QUOTE) from None
     if frame.shape[1] != len(names):
         raise file.error("the header cannot be read; check its quotation marks.")
-    return named(with_commas(frame, separator), names)
+    return named(_second_look(with_commas(frame, separator), frame, content, separator), names)
+
+
+def _first_records(file: File, text: str, separator: str) -> list[_Record]:
+    """Return the header and the first row, be they as long as they like."""
+    try:
+        return list(itertools.islice(records(text, separator), 2))
+    except csv.Error as error:
+        raise file.error(_broken(error)) from None
 
 
 def _check_cells(file: File, text: str, separator: str, n_columns: int, max_cells: int) -> None:
@@ -149,7 +162,14 @@ def records(text: str, delimiter: str) -> Iterator[_Record]:
     """Yield the records that are not blank, each with the line on which it ends."""
     lines = (line.group() for line in _LINE.finditer(text))  # without a copy of the whole text
     reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
-    for fields in reader:
+    while True:
+        start = reader.line_num + 1
+        try:
+            fields = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise csv.Error(str(error), start) from None
         if len(fields) > 1 or (fields and fields[0].strip()):
             yield _Record(reader.line_num, fields)
 
@@ -178,7 +198,10 @@ def find_separator(file: File, text: str, delimiter: str | None) -> str:
     if _fit(head, found).width > 1:
         remedy = f"try delimiter={found!r}"
     else:
-        remedy = "if spaces or another mark separate the columns, say so, as in delimiter=' '"
+        remedy = (
+            "put commas between the columns; in Python a file with another mark is read with, "
+            "for example, delimiter=' '"
+        )
     raise file.error(f"only one column was found with delimiter {wanted!r}; {remedy}.")
 
 
@@ -201,13 +224,27 @@ def _fit(head: str, delimiter: str) -> _Fit:
     return _Fit(widths.count(widths[0]) / len(widths), widths[0])
 
 
-def _check_widths(file: File, text: str, delimiter: str, width: int) -> None:
+OPEN_QUOTE = "a quotation mark is opened and never closed; close it."
+
+
+def _broken(error: csv.Error) -> str:
+    """Say why a record cannot be read; `records` told on which line it begins."""
+    reason, line = error.args
+    if "field limit" not in reason:
+        return OPEN_QUOTE
+    return (
+        f"a cell on line {line} has more than {csv.field_size_limit():,} characters; "
+        "shorten it, or close its quotation mark if one is open."
+    )
+
+
+def _check_widths(file: File, rows: Iterable[_Record], width: int) -> None:
     try:
-        wide = next(row for row in records(text, delimiter) if len(row.fields) > width)
+        wide = next(row for row in rows if len(row.fields) > width)
     except StopIteration:
         return
-    except csv.Error:
-        raise file.error("a quotation mark is opened and never closed; close it.") from None
+    except csv.Error as error:
+        raise file.error(_broken(error)) from None
     raise file.error(
         f"line {wide.line} has {len(wide.fields)} fields but the header has {width}; "
         "correct that line, or put quotation marks around its text."
@@ -218,18 +255,85 @@ def with_commas(frame: pd.DataFrame, separator: str) -> pd.DataFrame:
     """Turn text columns into numbers in which each value is a number with a comma.
 
     Between semicolons the comma is a decimal one, between commas it groups thousands.
+    Points before a decimal comma group thousands.
     """
     if separator not in ",;":
         return frame
-    form, instead = (_DECIMAL_COMMA, ".") if separator == ";" else (_GROUPED, "")
+    is_decimal = separator == ";"
+    form = _DECIMAL_COMMA if is_decimal else _GROUPED
     converted = frame.copy(deep=False)
     for name, column in frame.items():
         if not pd.api.types.is_string_dtype(column):
             continue
         texts = column.dropna().unique()
         if len(texts) and all(form.fullmatch(str(text).strip()) for text in texts):
-            converted[name] = _numbers(column.str.strip().str.replace(",", instead))
+            plain = column.str.strip()
+            if is_decimal:
+                plain = plain.str.replace(".", "", regex=False)
+            converted[name] = _numbers(plain.str.replace(",", "." if is_decimal else ""))
     return converted
+
+
+def _second_look(
+    read: pd.DataFrame, raw: pd.DataFrame, content: IO[bytes], separator: str
+) -> pd.DataFrame:
+    """Look again at numbers as they were written, where reading them at once may have lost it.
+
+    Where another column has decimal commas, points group thousands: 1.234 is not 1.2. And whole
+    numbers that are too long to be told apart as numbers stay text, as identifiers are.
+    """
+    floats = [name for name, dtype in raw.dtypes.items() if dtype == np.float64]
+    long = [name for name in floats if _may_be_long(raw[name])]
+    grouped = []
+    if separator == ";" and _has_decimal_commas(read, raw):
+        grouped = [name for name in floats if name not in long and _may_be_grouped(raw[name])]
+    if not long and not grouped:
+        return read
+    found = read.copy(deep=False)
+    for name, texts in _as_written(content, separator, raw, [*long, *grouped]).items():
+        different = texts.dropna().unique()
+        if name in long:
+            found[name] = texts if are_too_long(different) else raw[name]
+        elif all(map(_GROUPED_BY_POINTS.fullmatch, different)):
+            found[name] = _numbers(texts.str.replace(".", "", regex=False))
+    return found
+
+
+def _as_written(
+    content: IO[bytes], separator: str, raw: pd.DataFrame, names: Sequence[Hashable]
+) -> dict[Hashable, pd.Series[str]]:
+    """Read some columns once more, as text."""
+    wanted = set(names)
+    chosen = [(k, name) for k, name in enumerate(raw.columns) if name in wanted]
+    content.seek(0)
+    texts = pd.read_csv(
+        content,
+        sep=separator,
+        index_col=False,
+        skipinitialspace=True,
+        usecols=[k for k, _ in chosen],
+        dtype=str,
+        keep_default_na=False,
+        na_values=sorted(NA_WORDS),
+    )
+    return {name: texts.iloc[:, at].str.strip() for at, (_, name) in enumerate(chosen)}
+
+
+def _has_decimal_commas(read: pd.DataFrame, raw: pd.DataFrame) -> bool:
+    changed = [name for name in raw.columns if read[name].dtype != raw[name].dtype]
+    return any(raw[name].str.contains(",", regex=False).any() for name in changed)
+
+
+def _may_be_long(numbers: pd.Series[float]) -> bool:
+    x = numbers.to_numpy()
+    return bool(np.fmax.reduce(x, initial=0.0) > EXACT or np.fmin.reduce(x, initial=0.0) < -EXACT)
+
+
+def _may_be_grouped(numbers: pd.Series[float]) -> bool:
+    """Whether some of the numbers have decimals, and none has more than three."""
+    x = numbers.dropna().to_numpy()
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool((x != np.rint(x)).any() and np.allclose(x * 1000, np.rint(x * 1000), atol=1e-6))
 
 
 def _numbers(texts: pd.Series) -> pd.Series:

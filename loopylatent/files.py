@@ -52,7 +52,7 @@ class File:
         if size > max_bytes:
             raise self.error(
                 f"the table is larger than {max_bytes / 2**20:g} MB; "
-                "keep fewer rows or columns, or raise max_bytes."
+                "keep fewer rows or columns, or in Python raise max_bytes."
             )
 
     def check_growth(self, packed: int, unpacked: int) -> None:

@@ -1,7 +1,8 @@
 """What kind of variable a column is, and its values as numbers.
 
 Two different values make a binary column; text with more of them a categorical one; few whole
-numbers close together an ordinal one; all other numbers a continuous one.
+numbers close together an ordinal one; all other numbers a continuous one. Whole numbers that are
+too long to be told apart as numbers count as text.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from loopylatent.amounts import is_amount, read_amounts
 from loopylatent.errors import DataError, quoted
 from loopylatent.headers import NA_WORDS
+from loopylatent.long_numbers import are_too_long, holds_too_long
 
 Kind = Literal["binary", "categorical", "ordinal", "continuous"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -126,7 +128,8 @@ def type_column(
         raise DataError(
             f"kind {wanted!r} of column {quoted(name)} is unknown; use one of {', '.join(KINDS)}."
         )
-    if holds_numbers(dtype):
+    has_size = wanted in ("ordinal", "continuous")
+    if holds_numbers(dtype) and (has_size or not holds_too_long(series)):
         return _type_numbers(name, series.to_numpy(np.float64, na_value=np.nan), wanted, seen)
     is_category = isinstance(dtype, pd.CategoricalDtype)
     levels = _ordered_levels(series, seen) if is_category else _levels(series, seen)
@@ -138,7 +141,8 @@ def type_column(
         numbers = text_numbers(levels.texts)
         if np.isnan(numbers).any() and not is_category:
             numbers = _amounts(name, levels, wanted)
-        if not np.isnan(numbers).any() and not (is_category and wanted is None):
+        is_text = (is_category or are_too_long(levels.texts)) and not has_size
+        if not np.isnan(numbers).any() and not is_text:
             return _type_numbers(name, np.append(numbers, np.nan)[levels.codes], wanted, seen)
     return _type_levels(name, levels, wanted)
 
@@ -172,7 +176,7 @@ def states_to_values(column: Column, codes: FloatArray) -> pd.Series[Any]:
     numbers = text_numbers(column.states)
     if column.states == ("False", "True"):
         levels = np.array([False, True])
-    elif np.isnan(numbers).any():
+    elif np.isnan(numbers).any() or are_too_long(column.states):
         levels = np.array(column.states, dtype=object)
     else:
         is_whole = (numbers == np.rint(numbers)).all() and (np.abs(numbers) < 2**53).all()

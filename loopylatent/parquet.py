@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pandas as pd
@@ -13,7 +14,14 @@ from loopylatent.errors import DataError, quoted
 from loopylatent.files import File, stream
 from loopylatent.headers import check_names
 
+HEAD_BYTES = 64
 _INDEX = "__index_level_"
+_NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f]")
+
+
+def is_parquet(head: bytes) -> bool:
+    """Whether a file begins as Parquet does; a table may have a first column called PAR1."""
+    return head.startswith(b"PAR1") and _NO_TEXT.search(head[:HEAD_BYTES]) is not None
 
 
 def read_parquet(file: File, max_bytes: int) -> pd.DataFrame:
@@ -45,8 +53,22 @@ def _read(file: File, max_bytes: int) -> pd.DataFrame:
         if name in texts and pa.types.is_dictionary(table.schema.field(k).type):
             spelled_out = table[name].cast(schema.field(name).type)
             table = table.set_column(k, schema.field(name), spelled_out)
+    _check_texts(file, table, schema)
     frame: pd.DataFrame = table.to_pandas(date_as_object=False)
     return frame
+
+
+def _check_texts(file: File, table: Any, schema: Any) -> None:
+    """Refuse text that is none: whoever reads it later would only say that it cannot."""
+    for field in schema:
+        if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
+            try:
+                table[field.name].validate(full=True)
+            except pa.ArrowInvalid:
+                raise file.error(
+                    f"column {quoted(field.name)} holds text that is not UTF-8; "
+                    "write it again as UTF-8, or as bytes, or leave it out."
+                ) from None
 
 
 def _declared_bytes(metadata: Any, schema: Any) -> int:

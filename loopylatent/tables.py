@@ -14,7 +14,7 @@ from loopylatent.delimited import read_text
 from loopylatent.files import MAX_BYTES, Source, opened
 from loopylatent.headers import NA_WORDS, check_names
 from loopylatent.limits import LIMITS, check_shape
-from loopylatent.parquet import read_parquet
+from loopylatent.parquet import is_parquet, read_parquet
 from loopylatent.workbook import read_workbook
 
 __all__ = ["MAX_BYTES", "MAX_CELLS", "NA_WORDS", "Source", "check_names", "read_frame"]
@@ -71,7 +71,7 @@ def read_frame(
     file = opened(source, name, max_bytes)
     if not file.content.strip():
         raise file.error("the file is empty; save the table again.")
-    if file.content.startswith(b"PAR1"):
+    if is_parquet(file.content):
         frame = read_parquet(file, max_bytes)
     elif file.content.startswith(b"PK\x03\x04"):
         frame = read_workbook(file, sheet, max_bytes)

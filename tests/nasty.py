@@ -101,6 +101,47 @@ def wide(n_columns: int = 10_000) -> bytes:
     return csv_of(pd.DataFrame(values, columns=[f"c{k}" for k in range(n_columns)]))
 
 
+def row_names(n_columns: int = 30_000) -> bytes:
+    """A table as R writes it: no name over the names of the rows, and long lines."""
+    rng = np.random.default_rng(0)
+    header = ",".join(f"gene_{k:016d}" for k in range(n_columns))
+    rows = [f"s{k}," + ",".join(rng.random(n_columns).astype(str)) for k in range(3)]
+    return "\n".join([header, *rows]).encode()
+
+
+def identifiers(digits: int, different: int, gap: bool = False) -> list[str]:
+    """Whole numbers that are alike but for their last digits; one may be missing."""
+    found = [str(10 ** (digits - 1) + k % different) for k in range(60)]
+    return ["", *found[1:]] if gap else found
+
+
+def continental_table() -> bytes:
+    """Decimal commas, and in a column of whole amounts points between the thousands."""
+    frame = numbers().map(lambda x: f"{x:.4f}".replace(".", ","))
+    grouped = amounts(lambda x: f"{x:,.0f}".replace(",", "."))
+    return csv_of(frame.assign(pay=grouped), ";")
+
+
+ODD_NAMES = (
+    *("🦊", "שלום مرحبا", "\u202eabc", "two\nlines", "'\"`", "<img src=x onerror=alert(1)>"),
+    *("=cmd()|' /C calc'!A0", "+1", "@x", "a,b;c"),
+)
+
+
+def odd_names() -> pd.DataFrame:
+    return numbers(p=len(ODD_NAMES)).set_axis(list(ODD_NAMES), axis="columns")
+
+
+def odd_names_in_a_book() -> bytes:
+    """The names as text: what begins with = would else be written as a formula."""
+    book = openpyxl.load_workbook(io.BytesIO(book_of(odd_names())))
+    for cell in book.active[1]:
+        cell.data_type = "s"
+    buffer = io.BytesIO()
+    book.save(buffer)
+    return buffer.getvalue()
+
+
 def names_of(*names: str) -> bytes:
     """A Parquet file with these names: it can hold any of them."""
     return parquet_of(numbers(p=max(4, len(names))).set_axis(
@@ -339,9 +380,14 @@ def many_types() -> bytes:
         small=pa.array(rng.integers(0, 100, 60), pa.uint8()),
         half=pa.array(rng.normal(size=60).astype(np.float16)),
         large=pa.array(rng.choice(["p", "q"], 60), pa.large_string()),
-        void=pa.array([None] * 60, pa.null()),
         raw=pa.array([bytes([x]) for x in rng.integers(65, 68, 60)], pa.binary()),
     )
+
+
+def broken_text() -> bytes:
+    """A text column whose bytes are Latin-1, written by somebody who did not look."""
+    towns = [("Köln", "Málaga")[k % 2].encode("latin-1") for k in range(60)]
+    return arrow(town=pa.array(towns, pa.binary()).view(pa.string()))
 
 
 _DAYS = [dt.date(2020, 1, 1) + dt.timedelta(days=k) for k in range(60)]
@@ -358,14 +404,20 @@ NASTY: tuple[Nasty, ...] = (
     Nasty("two columns.csv", lambda: b"a,b\n1,2\n2,1\n3,9\n", "at least 3"),
     Nasty("ragged.csv", ragged, "line 62 has 8 fields but the header has 6"),
     Nasty("short rows.csv", short_rows),
+    Nasty("row names.csv", row_names, "line 2 has 30001 fields but the header has 30000"),
     Nasty("no end.csv", lambda: plain()[:-9]),
     Nasty("open quote.csv", lambda: plain() + b'1,2,"3,4,5,6\n', "quotation mark"),
+    Nasty("long cell.csv", lambda: with_column(["x" * 140_000, *["y"] * 59]),
+          "line 2 has more than 131,072 characters; shorten it"),
+    Nasty("long quoted cell.csv", lambda: plain() + b'1,2,"3\n' + b"1,2\n" * 40_000,
+          "line 62 has more than 131,072 characters; shorten it, or close"),
     Nasty("not a table.csv", lambda: bytes(range(256)) * 9, "not a table"),
     Nasty("prose.txt", lambda: b"It was a dark night.\nRain fell.\nNo table here.\n", "one column"),
     Nasty("html.csv", lambda: b"<!doctype html>\n<title>404</title>\n<p>Not found\n", "one column"),
     Nasty("json.csv", lambda: b'{"a": [1, 2, 3],\n "b": [4, 5, 6]}\n', "too few"),
     Nasty("really parquet.csv", lambda: parquet_of(numbers())),
     Nasty("really text.xlsx", plain),
+    Nasty("called PAR1.csv", lambda: plain().replace(b"x0", b"PAR1", 1)),
     Nasty("really excel.parquet", lambda: book_of(numbers())),
     Nasty("cut.parquet", lambda: parquet_of(numbers())[:-40], "Parquet file is damaged"),
     Nasty("cut.xlsx", lambda: book_of(numbers())[:-200], "workbook is damaged"),
@@ -434,13 +486,16 @@ NASTY: tuple[Nasty, ...] = (
         lambda: arrow(took=pa.array([dt.timedelta(seconds=k) for k in range(60)])),
         "'took' holds dates",
     ),
-    Nasty("types.parquet", many_types, "'void' (no values)"),
+    Nasty("types.parquet", many_types),
+    Nasty("void.parquet", lambda: arrow(void=pa.array([None] * 60, pa.null())), "'void' (no va"),
+    Nasty("broken text.parquet", broken_text, "'town' holds text that is not UTF-8"),
     # amounts
     Nasty("euro.csv", lambda: with_column(amounts(lambda x: "€" + continental(x)))),
     Nasty("euro after.csv", lambda: with_column(amounts(lambda x: continental(x) + " €"))),
     Nasty("dollar.csv", lambda: with_column(amounts(lambda x: f"${x:,.0f}"))),
     Nasty("percent.csv", lambda: with_column(amounts(lambda x: f"{x / 100:.1f}%"))),
     Nasty("thousands.csv", lambda: with_column(amounts(lambda x: f"{x:,.0f}"))),
+    Nasty("continental.csv", continental_table),
     Nasty("accounts.csv", lambda: with_column(amounts(lambda x: f"({x:,.2f})"))),
     Nasty(
         "unclear.tsv",
@@ -461,6 +516,8 @@ NASTY: tuple[Nasty, ...] = (
         "<script>window.__hacked=1</script>", "'\"`", "two\nlines", "=cmd()|' /C calc'!A0")),
     Nasty("scripts.parquet", lambda: names_of("🦊", "שלום مرحبا", "\u202eabc", "漢字\u2028")),
     Nasty("control.parquet", lambda: names_of("nul \x00 in", "bell \x07", "esc \x1b[31m", "a\tb")),
+    Nasty("odd names.csv", lambda: csv_of(odd_names())),
+    Nasty("odd names.xlsx", odd_names_in_a_book),
     Nasty("long name.csv", lambda: plain().replace(b"x0", b"x" * 100_000, 1), "100,000 characters"),
     Nasty("longer name.csv", lambda: plain().replace(b"x0", b"x" * 200_000, 1), "first line"),
     # columns
@@ -468,6 +525,11 @@ NASTY: tuple[Nasty, ...] = (
     Nasty("pair.csv", lambda: with_column(numbers()["x0"] * -2.0), "determine each other"),
     Nasty("constant.csv", lambda: with_column(7), "'odd' (constant)"),
     Nasty("empty column.csv", lambda: with_column(np.nan), "'odd' (no values)"),
+    Nasty("flags.csv", lambda: with_column(["TRUE", "false", "", "True"] * 15)),
+    Nasty("days.csv", lambda: with_column([str(day) for day in _DAYS]), "'odd' holds dates"),
+    Nasty("tracking numbers.csv", lambda: with_column(identifiers(22, 60)), "too many for"),
+    Nasty("order numbers.csv", lambda: with_column(identifiers(18, 60, gap=True)), "too many for"),
+    Nasty("account numbers.csv", lambda: with_column(identifiers(22, 3))),
     Nasty("infinite.csv", lambda: with_column(["inf", *range(59)]), "infinite in data row 1"),
     Nasty("long number.csv", lambda: with_column(["9" * 5000, *range(59)]), "infinite in"),
     Nasty("long number;.csv", lambda: csv_of(numbers().assign(odd=["9" * 5000, *range(59)]), ";"),

@@ -35,7 +35,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
         "_kernels.quartets",
     ),
     ("amounts", "settings", "graph", "limits"),
-    ("files", "headers", "plain_values", "project_archive", "trace"),
+    ("files", "headers", "long_numbers", "plain_values", "project_archive", "trace"),
     ("delimited", "parquet", "workbook"),
     ("tables",),
     ("kinds",),

@@ -145,6 +145,7 @@ AT_ONCE = (
     *("list.parquet", "days.parquet", "euro.csv", "two currencies.csv", "markup.parquet"),
     *("longer header.csv", "stray cell.xlsx", "long number.csv"),
     *("control.parquet", "constant.csv", "pair.csv", "orthogonal.csv", "never together.csv"),
+    *("tracking numbers.csv", "broken text.parquet", "types.parquet", "odd names.xlsx"),
 )
 """Files that are put into the page each time; make test-long puts in all of them."""
 

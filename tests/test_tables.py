@@ -53,6 +53,42 @@ def test_spaces_separate_when_asked_to() -> None:
     assert read_frame(b"a b c\n1 2 3\n", delimiter=" ").to_numpy().tolist() == [[1, 2, 3]]
 
 
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (("1.234", "950", "12.500"), [1234, 950, 12500]),
+        (("1.234", "", "-12.500"), [1234, np.nan, -12500]),
+        (("1.234.567", "950", "12.500"), ["1.234.567", "950", "12.500"]),
+        (("0.234", "950", "12.500"), [0.234, 950, 12.5]),
+        (("1.23", "950", "12.500"), [1.23, 950, 12.5]),
+        (("1.234,5", "950", "12.500,25"), [1234.5, 950, 12500.25]),
+    ],
+)
+def test_points_group_thousands_where_another_column_has_decimal_commas(
+    written: tuple[str, ...], read: list[object]
+) -> None:
+    rows = "\n".join(f"{x};{y}" for x, y in zip(("1,5", "2,5", "3"), written, strict=True))
+    frame = read_frame(f"x;y\n{rows}\n".encode())
+    assert frame["x"].tolist() == [1.5, 2.5, 3.0]
+    pd.testing.assert_series_equal(
+        frame["y"], pd.Series(read), check_dtype=False, check_names=False
+    )
+
+
+def test_points_are_decimal_where_no_column_has_decimal_commas() -> None:
+    assert read_frame(b"x;y\n1;1.234\n2;950\n")["y"].tolist() == [1.234, 950]
+
+
+@pytest.mark.parametrize("gap", ["", "0.5", "7"])
+def test_long_identifiers_stay_different(gap: str) -> None:
+    frame = read_frame(f"x,y\n100000000000000001,1\n{gap},2\n100000000000000002,3\n".encode())
+    assert frame["x"].dropna().map(str).nunique() == 2 + bool(gap)
+
+
+def test_a_first_column_called_as_parquet_files_begin_is_read_as_text() -> None:
+    assert list(read_frame(b"PAR1,b,PAR1x\n1,2,3\n4,5,PAR1").columns) == ["PAR1", "b", "PAR1x"]
+
+
 def test_delimiters_inside_quotation_marks_do_not_count() -> None:
     frame = read_frame(b'a;"b, c";d\n1;"x, y, z";3\n2;"u, v, w";4\n')
     assert list(frame.columns) == ["a", "b, c", "d"]
@@ -157,7 +193,7 @@ def test_an_unknown_sheet_is_refused_with_the_known_ones() -> None:
         (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\xff", "not a table"),
         (b"\x00\x01\x02,\x00,\x00\n", "not a table"),
         (b"\xff\xfea", "not a table"),
-        (b"PAR1 and then nothing", "Parquet file is damaged"),
+        (b"PAR1\x15\x04 and then nothing", "Parquet file is damaged"),
         (b"PK\x03\x04 and then nothing", "workbook is damaged"),
         (b"\x1f\x8b and then nothing", "gzip file is damaged"),
         (gzip.compress(b"a,b,c\n1,2,3\n" * 100, mtime=0)[:-20], "gzip file is damaged"),
