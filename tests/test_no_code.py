@@ -23,7 +23,10 @@ from loopylatent.ui.fit import Fitted, table_with_hidden
 from loopylatent.ui.take_away import file_stem
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCES = sorted([*ROOT.glob("loopylatent/**/*.py"), *ROOT.glob("pages/*.py"), ROOT / "app.py"])
+FOLDERS = ("loopylatent", "pages", "tools", "benchmarks")
+SOURCES = sorted(
+    [ROOT / "app.py", *(one for name in FOLDERS for one in ROOT.glob(f"{name}/**/*.py"))]
+)
 PAGES = [ROOT / "app.py", *sorted((ROOT / "pages").glob("*.py"))]
 PATIENCE = 120.0
 
@@ -130,6 +133,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["distances"],
         ["stability", "--resamples", "2"],
         ["sweep", "--most", "3"],
+        ["score", "--test-share", "0.3"],
     ],
     ids=lambda command: command[0],
 )
@@ -137,6 +141,22 @@ def test_no_command_writes_a_formula(
     command: list[str], table: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([command[0], str(table), *command[1:]]) == 0
+    text = capsys.readouterr().out
+    assert len(text) > 100
+    assert_is_safe(text)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["synthetic", "-n", "20"], ["synthetic", "--distances"], ["theory"]],
+    ids=["rows", "distances", "theory"],
+)
+def test_no_command_of_the_laboratory_writes_a_formula(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edges = tmp_path / "edges.txt"
+    edges.write_text("=cmd() h\n+1 h\n@x h\n-o h\n", encoding="utf-8")
+    assert main([*command, "--edges", str(edges), "--hide", "h"]) == 0
     text = capsys.readouterr().out
     assert len(text) > 100
     assert_is_safe(text)
