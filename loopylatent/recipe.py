@@ -35,7 +35,7 @@ from loopylatent.recipe_checks import (
 )
 from loopylatent.samples import sample_names
 from loopylatent.settings import LearnSettings, Method, Order, Thresholds
-from loopylatent.tables import Source
+from loopylatent.tables import MAX_CELLS, Source
 
 __all__ = [
     "Recipe",
@@ -235,7 +235,11 @@ def digest_of(content: bytes) -> str:
 
 
 def read_distances(
-    source: Source, n_samples: int | None = None, *, name: str | None = None
+    source: Source,
+    n_samples: int | None = None,
+    *,
+    name: str | None = None,
+    max_cells: int = MAX_CELLS,
 ) -> DistanceMatrix:
     """Read a square matrix of distances whose header names the columns.
 
@@ -248,6 +252,8 @@ def read_distances(
         Rows behind the distances.
     name : str, optional
         What to call the source in messages.
+    max_cells : int
+        A table of more rows times columns is refused.
 
     Returns
     -------
@@ -262,7 +268,7 @@ def read_distances(
         check_n_samples(n_samples)
         known = read_npz(source)
         return known if n_samples is None else replace(known, n_samples=n_samples)
-    frame = read_frame(source, name=name)
+    frame = read_frame(source, name=name, max_cells=max_cells)
     if len(frame.columns) == len(frame) + 1:
         frame = frame.iloc[:, 1:]
     names = [name_from_csv(str(column)) for column in frame.columns]

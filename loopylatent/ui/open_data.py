@@ -12,10 +12,18 @@ import streamlit as st
 from loopylatent.data import Kind, Observations, read_frame
 from loopylatent.errors import LoopyLatentError
 from loopylatent.initial_graph import check_radius
-from loopylatent.limits import APP, Estimate, Stage, check_shape, check_time, estimate
+from loopylatent.limits import (
+    APP,
+    Estimate,
+    Stage,
+    check_memory,
+    check_shape,
+    check_time,
+    estimate,
+)
 from loopylatent.loops import opening_radius
 from loopylatent.project import Project, open_project
-from loopylatent.recipe import Recipe, digest_of, read_distances
+from loopylatent.recipe import Recipe, digest_of
 from loopylatent.simplify import SIMPLE_FROM
 from loopylatent.thresholds import default_thresholds
 from loopylatent.ui import words
@@ -93,6 +101,7 @@ def _offer_linked(s: Session, content: bytes) -> None:
         if recipe.source_kind == "table":
             s.memo.get("preview", digest, lambda: _look_at(content, recipe.source))
         opened = source_of(s.memo, {digest: content}, recipe)
+        _checked_work(0, opened.distances.n_columns)
         check_radius(opened.distances, recipe.r)
         s.keep_upload(digest, content)
         st.rerun()
@@ -106,9 +115,23 @@ class _refusals:  # noqa: N801  (reads as a clause: with _refusals():)
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> bool:
         if isinstance(error, LoopyLatentError):
-            st.error(plain(str(error)), icon=":material/error:")
+            st.error(plain(_said_here(str(error))), icon=":material/error:")
             return True
         return False
+
+
+ELSEWHERE = {
+    "; in Python a file with another mark is read with, for example, delimiter=' '": "",
+    ", or in Python raise max_bytes": "",
+    "or use on_degenerate='drop'": "or tick the box that leaves such columns out",
+}
+"""Advice that only a program can follow, and what can be done here instead."""
+
+
+def _said_here(message: str) -> str:
+    for there, here in ELSEWHERE.items():
+        message = message.replace(there, here)
+    return message
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +144,7 @@ def _open_table(s: Session, name: str, content: bytes) -> None:
     digest = digest_of(content)
     table = s.memo.get("preview", digest, lambda: _look_at(content, name))
     said, use = st.columns([3, 1], vertical_alignment="center")
-    st.dataframe(table.frame.head(PREVIEW_ROWS), width="stretch", height=178)
+    st.dataframe(_shown(table.frame.head(PREVIEW_ROWS)), width="stretch", height=178)
     reading = _edited_columns(table.proposals, digest)
     drop_degenerate = st.checkbox(
         "Leave out columns that hold one value, or repeat another column",
@@ -147,14 +170,21 @@ def _open_table(s: Session, name: str, content: bytes) -> None:
         f"**{len(table.frame):,} rows, {len(table.frame.columns)} columns**, of which "
         f"**{len(kept)}** are to be learned. The first rows:"
     )
-    work = opening_work(obs.n_samples, obs.n_columns)
     with use:
-        _use_button(s, recipe, content, "Use this table", work)
+        _use_button(s, recipe, content, "Use this table", obs.n_rows, obs.n_columns)
+
+
+def _shown(frame: pd.DataFrame) -> pd.DataFrame:
+    """Write out what is of no one type: a number may be too long for the table on the page."""
+    shown = frame.copy(deep=False)
+    for name in frame.columns[[pd.api.types.is_object_dtype(dtype) for dtype in frame.dtypes]]:
+        shown[name] = frame[name].map(str, na_action="ignore")
+    return shown
 
 
 def _kept_columns(s: Session, recipe: Recipe, content: bytes, obs: Observations) -> tuple[str, ...]:
     """The columns that will have distances, where these are quickly there; else all columns."""
-    work = estimate("distances", obs.n_samples, obs.n_columns)
+    work = estimate("distances", obs.n_rows, obs.n_columns)
     if not recipe.drop_degenerate or work.seconds > QUICK:
         return obs.names
     try:
@@ -207,11 +237,11 @@ def _open_distances(s: Session, name: str, content: bytes) -> None:
         help="Sets the default margin Λ and the noise floor.",
     )
     n_samples = int(known) or None
-    D = read_distances(content, n_samples=n_samples, name=name)
+    digest = digest_of(content)
+    recipe = replace(_blank(name, "distances", digest), n_samples=n_samples)
+    D = source_of(s.memo, {digest: content}, recipe).distances
     st.write(f"**{D.n_columns} columns**, distances from {D.smallest:.3g} to {D.r_max:.3g}.")
-    recipe = replace(_blank(name, "distances", digest_of(content)), n_samples=n_samples)
-    work = opening_work(0, D.n_columns)
-    _use_button(s, recipe, content, "Use these distances", work)
+    _use_button(s, recipe, content, "Use these distances", 0, D.n_columns)
 
 
 def _open_project(s: Session, content: bytes) -> None:
@@ -243,9 +273,10 @@ def _project_source(s: Session, project: Project) -> Source:
     content = uploads.get(recipe.data_digest or "")
     if recipe.source_kind == "table" and content is not None:
         obs = s.memo.get("table", data_key(recipe), lambda: observations_of(content, recipe))
-        check_shape(obs.n_rows, obs.n_columns, APP)
-        check_time(opening_work(obs.n_samples, obs.n_columns), 1, "opening", APP)
+        _checked_work(obs.n_rows, obs.n_columns)
     source = source_of(s.memo, uploads, recipe)
+    if recipe.source_kind == "distances":
+        _checked_work(0, source.distances.n_columns)
     check_radius(source.distances, recipe.r)
     return source
 
@@ -262,8 +293,19 @@ def opening_work(n_rows: int, n_columns: int) -> Estimate:
     return sum((estimate(one, n_rows, n_columns) for one in stages), Estimate(0.0))
 
 
-def _use_button(s: Session, recipe: Recipe, content: bytes, label: str, work: Estimate) -> None:
+def _checked_work(n_rows: int, n_columns: int) -> Estimate:
+    """Say what opening takes; refuse what is too large for a session, or for this machine."""
+    check_shape(n_rows, n_columns, APP)
+    work = opening_work(n_rows, n_columns)
     check_time(work, 1, "opening", APP)
+    check_memory(n_columns, "learn")
+    return work
+
+
+def _use_button(
+    s: Session, recipe: Recipe, content: bytes, label: str, n_rows: int, n_columns: int
+) -> None:
+    work = _checked_work(n_rows, n_columns)
     st.caption(f"Takes {work.words}.")
     if not st.button(label, type="primary", width="stretch"):
         return

@@ -18,7 +18,7 @@ from loopylatent.export import edge_signs as edge_signs
 from loopylatent.graph import LatentGraph
 from loopylatent.initial_graph import EdgeDensity, edge_density
 from loopylatent.learn import LearnResult, Progress, learn
-from loopylatent.limits import APP
+from loopylatent.limits import APP, check_shape
 from loopylatent.matching import match_hidden
 from loopylatent.recipe import Recipe, read_distances
 from loopylatent.regularize import learn_regularized
@@ -103,7 +103,10 @@ def _content(uploads: Uploads, recipe: Recipe) -> bytes:
 
 def _uploaded_source(memo: Memo, content: bytes, recipe: Recipe) -> Source:
     if recipe.source_kind == "distances":
-        distances = read_distances(content, n_samples=recipe.n_samples)
+        distances = read_distances(
+            content, n_samples=recipe.n_samples, name=recipe.source, max_cells=APP.cells
+        )
+        check_shape(distances.n_columns, distances.n_columns, APP)
         about = f"Distances between {distances.n_columns} columns, as given."
         return Source(recipe.source, about, distances, None, None, None)
     obs = memo.get("table", data_key(recipe), lambda: observations_of(content, recipe))

@@ -14,7 +14,7 @@ from loopylatent.data import Observations
 from loopylatent.distances import DistanceMatrix
 from loopylatent.graph import LatentGraph
 from loopylatent.learn import LearnResult
-from loopylatent.limits import rerun
+from loopylatent.limits import Estimate, rerun
 from loopylatent.matching import match_hidden
 from loopylatent.resampling import NEEDS_ROWS, SCHEMES, Scheme
 from loopylatent.settings import LearnSettings
@@ -126,8 +126,7 @@ def _choose(
     s: Session, source: Source, result: LearnResult, found: Stability | None, *, disabled: bool
 ) -> None:
     possible = _possible(source)
-    n_rows, n_columns = source.distances.n_samples or 0, source.distances.n_columns
-    patience = patience_for(rerun(n_rows, n_columns, _runs(s)), _runs(s), "runs")
+    patience = patience_for(work_of(source, _runs(s)), _runs(s), "runs")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox(
             "In every run",
@@ -158,6 +157,12 @@ def _choose(
             st.caption(patience.words, width="content")
     if possible == ("orders",):
         st.caption(NO_ROWS)
+
+
+def work_of(source: Source, n_runs: int) -> Estimate:
+    """Say what the runs take; weights make no rows, and distances alone have none to read."""
+    n_rows = 0 if source.observations is None else source.observations.n_rows
+    return rerun(n_rows, source.distances.n_columns, n_runs)
 
 
 def _remember(s: Session, name: str, value: object) -> None:
