@@ -425,6 +425,10 @@ def _from_sparse(
 
 
 def _as_array(X: Any) -> NDArray[Any]:
+    if isinstance(X, np.ma.MaskedArray):  # what is masked is missing, whatever stands there
+        found = np.array(X, dtype=object)
+        found[np.ma.getmaskarray(X)] = None
+        return found
     try:
         return np.asarray(X)
     except ValueError:

@@ -132,7 +132,14 @@ def type_column(
     if holds_numbers(dtype) and (has_size or not holds_too_long(series)):
         return _type_numbers(name, series.to_numpy(np.float64, na_value=np.nan), wanted, seen)
     is_category = isinstance(dtype, pd.CategoricalDtype)
-    levels = _ordered_levels(series, seen) if is_category else _levels(series, seen)
+    try:
+        levels = _ordered_levels(series, seen) if is_category else _levels(series, seen)
+        "".join(levels.texts).encode()
+    except (ArithmeticError, ValueError):  # broken or half characters, endless digits
+        raise DataError(
+            f"column {quoted(name)} holds a value that cannot be written as text; "
+            "correct it, or drop the column."
+        ) from None
     if wanted in (None, "ordinal", "continuous"):
         if dtype.kind in "mM" or (levels.texts and all(map(_DATE.fullmatch, levels.texts))):
             raise DataError(
@@ -319,7 +326,7 @@ def _levels(series: pd.Series[Any], seen: Seen) -> _Levels:
     """Texts in order: as numbers where all are, else alphabetical; NA words are missing."""
     try:
         codes, raw = pd.factorize(series)
-    except TypeError:  # lists and the like in cells
+    except (TypeError, NotImplementedError):  # lists and the like in cells
         codes, raw = pd.factorize(series.map(str, na_action="ignore"))
     texts = [level_text(value) for value in raw]
     kept = sorted(set(texts) - NA_WORDS)

@@ -347,3 +347,11 @@ def test_a_frame_comes_back_from_a_file(frame: pd.DataFrame, sep: str) -> None:
     obs = read_table(written, delimiter=sep)
     assert_same(frame, obs.to_frame())
     assert obs.digest == Observations.from_frame(frame).digest
+
+
+def test_masked_cells_of_an_array_are_missing() -> None:
+    values = np.random.default_rng(0).normal(size=(60, 4))
+    masked = np.ma.masked_greater(values, 1.0)
+    obs = Observations.from_array(masked)
+    np.testing.assert_array_equal(np.isnan(obs.values), values > 1.0)
+    np.testing.assert_array_equal(obs.values[values <= 1.0], values[values <= 1.0])

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from loopylatent.errors import DataError
@@ -146,6 +147,36 @@ def test_an_impossible_wanted_kind_is_refused() -> None:
 
 def test_cells_that_hold_lists_are_text() -> None:
     assert kind_of([[1], [2], [1], None]) == "binary"
+    lists = pd.array([[1], [2], [1], None], dtype=pd.ArrowDtype(pa.list_(pa.int64())))
+    assert kind_of(lists) == "binary"
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [Decimal("sNaN"), Decimal(1), Decimal(2)],
+        [10**5000, 10**5000 + 1, 3],
+        pd.Series(["half \ud800", "b", "c"], dtype=object),
+        pd.array(pa.array([b"\xff", b"a"]).view(pa.string()), dtype=pd.ArrowDtype(pa.string())),
+    ],
+    ids=["signalling", "endless", "half", "broken"],
+)
+def test_what_cannot_be_written_as_text_is_refused(values: Any) -> None:
+    assert "cannot be written as text" in refusal(values)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "Int64", "uint64", "int64[pyarrow]", object, str])
+def test_whole_numbers_too_long_for_floats_are_text_unless_wanted_as_numbers(dtype: Any) -> None:
+    values = pd.Series([10**17, 10**17 + 1, 10**17 + 2] * 4, dtype=dtype)
+    typed = type_column("x", values)
+    assert typed.column.kind == "categorical"
+    assert typed.column.states == tuple(str(10**17 + k) for k in range(3))
+    back = states_to_values(typed.column, typed.numbers)
+    assert back.tolist() == [str(10**17 + k % 3) for k in range(12)]
+    assert kind_of(values, "categorical") == "categorical"
+    assert kind_of(values, "continuous") == "continuous"
+    apart = pd.Series([10**16, 10**17, 10**18], dtype=dtype)
+    assert kind_of(apart) == "continuous"
 
 
 @pytest.mark.parametrize(
