@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from loopylatent.delimited import with_commas
+from loopylatent.errors import DataError, quoted
 from loopylatent.headers import NA_WORDS
 from loopylatent.kinds import (
     MOST_STATES,
@@ -18,6 +19,7 @@ from loopylatent.kinds import (
     level_text,
     text_numbers,
 )
+from loopylatent.long_numbers import holds_too_long
 
 FloatArray = NDArray[np.float64]
 Form = Literal["numbers", "flags", "texts", "dates", "ordered", "mixed"]
@@ -142,6 +144,9 @@ class ColumnScan:
     ) -> None:
         """Add a block of rows; ``counted`` says which of them count, without it all do."""
         self.n_rows += len(series)
+        if holds_too_long(series):  # text, as for a table in memory; it is read once more
+            self.forms |= {"numbers", "texts"}
+            return
         if holds_numbers(series.dtype):
             self._add_numbers(series.to_numpy(np.float64, na_value=np.nan), counted, first_row)
             return
@@ -243,7 +248,13 @@ def factorized(series: pd.Series[Any]) -> Factorized:
     """Return the texts of a block; words for missing values are missing."""
     plain = series.astype(object) if isinstance(series.dtype, pd.CategoricalDtype) else series
     codes, raw = pd.factorize(plain)
-    texts = [level_text(value) for value in raw]
+    try:
+        texts = [level_text(value) for value in raw]
+    except UnicodeDecodeError:
+        raise DataError(
+            f"column {quoted(str(series.name))} holds text that is not UTF-8; "
+            "write it again as UTF-8, or drop the column."
+        ) from None
     missing = np.array([*(text in NA_WORDS for text in texts), True])
     return Factorized(np.where(missing[codes], -1, codes), texts)
 

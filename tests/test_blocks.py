@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from nasty import NASTY, identifiers, with_column
 
 import loopylatent as ll
 from loopylatent import block_parquet, block_scan, block_sums, block_text, moments
@@ -879,3 +880,23 @@ def test_the_command_line_says_what_is_wrong(
     assert main(arguments) == 2
     shown = capsys.readouterr().err.strip().splitlines()
     assert message in shown[-1]
+
+
+@pytest.mark.parametrize("file", [one for one in NASTY if one.name in (
+    "called PAR1.csv", "broken text.parquet", "account numbers.csv", "tracking numbers.csv",
+    "row names.csv")], ids=str)  # fmt: skip
+def test_a_nasty_file_is_read_in_blocks_or_refused_in_one_line(file, tmp_path):
+    path = tmp_path / file.name
+    path.write_bytes(file.content())
+    if not file.says:
+        kinds = ll.read_table(path).kinds
+        assert tuple(column.kind for column in ll.scan_table(path).columns) == tuple(kinds)
+        return
+    with pytest.raises(DataError, match="1 has 30001" if "row" in file.name else file.says):
+        ll.scan_table(path)
+
+
+def test_long_identifiers_are_text_in_blocks_as_in_memory(tmp_path):
+    path = tmp_path / "accounts.csv"
+    path.write_bytes(with_column(identifiers(18, 3)))
+    assert ll.scan_table(path).columns[-1] == ll.read_table(path).columns[-1]
