@@ -43,7 +43,8 @@ def read_frame(
         What to call the source in messages, when it is not a path.
     delimiter : str, optional
         Of delimited text; found among comma, semicolon, tab and bar when not given. Between
-        semicolons 1,5 is a number, between commas "1,500" is one.
+        semicolons 1,5 is a number, and where a column has such numbers 1.500 is 1500 in the
+        others; between commas "1,500" is a number.
     sheet : str or int, optional
         Of a workbook, by name or by position from 0; the first that is not hidden and not
         empty when not given.
