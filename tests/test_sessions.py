@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import json
+from types import FunctionType, ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,11 +16,20 @@ from test_app import APP, counts_of, counts_on, link_of, opened, ran, session_of
 from test_faults import asked, used
 
 import loopylatent as ll
+from loopylatent.data import Observations
 from loopylatent.lesson.presets import made_up
+from loopylatent.limits import APP as APP_LIMITS
 from loopylatent.recipe import Recipe, digest_of
+from loopylatent.sweep_points import Known
+from loopylatent.sweep_scores import Split
 from loopylatent.synthetic import latent_cycle
 from loopylatent.ui import link
-from loopylatent.ui.memo import Memo
+from loopylatent.ui.evaluate_state import JOB, Choice, Scoreboard, begin_scores
+from loopylatent.ui.memo import Memo, size_of
+from loopylatent.ui.page import Present
+from loopylatent.ui.stages import curve_of, learned, source_of
+from loopylatent.ui.state import Moment, Session
+from loopylatent.ui.tune_state import SCORES, Tuning, found_of, plan_of, score_points
 
 RING = "latent_cycle"
 GO_ON = "Go on with the settings of the link"
@@ -51,6 +63,89 @@ def test_sessions_at_once_see_each_their_own_table_and_thresholds():
             assert counts_on(page) == counts_of(graph), f"session {k}, step {step}"
             assert graph.n_observed == 2 * (5 + k)
             assert list(session_of(page).uploads) == [digest_of(answers(k))]
+
+
+# What a session keeps ----------------------------------------------------------------------
+
+
+def session_on(content: bytes) -> tuple[Session, Observations]:
+    """A session on a file of one's own, without a page."""
+    recipe = Recipe(
+        source="answers.csv", source_kind="table", data_digest=digest_of(content), labels=("who",),
+        r=9.0, Lambda=0.02, tau=0.05,
+    )  # fmt: skip
+    s = Session(Moment(recipe, recipe), uploads={digest_of(content): content})
+    obs = source_of(s.memo, s.uploads, recipe).observations
+    assert obs is not None
+    return s, obs
+
+
+def held(root: Any, kind: type) -> list[Any]:
+    """Everything of a kind that can be reached from the results of a session."""
+    seen: dict[int, Any] = {}
+    waiting = [root]
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen or isinstance(one, type | ModuleType | FunctionType):
+            continue
+        seen[id(one)] = one
+        waiting.extend(gc.get_referents(one))
+    return [one for one in seen.values() if isinstance(one, kind)]
+
+
+def test_many_choices_of_rows_keep_one_copy_of_the_table():
+    s, obs = session_on(answers(1))
+    board = Scoreboard(s.scored)
+    for seed in range(6):
+        choice = Choice(kinds=("independent",), share=0.3, seed=seed)
+        begin_scores(s, board, obs, choice)
+        job = s.jobs.current(JOB)
+        assert job.finished.wait(60)
+        assert job.error is None
+    assert len([key for key, _ in s.scored.items() if key[0] == "evaluation"]) == 6
+    assert held([value for _, value in s.scored.items()], Observations) == []
+    assert len(held([value for _, value in s.split.items()], Split)) == 1
+
+
+def test_a_sweep_keeps_no_copy_of_the_table():
+    s, _ = session_on(answers(1))
+    source = source_of(s.memo, s.uploads, s.recipe)
+    now = Present(
+        s, source, curve_of(s.memo, source.distances), learned(s.memo, source.distances, s.recipe)
+    )
+    t = Tuning(s.swept)
+    plan = plan_of(s, now, now.curve)
+    score_points(s, t, plan, SCORES, plan.along[-2:])
+    job = s.jobs.current(SCORES)
+    assert job.finished.wait(60)
+    assert job.error is None
+    assert found_of(t, plan, plan.along[-2:]).has_all_scores
+    assert held([value for _, value in s.swept.items()], Observations) == []
+
+
+def test_results_of_a_page_stay_within_bytes():
+    known = Known(most_bytes=10_000, size_of=size_of)
+    for k in range(50):
+        known.put(k, np.zeros(100))
+        assert known.n_bytes <= 10_000
+    assert [key for key, _ in known.items()] == list(range(49, 37, -1))
+    known.put("large", np.zeros(10_000))
+    assert known.get("large") is not None, "the last one stays, however large"
+    assert len(known.items()) == 1
+    for one in (session_on(answers(1))[0].swept, session_on(answers(1))[0].scored):
+        assert one._most_bytes <= APP_LIMITS.session_bytes // 4
+        assert one._size_of is size_of
+
+
+def test_a_file_that_is_kept_again_drops_no_other():
+    s, _ = session_on(answers(1))
+    s.uploads = {}
+    for name in "ABCDD":
+        s.keep_upload(name, name.encode())
+    assert list(s.uploads) == ["A", "B", "C", "D"]
+    s.keep_upload("A", b"A")
+    s.keep_upload("E", b"E")
+    assert list(s.uploads) == ["C", "D", "A", "E"]
 
 
 # A file that was forgotten -----------------------------------------------------------------

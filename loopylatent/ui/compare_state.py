@@ -99,6 +99,7 @@ def _paying_side(s: Session, pin: Pin, source: Source, plain: LearnResult) -> Si
     if job.error is not None:
         return Side(pin.name, pin.recipe, source, plain)
     s.memo.keep("bic", key, job.result)
+    s.jobs.drop(f"bic {key}")  # kept once; jobs have no bound
     return Side(pin.name, pin.recipe, source, job.result)
 
 

@@ -94,11 +94,10 @@ def _scores_job(s: Session, sides: Sequence[Side], *, complete: bool) -> None:
 
 
 def _begin(s: Session, sides: tuple[Side, ...]) -> None:
-    memo = s.memo
+    memo, pairs = s.memo, _unknown_errors(s, sides)
 
     def work(report: Callable[[int, int], None]) -> None:
         todo = [side for side in sides if memo.known("scores", _score_key(side)) is None]
-        pairs = _unknown_errors(s, sides)
         total = len(todo) + len(pairs)
         for done, side in enumerate(todo):
             report(done, total)

@@ -26,10 +26,10 @@ from loopylatent.ui.evaluate_state import (
     Scoreboard,
     begin_scores,
     entries_of,
-    made_split,
     read_radii,
     running_job,
     split_key,
+    split_of,
 )
 from loopylatent.ui.page import Present
 from loopylatent.ui.patience import patience_for
@@ -264,7 +264,8 @@ def _table(s: Session, board: Scoreboard, obs: Observations, choice: Choice) -> 
         if running_job(s) is None:
             st.caption("No scores yet for this choice.")
         return
-    split = _split(s, board, obs, choice)
+    with st.spinner("Splitting the rows as they were …"):
+        split = split_of(s.split, obs, s.recipe, choice)
     frame = scores_frame(rows, _coherences(s, split, rows, key))
     st.caption(
         f"Learned from {split.train.n_rows:,} rows, scored on {split.test.n_rows:,}. "
@@ -286,17 +287,6 @@ def _table(s: Session, board: Scoreboard, obs: Observations, choice: Choice) -> 
         on_click="ignore",
         key="file_scores",
     )
-
-
-def _split(s: Session, board: Scoreboard, obs: Observations, choice: Choice) -> Split:
-    """The rows of the scores; those of an opened project are split again."""
-    key = split_key(obs, s.recipe.metric, choice)
-    found: Split | None = board.known.get(key)
-    if found is None:
-        with st.spinner("Splitting the rows as they were …"):
-            found = made_split(obs, s.recipe, choice)
-        board.known.put(key, found)
-    return found
 
 
 def _coherences(

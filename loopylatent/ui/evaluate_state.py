@@ -105,23 +105,30 @@ def entries_of(
 
 def begin_scores(s: Session, board: Scoreboard, obs: Observations, choice: Choice) -> None:
     """Start to score what is not known yet."""
-    recipe = s.recipe
+    recipe, last = s.recipe, s.split
     key = split_key(obs, recipe.metric, choice)
     chosen = choice.contestants(recipe)
     missing = [one for one in chosen if board.known.get(entry_key(key, one, choice.belief)) is None]
 
     def work(report: Progress) -> int:
-        split = board.known.get(key)
-        if split is None:
-            split = made_split(obs, recipe, choice)
-            board.known.put(key, split)
         report(0, len(missing))
+        split = split_of(last, obs, recipe, choice)
         found = iter_evaluations(split, missing, belief=choice.belief, progress=report)
         for place, entry in found:
             board.known.put(entry_key(key, missing[place], choice.belief), entry)
         return len(missing)
 
     s.jobs.again(JOB, (key, chosen, choice.belief), work)
+
+
+def split_of(last: Known, obs: Observations, recipe: Recipe, choice: Choice) -> Split:
+    """Return the rows split as chosen; only the split of the last choice is remembered."""
+    key = split_key(obs, recipe.metric, choice)
+    found: Split | None = last.get(key)
+    if found is None:
+        found = made_split(obs, recipe, choice)
+        last.put(key, found)
+    return found
 
 
 def made_split(obs: Observations, recipe: Recipe, choice: Choice) -> Split:

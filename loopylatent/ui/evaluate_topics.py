@@ -25,7 +25,7 @@ from loopylatent.limits import APP
 from loopylatent.topics import SharedColumn, Topic, shared_columns, topics
 from loopylatent.ui import evaluate_words as words
 from loopylatent.ui.background import Job
-from loopylatent.ui.evaluate_state import Choice, Scoreboard, made_split, split_key
+from loopylatent.ui.evaluate_state import Choice, Scoreboard, split_of
 from loopylatent.ui.fit import ABOUT, Fitted, begin_fit, fit_key, fitted_of, wait_for_fit
 from loopylatent.ui.page import Present
 from loopylatent.ui.panel import name_field
@@ -152,13 +152,7 @@ def _pairs(
         return _brought(s, names)
     rows, title = obs, f"these {obs.n_rows:,} rows, which the graph was learned from"
     if choice == HELD:
-        chosen = board.choice or Choice()
-        key = split_key(obs, s.recipe.metric, chosen)
-        split = board.known.get(key)
-        if split is None:
-            split = made_split(obs, s.recipe, chosen)
-            board.known.put(key, split)
-        rows = split.test
+        rows = split_of(s.split, obs, s.recipe, board.choice or Choice()).test
         title = f"{rows.n_rows:,} rows (those that the scores keep apart)"
     found: WordPairs = s.memo.get(
         "word pairs", (rows.digest, title), lambda: pairs_in_rows(rows, title)

@@ -44,6 +44,7 @@ ROWS = (100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000, EXA
 """What the slider of rows offers; `EXACT` stands for exact distances."""
 CURVE_ROWS = (100, 300, 1_000, 3_000, 10_000, 30_000)
 N_RADII = 13
+MOST_CURVES = 24
 EXPERIMENTS = {"The paper's potentials": PAPER, "Stronger potentials": STRONGER}
 Which = Literal["n", "r"]
 
@@ -188,7 +189,8 @@ def begin_curve(
         if which == "n"
         else against_r(radii, chosen.n, lab.n_repeats)
     )
-    found = lab.points[key] = []
+    found: list[Tried] = []
+    lab.points = dict([*lab.points.items(), (key, found)][-MOST_CURVES:])
 
     def work(report: Progress) -> None:
         runs = iter_trials(

@@ -13,6 +13,7 @@ import pandas as pd
 from scipy import sparse
 
 from loopylatent.limits import APP
+from loopylatent.sweep_points import Known
 
 T = TypeVar("T")
 
@@ -116,3 +117,13 @@ def size_of(result: Any) -> int:
         elif isinstance(one, (tuple, list)):
             waiting.extend(one[:MOST_PARTS])
     return total
+
+
+def known_within() -> Known:
+    """Return room for the many small results of a page, within its part of the memory."""
+    return Known(most_bytes=APP.session_bytes // 4, size_of=size_of)
+
+
+def known_last() -> Known:
+    """Return room for one large thing that is quickly made again."""
+    return Known(most=1)

@@ -26,7 +26,7 @@ from loopylatent.simplify import SimplifiedGraph
 from loopylatent.sweep_points import Known
 from loopylatent.ui import link
 from loopylatent.ui.background import Jobs
-from loopylatent.ui.memo import Memo
+from loopylatent.ui.memo import Memo, known_last, known_within
 from loopylatent.ui.stages import carried_nodes
 
 FIRST_SAMPLE = "newsgroups100_roweislike"
@@ -84,10 +84,12 @@ class Session:
     jobs: Jobs = field(default_factory=Jobs)
     pins: tuple[Pin, ...] = ()
     """Settings that are kept to be compared."""
-    swept: Known = field(default_factory=Known)
+    swept: Known = field(default_factory=known_within)
     """What the page Tune has learned and scored."""
-    scored: Known = field(default_factory=Known)
+    scored: Known = field(default_factory=known_within)
     """What the page Evaluate has scored."""
+    split: Known = field(default_factory=known_last)
+    """The rows that were split last: a copy of the table, so results never hold one."""
     view: dict[str, Any] = field(default_factory=dict)
     """What is shown and how: small plain values that change no result."""
 
@@ -130,7 +132,8 @@ class Session:
 
     def keep_upload(self, digest: str, content: bytes) -> None:
         """Keep an uploaded file for this session, the last few of them."""
-        kept = [*self.uploads.items(), (digest, content)][-MOST_UPLOADS:]
+        others = [(key, one) for key, one in self.uploads.items() if key != digest]
+        kept = [*others, (digest, content)][-MOST_UPLOADS:]
         while len(kept) > 1 and sum(len(one) for _, one in kept) > APP.session_bytes:
             del kept[0]
         self.uploads = dict(kept)

@@ -241,17 +241,17 @@ def score_points(
     s: Session, t: Tuning, plan: Plan, kind: str, settings: tuple[LearnSettings, ...]
 ) -> None:
     """Fit and score all settings; what was done before is not done again."""
-    obs = plan.obs
+    obs, last = plan.obs, s.split
     if obs is None:
         return
 
     def work(report: Progress) -> None:
         report(0, len(settings))
-        split = t.known.get(plan.split_key)
+        split: Split | None = last.get(plan.split_key)
         if split is None:
             split = Split.of(obs, plan.D)
-            t.known.put(plan.split_key, split)
-            t.known.put(plan.split_digest_key, split.digest)
+            last.put(plan.split_key, split)
+        t.known.put(plan.split_digest_key, split.digest)
         for _ in iter_scores(split, settings, known=t.known, progress=report):
             pass
 
