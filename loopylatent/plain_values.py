@@ -1,11 +1,13 @@
 """Frozen results as plain JSON and back, with every value checked against its declared type.
 
 Nothing in the JSON says which code to run: the type that is asked for says what may stand there.
-Graphs, which many results share, stand once in a list and are named by their place in it.
+Graphs, which many results share, stand once in a list and are named by their place in it; so do
+the names of their columns.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import types
 import typing
@@ -23,6 +25,8 @@ LARGEST_WHOLE = 2**53
 MOST_DIMENSIONS = 8
 KIND = "is"
 """The entry that names the class of a set of values."""
+MOST_NAMED = 8_000_000
+"""Columns of all graphs together: names stand once, and would be read once for each graph."""
 _ODD = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 """Numbers that JSON lacks."""
 
@@ -75,27 +79,94 @@ def _numbers_to_plain(array: np.ndarray[Any, Any]) -> list[Any]:
     return [one if math.isfinite(one) else str(one) for one in flat]
 
 
-def graph_to_plain(graph: LatentGraph) -> dict[str, Any]:
-    """Turn a graph into what JSON can hold.
+def graphs_to_plain(graphs: Sequence[LatentGraph]) -> dict[str, Any]:
+    """Turn graphs into what JSON can hold; names of columns that several have stand once.
 
     Examples
     --------
-    >>> graph_to_plain(LatentGraph.build("ab", 0, [(0, 1)], [0.5]))
-    {'names': ['a', 'b'], 'n_hidden': 0, 'edges': [0, 1], 'lengths': [0.5]}
+    >>> graphs_to_plain([LatentGraph.build("ab", 0, [(0, 1)], [0.5])])
+    {'names': [['a', 'b']], 'graphs': [{'names': 0, 'n_hidden': 0, 'edges': [0, 1], \
+'lengths': [0.5]}]}
     """
-    return {
-        "names": list(graph.names),
-        "n_hidden": graph.n_hidden,
-        "edges": graph.edges.ravel().tolist(),
-        "lengths": graph.lengths.tolist(),
-    }
+    places = {names: k for k, names in enumerate(dict.fromkeys(one.names for one in graphs))}
+    listed = [
+        {
+            "names": places[graph.names],
+            "n_hidden": graph.n_hidden,
+            "edges": graph.edges.ravel().tolist(),
+            "lengths": graph.lengths.tolist(),
+        }
+        for graph in graphs
+    ]
+    return {"names": [list(names) for names in places], "graphs": listed}
+
+
+NUMBER, PLACE, NAMED = 26, 12, 8
+"""Bytes for a number, the place of a graph in its list, and a column of a graph (`MOST_NAMED`)."""
+
+
+def plain_size(value: Any, seen: set[Any]) -> int:
+    """Return how many bytes a value takes as JSON at the most; nothing is written.
+
+    Parameters
+    ----------
+    value
+    seen : set
+        Graphs and names that stand in the file already; those of the value are added.
+
+    Examples
+    --------
+    >>> plain_size((1, "a"), set()) >= len('[1,"a"]')
+    True
+    """
+    if isinstance(value, LatentGraph):
+        return PLACE + _graph_size(value, seen)
+    if isinstance(value, np.ndarray):
+        return 100 + NUMBER * value.size
+    if isinstance(value, str):
+        return len(json.dumps(value)) + 1
+    if isinstance(value, tuple):
+        return 3 + sum(plain_size(one, seen) for one in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        parts = (len(f.name) + 4 + plain_size(getattr(value, f.name), seen) for f in fields(value))
+        return len(type(value).__name__) + 12 + sum(parts)
+    return NUMBER
+
+
+def _graph_size(graph: LatentGraph, seen: set[Any]) -> int:
+    if graph.digest in seen:
+        return 0
+    ends = 2 * (len(str(graph.n_nodes)) + 1)
+    size = 100 + (ends + NUMBER) * graph.n_edges + NAMED * graph.n_observed
+    if graph.names not in seen:
+        size += plain_size(graph.names, seen)
+    seen.update((graph.digest, graph.names))
+    return size
 
 
 # Reading -----------------------------------------------------------------------------------
 
 
-def graph_from_plain(plain: Any) -> LatentGraph:
-    """Read a graph and check it.
+def graphs_from_plain(plain: Any, names: Any) -> list[LatentGraph]:
+    """Read graphs and the names of their columns, and check them."""
+    listed = [_names(one) for one in _listing(names)]
+    graphs = _listing(plain)
+    places = [one.get("names") for one in graphs if isinstance(one, dict)]
+    shared = [listed[k] for k in places if type(k) is int and 0 <= k < len(listed)]
+    if sum(map(len, shared)) > MOST_NAMED:
+        raise DataError("the results hold more graphs of so many columns than can be read.")
+    return [graph_from_plain(one, listed) for one in graphs]
+
+
+def _names(plain: Any) -> tuple[str, ...]:
+    names = tuple(_text(name) for name in _listing(plain))
+    if len(set(names)) < len(names):
+        raise _wrong("a graph")
+    return names
+
+
+def graph_from_plain(plain: Any, listed: Sequence[tuple[str, ...]] = ()) -> LatentGraph:
+    """Read a graph and check it; its names stand in it, or at a place among those listed.
 
     Examples
     --------
@@ -103,14 +174,23 @@ def graph_from_plain(plain: Any) -> LatentGraph:
     LatentGraph(2 observed, 0 hidden, 1 edges, 0 cycles)
     """
     parts = _entries(plain, ("names", "n_hidden", "edges", "lengths"), "a graph")
-    names = tuple(_text(name) for name in _listing(parts["names"]))
+    names = _names_of(parts["names"], listed)
     edges = [_whole(end) for end in _listing(parts["edges"])]
     lengths = [_number(length) for length in _listing(parts["lengths"])]
     n_hidden = _whole(parts["n_hidden"])
-    if len(set(names)) < len(names) or len(edges) % 2 or not 0 <= n_hidden <= len(lengths):
+    if len(edges) % 2 or not 0 <= n_hidden <= len(lengths):
         raise _wrong("a graph")
     pairs = np.array(edges, dtype=np.int64).reshape(-1, 2)
     return LatentGraph.build(names, n_hidden, pairs, np.array(lengths))
+
+
+def _names_of(plain: Any, listed: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    if isinstance(plain, list):  # as formats 1 and 2 have them
+        return _names(plain)
+    place = _whole(plain)
+    if not 0 <= place < len(listed):
+        raise _wrong("a graph")
+    return listed[place]
 
 
 def from_plain(kind: Any, plain: Any, graphs: Graphs) -> Any:

@@ -30,7 +30,7 @@ from loopylatent.tables import MAX_BYTES
 Plain = str | int | float | bool | None
 Preference = Plain | tuple[Plain, ...]
 
-VERSION = 2
+VERSION = 3
 """Of the file format: raised where an older program could not read a newer file."""
 FORMAT = "loopylatent project"
 MAX_DESCRIPTION = MAX_RESULTS = 64 * 2**20
@@ -56,7 +56,15 @@ def _with_pins_and_results(values: dict[str, Any]) -> dict[str, Any]:
     return values | added
 
 
-_MIGRATIONS: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: _with_pins_and_results}
+def _as_it_is(values: dict[str, Any]) -> dict[str, Any]:
+    """From version 2, whose results repeat the names of columns; they are read as they are."""
+    return values | {"version": 3}
+
+
+_MIGRATIONS: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    1: _with_pins_and_results,
+    2: _as_it_is,
+}
 """From a version to the next: what turns the description of the one into that of the other."""
 _KEYS: Mapping[str, type | tuple[type, ...]] = {
     "format": str,

@@ -7,8 +7,8 @@ here is ever shown. What is read may be damaged or hostile: each part is checked
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,8 +24,9 @@ from loopylatent.loops import LoopTest
 from loopylatent.plain_values import (
     Graphs,
     from_plain,
-    graph_from_plain,
-    graph_to_plain,
+    graphs_from_plain,
+    graphs_to_plain,
+    plain_size,
     to_plain,
 )
 from loopylatent.saved_model import SavedModel
@@ -188,36 +189,69 @@ def write_results(results: Results) -> bytes:
     """Return the results as JSON; equal results give equal bytes."""
     graphs = Graphs()
     parts = to_plain(results, graphs)
-    described = {"graphs": [graph_to_plain(graph) for graph in graphs.listed], "results": parts}
+    described = graphs_to_plain(graphs.listed) | {"results": parts}
     return json.dumps(described, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
 def read_results(parsed: bytes | Mapping[str, Any]) -> Results:
-    """Read results, from JSON or from what was parsed of it, and check them."""
+    """Read results, from JSON or from what was parsed of it, and check them.
+
+    Up to format 2 of projects each graph brought the names of its columns.
+    """
     if isinstance(parsed, bytes):
         parsed = json.loads(parsed)
-    if not isinstance(parsed, Mapping) or set(parsed) != {"graphs", "results"}:
+    if not isinstance(parsed, Mapping) or set(parsed) - {"names"} != {"graphs", "results"}:
         raise DataError("the results are no results of this program.")
     if not isinstance(parsed["graphs"], list):
         raise DataError("the results hold no list of graphs.")
-    graphs = Graphs([graph_from_plain(one) for one in parsed["graphs"]])
+    graphs = Graphs(graphs_from_plain(parsed["graphs"], parsed.get("names", [])))
     found: Results = from_plain(Results, parsed["results"], graphs)
     return found
 
 
-def only_first(points: Iterable[SweepPoint], most_edges: int) -> tuple[SweepPoint, ...]:
-    """Return the first points whose graphs, each counted once, have so many edges in all."""
-    kept: list[SweepPoint] = []
-    seen: set[str] = set()
-    n_edges = 0
-    for point in points:
-        if point.graph.digest not in seen:
-            seen.add(point.graph.digest)
-            n_edges += point.graph.n_edges
-        if n_edges > most_edges:
-            break
-        kept.append(point)
-    return tuple(kept)
+ORDER = (
+    "places", "groups", "models", "loops", "evaluations", "comparisons", "support", "scores",
+    "bars", "points",
+)  # fmt: skip
+"""What stays first where not everything has room: what is small, then what took longest."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chosen:
+    """Results that have room, and those that have none."""
+
+    kept: Results
+    left_out: Results
+
+
+def within(results: Results, most_bytes: int) -> Chosen:
+    """Return the results that take at most so many bytes as JSON; the first of a kind come first.
+
+    Examples
+    --------
+    >>> tested = TestedLoops(1.5, LoopTest(1, 0.5, 0.1, 9, 0))
+    >>> within(Results("d", "m", loops=(tested,)), 100).left_out.words
+    ('1 test of loops',)
+    """
+    empty = Results(results.data, results.distances, split=results.split)
+    room, seen = most_bytes - plain_size(empty, set()) - 100, set[Any]()
+    kept: dict[str, Any] = {}
+    left: dict[str, Any] = {}
+    for name in ORDER:
+        found = getattr(results, name)
+        many = isinstance(found, tuple)
+        stay, go = [], []
+        for one in found if many else () if found is None else (found,):
+            new = set(seen)
+            size = plain_size(one, new) + 1
+            if size <= room:
+                room, seen = room - size, new
+                stay.append(one)
+            else:
+                go.append(one)
+        for parts, these in ((kept, stay), (left, go)):
+            parts[name] = tuple(these) if many else next(iter(these), None)
+    return Chosen(replace(results, **kept), replace(empty, **left))
 
 
 def _check_places(places: Places) -> None:

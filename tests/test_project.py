@@ -220,7 +220,7 @@ def test_a_foreign_file_is_refused(content, message):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"version": 3, "wings": 4}, "project version 3, written by loopylatent '0.1.0'"),
+        ({"version": 4, "wings": 4}, "project version 4, written by loopylatent '0.1.0'"),
         ({"version": 0}, "whole number from 1"),
         ({"version": True}, "whole number from 1"),
         ({"version": "1"}, "whole number from 1"),
@@ -376,12 +376,12 @@ def test_older_versions_are_brought_forward_step_by_step(monkeypatch):
     old = first_version(PROJECT)
 
     def rename(values: dict[str, Any]) -> dict[str, Any]:
-        return values | {"version": 3, "title": values["title"].upper()}
+        return values | {"version": 4, "title": values["title"].upper()}
 
-    monkeypatch.setattr(projects, "VERSION", 3)
-    monkeypatch.setattr(projects, "_MIGRATIONS", {**projects._MIGRATIONS, 2: rename})
+    monkeypatch.setattr(projects, "VERSION", 4)
+    monkeypatch.setattr(projects, "_MIGRATIONS", {**projects._MIGRATIONS, 3: rename})
     project = open_project(old)
-    assert (project.version, project.title, project.pins) == (3, "MINE", ())
+    assert (project.version, project.title, project.pins) == (4, "MINE", ())
 
 
 def test_there_is_a_way_from_every_older_version():
@@ -393,7 +393,7 @@ def test_there_is_a_way_from_every_older_version():
     [
         ({"recipe": SAMPLE, "data": TABLE}, "brings its own data"),
         ({"recipe": UPLOAD, "data": TABLE + b" "}, "digest is another one"),
-        ({"recipe": SAMPLE, "version": 1}, "version 2 and not 1"),
+        ({"recipe": SAMPLE, "version": 1}, "version 3 and not 1"),
         ({"recipe": SAMPLE, "view": {"a": ([],)}}, "text, a finite number"),
         ({"recipe": SAMPLE, "view": {"a": (1,) * 101}}, "more than 100"),
         ({"recipe": SAMPLE, "groups": {"a": 1}}, "must be text"),

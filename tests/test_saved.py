@@ -9,6 +9,7 @@ import json
 import math
 import random
 import zipfile
+import zlib
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -26,20 +27,21 @@ from loopylatent.barcode import barcode
 from loopylatent.communities import groups
 from loopylatent.compare_scores import compared_scores
 from loopylatent.errors import DataError, InferenceError, LoopyLatentError
+from loopylatent.limits import APP
 from loopylatent.loops import loop_test
-from loopylatent.plain_values import Graphs, from_plain, graph_from_plain, to_plain
-from loopylatent.project import Pin, Project, open_project, save_project
+from loopylatent.plain_values import Graphs, from_plain, graph_from_plain, plain_size, to_plain
+from loopylatent.project import MAX_RESULTS, VERSION, Pin, Project, open_project, save_project
 from loopylatent.recipe import Recipe, digest_of
-from loopylatent.results import Places, Results, read_results, write_results
+from loopylatent.results import Places, Results, read_results, within, write_results
 from loopylatent.saved_model import SavedModel
-from loopylatent.settings import FitSettings
+from loopylatent.settings import FitSettings, LearnSettings, Thresholds
 from loopylatent.stability import stability
-from loopylatent.sweep_points import along_r, iter_points, radii
+from loopylatent.sweep_points import SweepPoint, along_r, iter_points, radii
 from loopylatent.sweep_scores import Split, iter_scores
 from loopylatent.synthetic import latent_cycle
 from loopylatent.ui.evaluate_state import Choice, Scoreboard, begin_scores, entries_of, split_key
 from loopylatent.ui.fit import Fitted, fit_key, fitted_of
-from loopylatent.ui.saved import checked, project_of, take, uploads_with
+from loopylatent.ui.saved import RESERVE, checked, project_of, saving, take, uploads_with
 from loopylatent.ui.stages import Source, curve_of, learned, source_of
 from loopylatent.ui.state import KEY, Moment, Session
 from loopylatent.ui.sure import KIND as SUPPORT
@@ -236,10 +238,15 @@ LIES = [
     ("graphs.0.lengths.0", -1, "at least 0"),
     ("graphs.0.lengths.0", "nan", "at least 0"),
     ("graphs.0.n_hidden", 10**12, "a graph"),
-    ("graphs.0.names.0", "other", "does not fit together"),
+    ("names.0.0", "other", "does not fit together"),
     ("results.distances", 5, "a text"),
-    ("graphs.0.names.0", "\ud800", "a text"),
-    ("graphs.0.names.0", 5, "a text"),
+    ("names.0.0", "\ud800", "a text"),
+    ("names.0.0", 5, "a text"),
+    ("graphs.0.names", 1, "a graph"),
+    ("graphs.0.names", -1, "a graph"),
+    ("graphs.0.names", True, "whole number"),
+    ("names", {}, "a list"),
+    ("names.0", ["a", "a"], "a graph"),
     ("results.is", "os.system", "a set of values"),
     ("results.wings", 4, "a set of values"),
     ("results.points.0.graph", 10**6, "a graph"),
@@ -448,3 +455,137 @@ def test_a_fit_with_other_settings_is_not_shown():
     other = dataclasses.replace(model, settings=FitSettings(largest_table=2**40))
     results = dataclasses.replace(project.results, models=(other,))
     assert checked(dataclasses.replace(project, results=results), source).models == ()
+
+
+# Room --------------------------------------------------------------------------------------
+
+
+def second_version(project: Project) -> bytes:
+    """The file that version 2 of the format wrote: every graph brings its names."""
+    described = json.loads(write_results(project.results))
+    names = described.pop("names")
+    for graph in described["graphs"]:
+        graph["names"] = names[graph["names"]]
+    content = saved_with(project, json.dumps(described).encode())
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    values = json.loads(members["project.json"]) | {"version": 2}
+    members["project.json"] = json.dumps(values).encode()
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, one in members.items():
+            archive.writestr(name, one)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["ising", "gaussian"])
+def test_version_2_still_opens_with_its_results(kind):
+    project = project_of(*worked(kind))
+    again = open_project(second_version(project))
+    assert again.version == VERSION
+    assert save_project(again) == save_project(project)
+
+
+def sweep_of(n_columns: int, n_graphs: int) -> Results:
+    """Many graphs on columns with long names."""
+    names = [f"a column with quite a long name, number {k}" for k in range(n_columns)]
+    edges = [(k, k + 1) for k in range(n_columns - 1)]
+    rng = np.random.default_rng(0)
+    graphs = [
+        ll.LatentGraph.build(names, 0, edges, rng.random(len(edges))) for _ in range(n_graphs)
+    ]
+    here = LearnSettings(Thresholds(1.0, 0.0, 0.1))
+    points = along_r(here, np.arange(1.0, n_graphs + 1))
+    sizes = (n_columns, 1, 0, 0)
+    return Results(
+        "d", "m", points=tuple(map(lambda s, g: SweepPoint(s, g, *sizes), points, graphs))
+    )
+
+
+def test_names_stand_once_however_many_graphs_there_are():
+    content = write_results(sweep_of(50, 20))
+    assert content.count(b'number 7"') == 1
+    assert [one.graph for one in read_results(content).points] == [
+        one.graph for one in sweep_of(50, 20).points
+    ]
+
+
+def test_one_list_of_names_does_not_blow_up_many_graphs(monkeypatch):
+    content = write_results(sweep_of(50, 20))
+    monkeypatch.setattr("loopylatent.plain_values.MOST_NAMED", 999)
+    with pytest.raises(DataError, match="more graphs of so many columns"):
+        read_results(content)
+
+
+@pytest.mark.parametrize("kind", ["ising", "gaussian"])
+def test_results_take_no_more_than_was_reckoned(kind):
+    results = project_of(*worked(kind)).results
+    content = write_results(results)
+    reckoned = plain_size(results, set()) + 100
+    assert len(content) <= reckoned <= 6 * len(content)
+    assert within(results, reckoned + 100).left_out.words == ()
+
+
+def test_what_has_no_room_is_left_out_and_the_rest_fits():
+    results = sweep_of(50, 20)
+    most = len(write_results(results))
+    seen = []
+    for share in (0.1, 0.5, 1.0, 4.0):
+        chosen = within(results, int(share * most))
+        n_kept = len(chosen.kept.points)
+        assert n_kept + len(chosen.left_out.points) == 20
+        assert chosen.kept.points == results.points[:n_kept], "the newest stay"
+        assert len(write_results(chosen.kept)) <= share * most
+        seen.append(n_kept)
+    assert seen == sorted(seen)
+    assert 0 <= seen[0] < seen[1] < seen[3] == 20
+
+
+def test_a_full_sweep_of_the_widest_table_can_be_saved_and_opened():
+    results = sweep_of(APP.columns, 124)
+    assert within(results, MAX_RESULTS).left_out.words == (), "all of Tune has room"
+    few = within(results, MAX_RESULTS // 8)
+    assert few.left_out.words
+    project = open_project(save_project(Project(recipe_of(b"x", 1.0), results=few.kept)))
+    assert project.results.words == few.kept.words
+
+
+def test_a_saved_project_fits_into_what_can_be_opened_and_says_what_it_left_out():
+    s, source = worked("ising")
+    whole = saving(s, source)
+    assert whole.said is None
+    own = len(s.uploads[s.recipe.data_digest])
+    packed = zlib.compress(s.uploads[s.recipe.data_digest])
+    for room in (len(packed), 3 * own, 10 * own, 1_000_000):
+        most = room + RESERVE
+        found = saving(s, source, most)
+        assert found.project.data == whole.project.data
+        assert len(save_project(found.project)) <= most
+    none = saving(s, source, len(packed) + RESERVE)
+    assert none.project.pinned_data == ()
+    assert "graphs of a sweep" in none.said
+    assert "the data of a pin" in none.said
+    assert "\n" not in none.said
+    refused = saving(s, source, len(packed) + RESERVE - 1)
+    assert refused.project is None
+    assert "fewer rows or columns" in refused.said
+
+
+def test_the_page_says_what_a_project_leaves_out_and_the_button_goes_off(monkeypatch):
+    s, source = worked("ising")
+    t = blank()
+    opened_again(save_project(project_of(s, source)), t)
+    for most, off in ((len(zlib.compress(table("ising"))) + 2_000, False), (10, True)):
+        monkeypatch.setattr("loopylatent.ui.take_away.MEGABYTE", most)
+        monkeypatch.setattr("loopylatent.ui.saved.RESERVE", 0)
+        page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=PATIENCE)
+        page.session_state[KEY] = t
+        page.session_state["more"] = "Take it away"
+        monkeypatch.setattr("streamlit.get_option", lambda _: 1)
+        page = ran(page)
+        said = [
+            one.value for one in page.caption if "left out" in one.value or "fewer" in one.value
+        ]
+        assert len(said) == 1
+        (button,) = [one for one in page.get("download_button") if one.proto.label == "Project"]
+        assert button.proto.disabled == off

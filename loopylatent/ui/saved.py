@@ -6,8 +6,10 @@ then on nothing can fail. So a file either opens as a whole or leaves the sessio
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, get_args
 
 import numpy as np
@@ -18,7 +20,8 @@ from loopylatent.errors import DataError
 from loopylatent.evaluate import LDA_TOPICS, Evaluation
 from loopylatent.figures.grid import MEASURES
 from loopylatent.inference import Model
-from loopylatent.project import Preference, Project
+from loopylatent.limits import MEGABYTE, size
+from loopylatent.project import MAX_RESULTS, Preference, Project
 from loopylatent.recipe import digest_of
 from loopylatent.resampling import SCHEMES
 from loopylatent.results import (
@@ -29,7 +32,7 @@ from loopylatent.results import (
     Scored,
     Supported,
     TestedLoops,
-    only_first,
+    within,
 )
 from loopylatent.saved_model import SavedModel
 from loopylatent.settings import FitSettings, Method
@@ -48,8 +51,8 @@ from loopylatent.ui.sure import KIND as SUPPORT
 from loopylatent.ui.sure import RUNS, support_key
 from loopylatent.ui.tune_keys import bars_key, loops_key, split_digest_key
 
-MOST_EDGES = 500_000
-"""Of all graphs of a sweep that a file takes along."""
+RESERVE = 2 * MEGABYTE
+"""For the description and the seams of a file."""
 RADII = "score radii "
 BROUGHT = "brought"
 
@@ -111,21 +114,78 @@ VIEW: Mapping[str, Callable[[Any], bool]] = {
 # Into a file -------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Saving:
+    """What a project file of this session holds, and what has no room in it."""
+
+    project: Project | None
+    """None where the data alone have no room."""
+    said: str | None
+    """What is left out, in one line."""
+
+
 def project_of(s: Session, source: Source) -> Project:
     """Everything of this session that belongs to the present data, and all pins."""
+    found = saving(s, source).project
+    assert found is not None, "without a limit everything has room"
+    return found
+
+
+def saving(s: Session, source: Source, most_bytes: int = 2**62) -> Saving:
+    """Say what goes into a file of at most so many bytes: data first, then those of pins, results.
+
+    Nothing is written: what is said here can stand beside the button.
+    """
+    room = most_bytes - RESERVE - sum(60 * one.profile.size for one in s.now.names)
     own = s.recipe.data_digest
     data = s.uploads.get(own) if own else None
-    return Project(
+    sizes = _sizes(s, room)
+    used = 0 if data is None or own is None else sizes[own]
+    if used > room:
+        return Saving(
+            None,
+            f"the data take {size(used)} in a project and a file that this app opens again at "
+            f"most {size(most_bytes)}; save a table of at most {size(room)}: fewer rows or "
+            "columns.",
+        )
+    pinned = _pinned_data(s, 0 if data is None else len(data), sizes, room - used)
+    used += sum(sizes[digest_of(one)] for one in pinned)
+    chosen = within(results_of(s, source), min(MAX_RESULTS, room - used))
+    project = Project(
         recipe=s.recipe,
         data=data,
         names=s.now.names,
         view=_kept_view(s.view),
         title=source.title,
         pins=s.pins,
-        pinned_data=_pinned_data(s, 0 if data is None else len(data)),
+        pinned_data=pinned,
         groups=s.view.get(BROUGHT, {}),
-        results=results_of(s, source),
+        results=chosen.kept,
     )
+    left_out = [*chosen.left_out.words]
+    n_files = len(_pinned_digests(s)) - len(pinned)
+    if n_files:
+        left_out.append("the data of a pin" if n_files == 1 else f"the data of {n_files} pins")
+    said = f"A project has no room for all; left out: {', '.join(left_out)}." if left_out else None
+    return Saving(project, said)
+
+
+def _sizes(s: Session, room: int) -> dict[str, int]:
+    """What the files take in a project; they are packed to see it only where that can matter."""
+    raw = {digest: len(content) for digest, content in s.uploads.items()}
+    if sum(raw.values()) <= room - MAX_RESULTS:
+        return raw
+    return {
+        digest: s.memo.get("packed size", digest, partial(_packed_size, content))
+        for digest, content in s.uploads.items()
+    }
+
+
+def _packed_size(content: bytes) -> int:
+    packer = zlib.compressobj()
+    steps = range(0, len(content), MEGABYTE)
+    packed = sum(len(packer.compress(content[start : start + MEGABYTE])) for start in steps)
+    return packed + len(packer.flush())
 
 
 def _kept_view(view: Mapping[str, Any]) -> dict[str, Preference]:
@@ -137,16 +197,23 @@ def _fits(name: str, value: Any) -> bool:
     return VIEW[name](value) if name in VIEW else name.startswith(RADII) and _is_text(value)
 
 
-def _pinned_data(s: Session, n_bytes: int) -> tuple[bytes, ...]:
-    """The other files that pins are of, as far as a project has room for them."""
+def _pinned_digests(s: Session) -> list[str]:
+    """The other files that pins are of."""
     wanted = dict.fromkeys(pin.recipe.data_digest for pin in s.pins)
+    others = [one for one in wanted if one is not None and one != s.recipe.data_digest]
+    return [one for one in others if one in s.uploads]
+
+
+def _pinned_data(
+    s: Session, n_bytes: int, sizes: Mapping[str, int], room: int
+) -> tuple[bytes, ...]:
+    """The files that pins are of, as far as a project has room for them."""
     kept = []
-    for digest in wanted:
-        if digest is None or digest == s.recipe.data_digest or digest not in s.uploads:
-            continue
-        n_bytes += len(s.uploads[digest])
-        if n_bytes <= MAX_BYTES:
-            kept.append(s.uploads[digest])
+    for digest in _pinned_digests(s):
+        content = s.uploads[digest]
+        if n_bytes + len(content) <= MAX_BYTES and sizes[digest] <= room:
+            n_bytes, room = n_bytes + len(content), room - sizes[digest]
+            kept.append(content)
     return tuple(kept)
 
 
@@ -163,7 +230,7 @@ def results_of(s: Session, source: Source) -> Results:
         data="" if obs is None else obs.digest,
         distances=D.digest,
         places=_places(s),
-        points=only_first(known("point").values(), MOST_EDGES),
+        points=tuple(known("point").values()),
         bars=tuple(
             Barcode(key[1][1], bars)
             for key, bars in swept.items()
@@ -219,7 +286,9 @@ def _models(job: Job | None, source: Source) -> tuple[SavedModel, ...]:
 
 
 def _evaluations(s: Session, source: Source) -> tuple[Scored, ...]:
-    chosen = _chosen_digest(source)
+    if not s.scored.items():
+        return ()
+    chosen = _chosen_digest(s, source)
     found = []
     for key, entry in s.scored.items():
         if not isinstance(key, tuple) or key[0] != "evaluation" or key[1][1] != chosen:
@@ -230,10 +299,13 @@ def _evaluations(s: Session, source: Source) -> tuple[Scored, ...]:
     return tuple(found)
 
 
-def _chosen_digest(source: Source) -> str | None:
+def _chosen_digest(s: Session, source: Source) -> str | None:
     """The digest of the rows on the columns that have distances."""
-    obs = source.observations
-    return None if obs is None else obs.select(list(source.distances.names)).digest
+    obs, D = source.observations, source.distances
+    if obs is None:
+        return None
+    key = (obs.digest, D.digest)
+    return s.memo.get("chosen digest", key, lambda: obs.select(list(D.names)).digest)
 
 
 # Out of a file -----------------------------------------------------------------------------

@@ -13,10 +13,11 @@ from loopylatent.export import Extras, render
 from loopylatent.figures.network import node_labels
 from loopylatent.figures.svg import to_svg
 from loopylatent.layout import positions
+from loopylatent.limits import MEGABYTE
 from loopylatent.project import save_project
 from loopylatent.recipe import to_command, to_python
 from loopylatent.ui.plain import plain
-from loopylatent.ui.saved import project_of
+from loopylatent.ui.saved import saving
 from loopylatent.ui.scene import Scene
 from loopylatent.ui.stages import edge_signs
 from loopylatent.ui.state import Session
@@ -71,16 +72,34 @@ def offer_files(s: Session, scene: Scene) -> None:
         on_click="ignore",
         key="file_svg",
     )
-    columns[1].download_button(
+    with columns[1]:
+        _offer_project(s, scene, stem)
+
+
+def _offer_project(s: Session, scene: Scene, stem: str) -> None:
+    """A project that this app can open again; what has no room in it is said beforehand."""
+    most = MEGABYTE * int(st.get_option("server.maxUploadSize"))
+    found = saving(s, scene.source, most)
+    st.download_button(
         "Project",
-        data=lambda: save_project(project_of(s, scene.source)),
+        data=partial(_project, s, scene, most),
         file_name=f"{stem}.loopylatent",
         mime="application/zip",
         help="data, settings, names, pins and results in one file; Open a file brings it back",
         width="stretch",
         on_click="ignore",
+        disabled=found.project is None,
         key="file_project",
     )
+    if found.said is not None:
+        st.caption(plain(found.said[:1].upper() + found.said[1:]))
+
+
+def _project(s: Session, scene: Scene, most_bytes: int) -> bytes:
+    """The file as things stand at the click, which may be more than was there when it was drawn."""
+    project = saving(s, scene.source, most_bytes).project
+    assert project is not None, "the button is off"
+    return save_project(project)
 
 
 def offer_code(s: Session) -> None:
