@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import importlib.util
 import os
+import select
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -444,3 +446,37 @@ def test_a_project_that_is_written_again_and_again_is_whole_at_every_moment(tmp_
         os.waitpid(child, 0)
     assert titles <= {"first", "again"}
     assert open_project(file).data == content
+
+
+# A command that is killed ------------------------------------------------------------------
+
+
+def killed_at(line: list[str], mark: bytes) -> int:
+    """Run a command on a terminal and kill it once that stands there; return its exit status."""
+    pty = pytest.importorskip("pty")
+    ours, theirs = pty.openpty()
+    try:
+        with subprocess.Popen(line, stdout=theirs, stderr=theirs, cwd=ROOT) as process:
+            said = b""
+            while mark not in said and process.poll() is None:
+                if select.select([ours], [], [], 0.2)[0]:
+                    said += os.read(ours, 4096)
+            process.kill()
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert mark in said, said.decode()
+    return process.returncode
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there are no terminals of this kind")
+def test_a_sweep_that_is_killed_leaves_the_old_file_and_runs_again(tmp_path):
+    target = tmp_path / "sweep.csv"
+    target.write_bytes(b"old")
+    line = ["sweep", f"sample:{RING}", "--score", "--most", "8", "-o", str(target)]
+    status = killed_at([sys.executable, "-m", "loopylatent", *line], b"1 of ")
+    assert status == -9, "it was in the middle of its work"
+    assert target.read_bytes() == b"old"
+    assert [one.name for one in tmp_path.iterdir()] == ["sweep.csv"], "nothing half-written is left"
+    assert main(line) == 0
+    assert len(target.read_text(encoding="utf-8").splitlines()) == 9
