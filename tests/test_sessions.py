@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import json
+import weakref
+from collections.abc import Callable
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -12,8 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
-from test_app import APP, counts_of, counts_on, link_of, opened, ran, session_of
+from test_app import APP, PATIENCE, counts_of, counts_on, link_of, opened, ran, session_of
 from test_faults import asked, used
+from tune_page import settled
 
 import loopylatent as ll
 from loopylatent.data import Observations
@@ -24,6 +27,7 @@ from loopylatent.sweep_points import Known
 from loopylatent.sweep_scores import Split
 from loopylatent.synthetic import latent_cycle
 from loopylatent.ui import link
+from loopylatent.ui.background import Cancelled, Job
 from loopylatent.ui.evaluate_state import JOB, Choice, Scoreboard, begin_scores
 from loopylatent.ui.memo import Memo, size_of
 from loopylatent.ui.page import Present
@@ -146,6 +150,101 @@ def test_a_file_that_is_kept_again_drops_no_other():
     s.keep_upload("A", b"A")
     s.keep_upload("E", b"E")
     assert list(s.uploads) == ["C", "D", "A", "E"]
+
+
+# One after the other -----------------------------------------------------------------------
+
+
+def endless(self: Job, done: int, total: int) -> None:
+    """Work that goes on until it is cancelled."""
+    self.done, self.total = done, total
+    while not self.cancelled.wait(0.01):
+        pass
+    raise Cancelled
+
+
+def on_page(name: str | None, content: bytes, **state: str) -> AppTest:
+    """A page on a file of one's own."""
+    page = used(opened(sample=RING), "answers.csv", content)
+    for key, value in state.items():
+        page.session_state[key] = value
+    return ran(page if name is None else page.switch_page(f"pages/{name}.py"))
+
+
+def begin_scores_of_pins(k: int) -> AppTest:
+    page = on_page("3_Compare", answers(k))
+    page = ran(page.button(key="pin_two").click())
+    return page.button(key="score_pins").click().run()
+
+
+BUSY: dict[str, Callable[[int], AppTest]] = {
+    "fit": lambda k: (
+        buttons(on_page(None, answers(k), more="Probabilities"))["Fit probabilities"].click().run()
+    ),
+    "support": lambda k: (
+        on_page(None, answers(k), more="How sure?").button(key="sure").click().run()
+    ),
+    "report": lambda k: (
+        on_page(None, answers(k), more="Take it away").button(key="make_report").click().run()
+    ),
+    "bic": lambda k: on_page(None, answers(k)).toggle(key="bic").set_value(True).run(),
+    "sweep": lambda k: on_page("2_Tune", answers(k)),
+    "compare": begin_scores_of_pins,
+    "evaluate": lambda k: (
+        on_page("4_Evaluate", answers(k), evaluate_tab="Scores")
+        .button(key="score_begin")
+        .click()
+        .run()
+    ),
+    "lab learn": lambda k: on_page("5_Laboratory", answers(k)),
+}
+"""What begins each kind of job, for a session on table k."""
+
+
+@pytest.mark.parametrize("kind", BUSY)
+def test_a_session_that_ends_is_forgotten_and_its_work_stops(kind, monkeypatch):
+    monkeypatch.setattr("loopylatent.ui.lab_state.QUICK", 0.01)
+    monkeypatch.setattr(Job, "report", endless)
+    page = BUSY[kind](list(BUSY).index(kind))
+    s = session_of(page)
+    job = s.jobs.current(kind)
+    assert not job.finished.is_set(), job.error
+    parts = (s, s.memo, s.swept, s.scored, s.split, *held(s.memo, Observations))
+    gone = [weakref.ref(one) for one in parts]
+    del page, s, parts
+    gc.collect()
+    assert job.cancelled.is_set(), "nobody waits for it any more"
+    assert job.finished.wait(PATIENCE)
+    gc.collect()
+    assert [one() for one in gone if one() is not None] == []
+
+
+def moved(page: AppTest, r: float) -> AppTest:
+    session_of(page).change(r=r)
+    return ran(page)
+
+
+def test_two_sessions_in_turn_see_nothing_of_each_other():
+    tables = (answers(1), answers(3))
+    pages = [used(opened(sample=RING), "answers.csv", content) for content in tables]
+    for step, r in enumerate((1.9, 1.5, 1.2)):
+        for k in (0, 1):
+            pages[k] = moved(pages[k], r + 0.05 * k)
+            mine, other = (session_of(pages[one]) for one in (k, 1 - k))
+            assert mine.recipe.r == r + 0.05 * k
+            assert other.recipe.r != mine.recipe.r
+            assert counts_on(pages[k]) == counts_of(own_graph(pages[k], tables[k])), f"step {step}"
+            assert set(mine.uploads) & set(other.uploads) == set()
+    for k in (0, 1):
+        pages[k] = settled(ran(pages[k].switch_page("pages/2_Tune.py")))
+    digests = [
+        {key[1] for key, _ in session_of(page).swept.items() if key[0] == "point"} for page in pages
+    ]
+    assert all(len(own) == 1 for own in digests)
+    assert digests[0] != digests[1]
+    names = [{one.graph.names for key, one in session_of(page).swept.items() if key[0] == "point"}
+             for page in pages]  # fmt: skip
+    assert names[0] != names[1]
 
 
 # A file that was forgotten -----------------------------------------------------------------

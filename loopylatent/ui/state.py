@@ -55,7 +55,7 @@ class Moment:
     names: tuple[NamedNode, ...] = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True)
 class Session:
     """Everything that a browser session remembers."""
 
