@@ -31,6 +31,8 @@ from loopylatent.thresholds import default_thresholds
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+N_RESAMPLES = 200
+"""Of the rows, on which groups have to agree."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +94,7 @@ def groups(
     *,
     metric: Metric = "auto",
     thresholds: Thresholds | None = None,
-    n_resamples: int = 200,
+    n_resamples: int = N_RESAMPLES,
     seed: int = 0,
     progress: Progress | None = None,
     engine: Engine = "threads",

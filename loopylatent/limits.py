@@ -19,7 +19,7 @@ import numpy as np
 
 from loopylatent.errors import LimitError
 
-Stage = Literal["distances", "curve", "learn", "loops", "fit"]
+Stage = Literal["distances", "curve", "learn", "loops", "fit", "bic", "draw", "compare"]
 MEGABYTE, GIGABYTE = 2**20, 2**30
 
 
@@ -100,6 +100,9 @@ def estimate(stage: Stage, n_rows: int, n_columns: int) -> Estimate:
         "learn": (1.6e-6 * p**2, 24),
         "loops": (7e-5 * p**2, 24),
         "fit": (0.1 + 6e-7 * p**3 + 2e-6 * n * p, 4),
+        "bic": (1.0 + 8e-5 * p**2 * n**0.5 + 6e-6 * p**3, 4),
+        "draw": (3e-7 * n * p, 1),
+        "compare": (2.5e-5 * p**2, 4),
     }[stage]
     return Estimate(seconds * slowness(), matrices * 8 * p**2)
 
@@ -108,6 +111,28 @@ def rerun(n_rows: int, n_columns: int, times: int, *, fit: bool = False) -> Esti
     """Say what it takes to learn again from the rows, with a fit each time or without."""
     once = estimate("distances", n_rows, n_columns) + estimate("learn", n_rows, n_columns)
     return (once + estimate("fit", n_rows, n_columns) if fit else once) * times
+
+
+def examination(n_rows: int, n_columns: int, n_groupings: int, n_resamples: int) -> Estimate:
+    """Say what a report takes: fits, the test of loops, groups and support."""
+    return (
+        estimate("fit", n_rows, n_columns) * 3
+        + estimate("loops", n_rows, n_columns)
+        + rerun(n_rows, n_columns, n_groupings + n_resamples)
+    )
+
+
+def comparison(n_rows: int, n_columns: int, *, bic: bool = False) -> Estimate:
+    """Say what the scores of one setting take: a fit to all rows, and one to a part of them."""
+    once = estimate("fit", n_rows, n_columns) + rerun(n_rows, n_columns, 1, fit=True)
+    return once + estimate("bic", n_rows, n_columns) if bic else once
+
+
+def recovery(n_rows: int, n_columns: int, n_graphs: int = 1) -> Estimate:
+    """Say what it takes to draw a made-up table and to learn it back at some radii."""
+    once = estimate("learn", n_rows, n_columns) + estimate("compare", n_rows, n_columns)
+    table = estimate("draw", n_rows, n_columns) + estimate("distances", n_rows, n_columns)
+    return table + once * n_graphs
 
 
 @cache

@@ -7,9 +7,11 @@ from dataclasses import replace
 import streamlit as st
 
 from loopylatent.distances import DistanceMatrix
+from loopylatent.limits import estimate
 from loopylatent.seeds import SeedEffect, over_seeds
 from loopylatent.settings import LearnSettings
 from loopylatent.ui.background import Job
+from loopylatent.ui.patience import patience_for
 from loopylatent.ui.plain import plain
 from loopylatent.ui.state import Session
 
@@ -22,6 +24,8 @@ def show_chance(s: Session, D: DistanceMatrix) -> None:
     settings = replace(s.recipe.settings, seed=0)
     job = s.jobs.current(KIND)
     if job is None or job.key != (D.digest, settings) or job.error == "stopped":
+        work = estimate("learn", 0, D.n_columns) * N_SEEDS
+        patience = patience_for(work, 1, "graph")
         st.button(
             "How far does the seed move it?",
             key="chance",
@@ -29,7 +33,9 @@ def show_chance(s: Session, D: DistanceMatrix) -> None:
             help=f"Learns with {N_SEEDS} seeds, in the background, and compares the graphs.",
             on_click=_begin,
             args=(s, D, settings),
+            disabled=not patience.is_enough,
         )
+        st.caption(patience.words)
     elif not job.finished.is_set():
         _wait(job)
     elif job.error is not None:

@@ -17,7 +17,7 @@ from loopylatent.ui.background import Job
 from loopylatent.ui.page import Present
 from loopylatent.ui.pins import add_pin
 from loopylatent.ui.ranges import preset_radius
-from loopylatent.ui.stages import Source, learned, source_of, start_of
+from loopylatent.ui.stages import Source, check_bic, learned, source_of, start_of
 from loopylatent.ui.state import Session
 
 PRESENT = "the present setting"
@@ -88,6 +88,7 @@ def _paying_side(s: Session, pin: Pin, source: Source, plain: LearnResult) -> Si
         return Side(pin.name, pin.recipe, source, known)
     obs, D, settings = source.observations, source.distances, pin.recipe.settings
     assert obs is not None, "the BIC is for rows"
+    check_bic(obs)
     start = start_of(s.memo, D, pin.recipe.r)
 
     def work(report: Progress) -> LearnResult:

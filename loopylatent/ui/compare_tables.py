@@ -13,9 +13,11 @@ from loopylatent.compare_scores import ComparedScores, compared_scores
 from loopylatent.errors import LoopyLatentError
 from loopylatent.graph import LatentGraph
 from loopylatent.headers import free_name
+from loopylatent.limits import Estimate, comparison, estimate
 from loopylatent.structure_error import StructureError, structure_error
 from loopylatent.ui.background import Cancelled, Job
 from loopylatent.ui.compare_state import Side
+from loopylatent.ui.patience import Patience, patience_for
 from loopylatent.ui.plain import plain
 from loopylatent.ui.state import Session
 from loopylatent.ui.tune_words import progress_line
@@ -89,8 +91,29 @@ def _scores_job(s: Session, sides: Sequence[Side], *, complete: bool) -> None:
         if job is not None and job.error not in (None, "stopped"):
             st.error(plain(str(job.error)))
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.button("Score them", on_click=_begin, args=(s, tuple(sides)), key="score_pins")
-            st.caption(SCORES)
+            patience = _patience(s, sides)
+            st.button(
+                "Score them",
+                on_click=_begin,
+                args=(s, tuple(sides)),
+                disabled=not patience.is_enough,
+                key="score_pins",
+            )
+            st.caption(f"{SCORES} {patience.words}")
+
+
+def _patience(s: Session, sides: Sequence[Side]) -> Patience:
+    """What the scores that are missing take, and the structure errors."""
+    todo = [side for side in sides if s.memo.known("scores", _score_key(side)) is None]
+    work = Estimate(0.0)
+    for side in todo:
+        obs = side.source.observations
+        if obs is not None:
+            bic = side.recipe.regularize == "bic"
+            work += comparison(obs.n_rows, obs.n_columns, bic=bic)
+    for one, _ in _unknown_errors(s, sides):
+        work += estimate("compare", 0, one.n_nodes)
+    return patience_for(work, max(1, len(todo)), "pins")
 
 
 def _begin(s: Session, sides: tuple[Side, ...]) -> None:

@@ -7,6 +7,7 @@ from typing import get_args
 
 import streamlit as st
 
+from loopylatent.data import Observations
 from loopylatent.distances import METRICS, DistanceMatrix
 from loopylatent.errors import LoopyLatentError
 from loopylatent.initial_graph import EdgeDensity
@@ -15,6 +16,7 @@ from loopylatent.settings import READS, Method, Order
 from loopylatent.ui import words
 from loopylatent.ui.chance import show_chance
 from loopylatent.ui.open_data import open_columns, open_file
+from loopylatent.ui.patience import patience_for
 from loopylatent.ui.ranges import (
     Mark,
     Range,
@@ -25,7 +27,7 @@ from loopylatent.ui.ranges import (
     radius_marks,
     radius_range,
 )
-from loopylatent.ui.stages import sample_recipe
+from loopylatent.ui.stages import bic_work, sample_recipe
 from loopylatent.ui.state import Session, bound
 
 OWN = "own"
@@ -75,7 +77,7 @@ def choose_thresholds(s: Session, D: DistanceMatrix, curve: EdgeDensity | None) 
         note.caption(words.NO_PART[s.recipe.method])
 
 
-def choose_method(s: Session, D: DistanceMatrix, *, has_rows: bool) -> None:
+def choose_method(s: Session, D: DistanceMatrix, obs: Observations | None) -> None:
     """Draw what is seldom changed: distance, method, order."""
     with st.expander("Method and order"):
         if D.metric != "given":
@@ -102,16 +104,20 @@ def choose_method(s: Session, D: DistanceMatrix, *, has_rows: bool) -> None:
             help="On noisy data the result depends on it: try another one to see how much.",
             **bound("order", s.recipe.order, lambda order: s.change(order=order)),
         )
-        if has_rows:
+        if obs is not None:
+            patience = patience_for(bic_work(obs), 1, "graph")
             st.toggle(
                 "Hidden nodes must pay (BIC)",
                 help=words.BIC,
+                disabled=not patience.is_enough and s.recipe.regularize == "none",
                 **bound(
                     "bic",
                     s.recipe.regularize == "bic",
                     lambda on: s.change(regularize="bic" if on else "none"),
                 ),
             )
+            if s.recipe.regularize == "none":
+                st.caption(f"With it: {patience.words[:1].lower()}{patience.words[1:]}")
         if s.recipe.order == "random" or s.recipe.method == "relaxed":
             st.number_input(
                 "Seed",

@@ -26,7 +26,15 @@ from loopylatent.topics import SharedColumn, Topic, shared_columns, topics
 from loopylatent.ui import evaluate_words as words
 from loopylatent.ui.background import Job
 from loopylatent.ui.evaluate_state import Choice, Scoreboard, split_of
-from loopylatent.ui.fit import ABOUT, Fitted, begin_fit, fit_key, fitted_of, wait_for_fit
+from loopylatent.ui.fit import (
+    ABOUT,
+    Fitted,
+    begin_fit,
+    fit_key,
+    fit_patience,
+    fitted_of,
+    wait_for_fit,
+)
 from loopylatent.ui.page import Present
 from loopylatent.ui.panel import name_field
 from loopylatent.ui.plain import plain
@@ -201,14 +209,17 @@ def _offer_fit(s: Session, now: Present, found: Found) -> None:
     obs, job = now.source.observations, _fit_job(s, now, found)
     if found.fitted is not None or obs is None or (job and not job.finished.is_set()):
         return
+    patience = fit_patience(obs)
     st.button(
         "Fit probabilities",
         type="primary",
         on_click=begin_fit,
         args=(s, obs, found.graph),
         help=ABOUT,
+        disabled=not patience.is_enough,
         key="evaluate_fit",
     )
+    st.caption(patience.words, width="content")
 
 
 def _wait_for_fit(s: Session, now: Present, found: Found) -> None:

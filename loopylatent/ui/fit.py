@@ -17,7 +17,7 @@ from loopylatent.inference import Model, fit_parameters
 from loopylatent.learn import LearnResult
 from loopylatent.limits import estimate
 from loopylatent.ui.background import Job
-from loopylatent.ui.patience import patience_for
+from loopylatent.ui.patience import Patience, patience_for
 from loopylatent.ui.plain import plain
 from loopylatent.ui.stages import Source
 from loopylatent.ui.state import Session
@@ -80,7 +80,7 @@ def show_fit(s: Session, source: Source, result: LearnResult, labels: tuple[str,
         st.error(plain(job.error))
     fitted = fitted_of(s, source, graph)
     if fitted is None:
-        patience = patience_for(estimate("fit", obs.n_rows, obs.n_columns), 1, "fit")
+        patience = fit_patience(obs)
         st.button(
             "Fit probabilities",
             type="primary",
@@ -93,6 +93,11 @@ def show_fit(s: Session, source: Source, result: LearnResult, labels: tuple[str,
     _numbers(fitted.model)
     _edges(fitted.model, labels)
     _download(fitted, obs, labels)
+
+
+def fit_patience(obs: Observations) -> Patience:
+    """Say how long a fit takes, or why that is too long."""
+    return patience_for(estimate("fit", obs.n_rows, obs.n_columns), 1, "fit")
 
 
 def begin_fit(s: Session, obs: Observations, graph: LatentGraph) -> None:

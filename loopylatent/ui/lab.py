@@ -35,9 +35,12 @@ from loopylatent.ui.lab_state import (
     begin_curve,
     begin_experiment,
     curve_key,
+    curve_patience,
+    experiment_patience,
     lab,
     learn_key,
     learned_back,
+    learning_patience,
     model_of,
     radii_of,
     recovery_of,
@@ -46,6 +49,7 @@ from loopylatent.ui.lab_state import (
     stop,
 )
 from loopylatent.ui.page import show_pages, theme
+from loopylatent.ui.patience import Patience
 from loopylatent.ui.plain import plain
 from loopylatent.ui.state import Session, bound
 from loopylatent.ui.tune_words import progress_line
@@ -145,12 +149,17 @@ def _following(s: Session, here: Lab, kind: str, draw: Callable[[], None]) -> No
 
 
 def _graphs(s: Session, here: Lab, model: SyntheticModel) -> None:
+    patience = learning_patience(here, model)
+    if not patience.is_enough:
+        st.error(patience.words, icon=":material/error:")
+        return
     job = s.jobs.current(LEARN)
     if learn_key(here) in here.stopped or job is None or job.error == "stopped":
         st.caption("Stopped; nothing was learned with this choice.")
         st.button("Learn it after all", on_click=_go_on, args=(here,), key="lab_go_on")
         return
     if not job.finished.is_set():
+        st.caption(patience.words)
         _wait(here, LEARN, job)
         return
     if job.error is not None:
@@ -252,7 +261,8 @@ def _repeats(here: Lab, key: str) -> None:
 def _over_n(s: Session, here: Lab, model: SyntheticModel) -> None:
     st.caption(words.AGAINST_N)
     key = curve_key(here, "n")
-    _start_row(s, here, key, CURVE_N, lambda: begin_curve(s, here, "n", model))
+    patience = curve_patience(here, "n", model)
+    _start_row(s, here, key, CURVE_N, patience, lambda: begin_curve(s, here, "n", model))
 
     def draw() -> None:
         points = list(here.points.get(key, []))
@@ -271,7 +281,8 @@ def _over_r(s: Session, here: Lab, model: SyntheticModel) -> None:
     radii = radii_of(found)
     st.caption(words.AGAINST_R.format(k=len(radii)))
     key = curve_key(here, "r", radii)
-    _start_row(s, here, key, CURVE_R, lambda: begin_curve(s, here, "r", model, radii))
+    patience = curve_patience(here, "r", model, len(radii))
+    _start_row(s, here, key, CURVE_R, patience, lambda: begin_curve(s, here, "r", model, radii))
 
     def draw() -> None:
         points = list(here.points.get(key, []))
@@ -281,16 +292,24 @@ def _over_r(s: Session, here: Lab, model: SyntheticModel) -> None:
     _following(s, here, CURVE_R, draw)
 
 
-def _start_row(s: Session, here: Lab, key: Hashable, kind: str, start: Callable[[], None]) -> None:
+def _start_row(
+    s: Session,
+    here: Lab,
+    key: Hashable,
+    kind: str,
+    patience: Patience,
+    start: Callable[[], None],
+) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         _repeats(here, f"lab_repeats {kind}")
         st.button(
             "Run again" if here.points.get(key) else "Run",
             type="secondary" if here.points.get(key) else "primary",
             on_click=start,
-            disabled=running(s, kind) is not None,
+            disabled=running(s, kind) is not None or not patience.is_enough,
             key=f"run {kind}",
         )
+        st.caption(patience.words, width="content")
 
 
 def _curve(points: list[Tried], by: Literal["n", "r"], mark: float | None) -> None:
@@ -315,6 +334,7 @@ def _paper(s: Session, here: Lab) -> None:
 
     st.caption(words.EXPERIMENT)
     plan = EXPERIMENTS[here.experiment]
+    patience = experiment_patience(plan)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.segmented_control(
             "Edges",
@@ -328,9 +348,10 @@ def _paper(s: Session, here: Lab) -> None:
             type="secondary" if here.outcomes.get(plan) else "primary",
             on_click=begin_experiment,
             args=(s, here),
-            disabled=running(s, PAPERS) is not None,
+            disabled=running(s, PAPERS) is not None or not patience.is_enough,
             key="run lab experiment",
         )
+        st.caption(patience.words, width="content")
 
     def draw() -> None:
         outcomes = list(here.outcomes.get(plan, []))

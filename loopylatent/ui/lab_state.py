@@ -22,11 +22,13 @@ from loopylatent.laboratory import (
     iter_trials,
     learn_back,
 )
+from loopylatent.limits import Estimate, recovery, rerun
 from loopylatent.pool import Progress
 from loopylatent.settings import Method
 from loopylatent.synthetic import Specification, SyntheticModel
 from loopylatent.theory import Ensemble, ensemble_of
 from loopylatent.ui.background import Job
+from loopylatent.ui.patience import Patience, patience_for
 from loopylatent.ui.state import Session
 
 KEY = "loopylatent laboratory"
@@ -137,9 +139,9 @@ def learn_key(lab: Lab) -> Hashable:
 
 
 def learned_back(s: Session, lab: Lab, model: SyntheticModel) -> Job | None:
-    """Return the job that learns the model back; None where it was cancelled."""
+    """Return the job that learns the model back; None where it was cancelled or takes too long."""
     key, chosen = learn_key(lab), lab.learning
-    if key in lab.stopped:
+    if key in lab.stopped or not learning_patience(lab, model).is_enough:
         return None
 
     def work(report: Progress) -> Recovery:
@@ -177,6 +179,28 @@ def radii_of(found: Recovery) -> tuple[float, ...]:
     D = found.distances
     values = np.linspace(D.r_min, D.r_max, N_RADII)
     return tuple(float(f"{value:.4g}") for value in values)
+
+
+def learning_patience(lab: Lab, model: SyntheticModel) -> Patience:
+    """Say how long it takes to learn the model back, or why that is too long."""
+    return patience_for(recovery(lab.learning.n or 0, model.graph.n_nodes), 1, "graph")
+
+
+def curve_patience(lab: Lab, which: Which, model: SyntheticModel, n_radii: int = 0) -> Patience:
+    """Say how long a curve takes, or how many repeats would not be too long."""
+    n, p = lab.learning.n, model.graph.n_nodes
+    if which == "n":
+        once = sum((recovery(rows, p) for rows in CURVE_ROWS), Estimate(0.0))
+        return patience_for(once * lab.n_repeats, lab.n_repeats, "repeats")
+    n_repeats = 1 if n is None else lab.n_repeats
+    return patience_for(recovery(n or 0, p, n_radii) * n_repeats, n_repeats, "repeats")
+
+
+def experiment_patience(plan: Experiment) -> Patience:
+    """Say how long the paper's experiment takes."""
+    p, n_graphs = plan.girth * plan.leaves, len(plan.radii) + 2
+    tables = (rerun(n, p, n_graphs, fit=True) for n in plan.rows)
+    return patience_for(sum(tables, Estimate(0.0)) * plan.n_repeats, 1, "experiment")
 
 
 def begin_curve(

@@ -10,7 +10,7 @@ from typing import Any
 
 import streamlit as st
 
-from loopylatent.errors import LoopyLatentError
+from loopylatent.errors import LimitError, LoopyLatentError
 from loopylatent.figures.network import ThemeName
 from loopylatent.initial_graph import EdgeDensity
 from loopylatent.learn import LearnResult, Progress
@@ -140,9 +140,7 @@ def choose(s: Session, linked: Mapping[str, str] | None = None) -> Present:
     with refusals(s, history=False), _patience(source):
         result = learned(s.memo, source.distances, s.recipe, _progress(source))
     warm_up_once()
-    job = regularized_job(s.jobs, s.memo, source, s.recipe)
-    if job is not None:
-        result = _regularized(s, job, result)
+    result = _paying(s, source, result)
     _set_link(s, linked)
     return Present(s, source, curve, result)
 
@@ -189,7 +187,7 @@ def _sidebar(s: Session) -> tuple[Source, EdgeDensity | None]:
             choose_thresholds(s, source.distances, curve)
             if curve is None:
                 follow_curve(s, source.distances)
-            choose_method(s, source.distances, has_rows=source.observations is not None)
+            choose_method(s, source.distances, source.observations)
         step_through_history(s)
         offer_pin(s)
     return source, curve
@@ -205,6 +203,16 @@ def show_pages(key: str = "pages") -> None:
     with st.container(horizontal=True, gap="small", key=key):
         for path, label in PAGES.items():
             st.page_link(path, label=label)
+
+
+def _paying(s: Session, source: Source, meanwhile: LearnResult) -> LearnResult:
+    """Return the graph that the BIC pays for, where that is wanted and does not take too long."""
+    try:
+        job = regularized_job(s.jobs, s.memo, source, s.recipe)
+    except LimitError as error:
+        st.warning(f"Without the BIC: {plain(str(error))}")
+        return meanwhile
+    return meanwhile if job is None else _regularized(s, job, meanwhile)
 
 
 def _regularized(s: Session, job: Job, meanwhile: LearnResult) -> LearnResult:

@@ -10,11 +10,14 @@ from typing import Any
 
 import streamlit as st
 
+from loopylatent.communities import N_RESAMPLES as N_GROUPINGS
 from loopylatent.export import Extras
-from loopylatent.limits import duration
+from loopylatent.limits import duration, examination
 from loopylatent.report.findings import Findings, Known, examine, part_at
 from loopylatent.report.page import to_report
+from loopylatent.stability import N_RESAMPLES
 from loopylatent.ui.background import Job
+from loopylatent.ui.patience import Patience, patience_for
 from loopylatent.ui.plain import plain
 from loopylatent.ui.scene import Scene
 from loopylatent.ui.stages import edge_signs
@@ -30,6 +33,7 @@ ABOUT = (
 def offer_report(s: Session, scene: Scene, stem: str) -> None:
     """Draw the button, then the progress, then the file."""
     key = report_key(s, scene)
+    patience = _patience(scene)
     found: Findings | None = s.memo.known(KIND, key)
     job = s.jobs.current(KIND)
     here = job is not None and job.key == key
@@ -46,14 +50,22 @@ def offer_report(s: Session, scene: Scene, stem: str) -> None:
                     on_click=_begin,
                     args=(s, scene, key),
                     key="make_report",
-                    disabled=job is not None and here and not job.finished.is_set(),
+                    disabled=not patience.is_enough
+                    or (job is not None and here and not job.finished.is_set()),
                     width="stretch",
                 )
+                st.caption(patience.words)
     if job is not None and here:
         if not job.finished.is_set():
             _wait(job)
         elif job.error is not None and job.error != "stopped":
             st.error(plain(job.error))
+
+
+def _patience(scene: Scene) -> Patience:
+    D = scene.source.distances
+    work = examination(D.n_samples or 0, D.n_columns, N_GROUPINGS, N_RESAMPLES)
+    return patience_for(work, 1, "report")
 
 
 def report_key(s: Session, scene: Scene) -> Hashable:

@@ -18,7 +18,7 @@ from loopylatent.export import edge_signs as edge_signs
 from loopylatent.graph import LatentGraph
 from loopylatent.initial_graph import EdgeDensity, edge_density
 from loopylatent.learn import LearnResult, Progress, learn
-from loopylatent.limits import APP, check_shape
+from loopylatent.limits import APP, Estimate, check_shape, check_time, estimate
 from loopylatent.matching import match_hidden
 from loopylatent.recipe import Recipe, read_distances
 from loopylatent.regularize import learn_regularized
@@ -187,11 +187,22 @@ def learned(
     return memo.get("learned", (D.digest, settings), compute)
 
 
+def bic_work(obs: Observations) -> Estimate:
+    """What it takes to learn with the BIC."""
+    return estimate("bic", obs.n_rows, obs.n_columns)
+
+
+def check_bic(obs: Observations) -> None:
+    """Refuse to learn with the BIC where that takes too long."""
+    check_time(bic_work(obs), 1, "graph", APP)
+
+
 def regularized_job(jobs: Jobs, memo: Memo, source: Source, recipe: Recipe) -> Job | None:
     """Return the job that learns with the BIC, where that is wanted and there are rows."""
     obs, D, settings = source.observations, source.distances, recipe.settings
     if recipe.regularize == "none" or obs is None:
         return None
+    check_bic(obs)
     start = start_of(memo, D, settings.thresholds.r)
 
     def work(report: Progress) -> LearnResult:

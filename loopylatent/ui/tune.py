@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -11,12 +12,14 @@ from loopylatent.figures.barcode import barcode_figure, longest
 from loopylatent.figures.described import described
 from loopylatent.figures.grid import MEASURES, SCORE_MEASURES, grid_figure
 from loopylatent.figures.sweep import sweep_figure
-from loopylatent.settings import READS, Thresholds
+from loopylatent.limits import rerun
+from loopylatent.settings import READS, LearnSettings, Thresholds
 from loopylatent.sweep import Sweep
 from loopylatent.ui import tune_words as words
 from loopylatent.ui.explore import say_notices, summary_line
 from loopylatent.ui.opening import say_curve_is_missing
 from loopylatent.ui.page import Present, theme
+from loopylatent.ui.patience import patience_for
 from loopylatent.ui.plain import plain
 from loopylatent.ui.state import Session, bound
 from loopylatent.ui.take_away import file_stem
@@ -34,6 +37,7 @@ from loopylatent.ui.tune_state import (
     drop_old,
     found_of,
     learn_points,
+    learning_work,
     plan_of,
     running,
     score_points,
@@ -188,16 +192,24 @@ def _along(s: Session, t: Tuning, plan: Plan) -> None:
         stepwise=plan.is_complete,
     )
     _chart(figure, t, "along", clicked)
-    if found.points and not found.has_all_points and GRAPHS not in running(s):
-        _go_on(s, t, plan)
+    if not found.has_all_points and GRAPHS not in running(s):
+        _go_on(s, t, plan, GRAPHS, plan.along)
 
 
-def _go_on(s: Session, t: Tuning, plan: Plan) -> None:
-    def again() -> None:
-        t.n_cancelled += 1
-        learn_points(s, t, plan, GRAPHS, plan.along)
-
-    st.button("Learn the others too", on_click=again, key="tune_go_on")
+def _go_on(
+    s: Session, t: Tuning, plan: Plan, kind: str, settings: tuple[LearnSettings, ...]
+) -> None:
+    """Offer to learn what takes long, or was cancelled, with the time that it takes."""
+    work = learning_work(t, plan, settings)
+    patience = patience_for(work.estimate, work.n, "graphs")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button(
+            f"Learn {work.n} graphs" if work.n == len(settings) else "Learn the others too",
+            on_click=partial(learn_points, s, t, plan, kind, settings, asked=True),
+            disabled=not patience.is_enough,
+            key=f"tune_go_on {kind}",
+        )
+        st.caption(patience.words, width="content")
 
 
 def _over(s: Session, t: Tuning, plan: Plan) -> None:
@@ -227,6 +239,8 @@ def _over(s: Session, t: Tuning, plan: Plan) -> None:
         height=HEIGHT - 40,
     )
     _chart(figure, t, "over", clicked)
+    if not found.has_all_points and CELLS not in running(s):
+        _go_on(s, t, plan, CELLS, plan.cells)
 
 
 def _choose_measure(s: Session, t: Tuning, plan: Plan, found: Found) -> str:
@@ -242,13 +256,17 @@ def _choose_measure(s: Session, t: Tuning, plan: Plan, found: Found) -> str:
             **bound("tune_measure", s.view.get("tune measure", "hidden nodes"), report),
         )
         if measure in SCORE_MEASURES and plan.obs is not None and not found.has_all_scores:
+            n = len(plan.cells) - len(found.scores)
+            work = rerun(plan.obs.n_rows, plan.obs.n_columns, n, fit=True)
+            patience = patience_for(work, n, "cells")
             st.button(
                 f"Fit the {len(plan.cells)} cells",
                 on_click=score_points,
                 args=(s, t, plan, CELL_SCORES, plan.cells),
-                disabled=CELL_SCORES in running(s),
+                disabled=CELL_SCORES in running(s) or not patience.is_enough,
                 key="tune_score_cells",
             )
+            st.caption(patience.words, width="content")
     return str(measure)
 
 

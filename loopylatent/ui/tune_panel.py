@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from loopylatent.limits import rerun
+from loopylatent.limits import estimate, rerun
 from loopylatent.suggest import Suggestion, beyond_noise, choose
 from loopylatent.sweep_scores import TEST_SHARE, Failed
 from loopylatent.thresholds import default_thresholds
@@ -109,12 +109,14 @@ def _loops(s: Session, t: Tuning, plan: Plan) -> None:
         st.caption("How many rows there are is unknown, so loops cannot be tested.")
         return
     if test is None:
-        st.caption(words.LOOPS)
+        work = estimate("loops", plan.D.n_samples, plan.D.n_columns)
+        patience = patience_for(work, 1, "test")
+        st.caption(f"{words.LOOPS} {patience.words}")
         st.button(
             f"Test the loops at r = {plan.here.thresholds.r:.3g}",
             on_click=begin_loop_test,
             args=(s, t, plan),
-            disabled=LOOPS in running(s),
+            disabled=LOOPS in running(s) or not patience.is_enough,
             width="stretch",
             key="tune_loops",
         )

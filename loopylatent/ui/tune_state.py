@@ -14,6 +14,7 @@ from loopylatent.barcode import Bar, barcode
 from loopylatent.data import Observations
 from loopylatent.distances import DistanceMatrix
 from loopylatent.initial_graph import EdgeDensity
+from loopylatent.limits import Estimate, estimate
 from loopylatent.loops import LoopTest, loop_test
 from loopylatent.pool import Progress
 from loopylatent.recipe import Recipe
@@ -46,6 +47,18 @@ JOBS = {
     CELL_SCORES: "Fitting the grid",
     LOOPS: "Simulating tables from a tree",
 }
+
+
+BY_ITSELF = 120.0
+"""Seconds of learning that begin without a click."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Graphs to be learned, and what that takes."""
+
+    n: int
+    estimate: Estimate
 
 
 @dataclass(slots=True)
@@ -211,14 +224,31 @@ def drop_old(s: Session, plan: Plan) -> None:
             job.cancelled.set()
 
 
+def learning_work(t: Tuning, plan: Plan, settings: tuple[LearnSettings, ...]) -> Work:
+    """How many of the graphs are still to be learned, and what that takes."""
+    found = found_of(t, plan, settings)
+    n = found.n_wanted - len(found.points)
+    return Work(n, estimate("learn", 0, plan.D.n_columns) * n)
+
+
 def learn_points(
-    s: Session, t: Tuning, plan: Plan, kind: str, settings: tuple[LearnSettings, ...]
+    s: Session,
+    t: Tuning,
+    plan: Plan,
+    kind: str,
+    settings: tuple[LearnSettings, ...],
+    *,
+    asked: bool = False,
 ) -> None:
-    """Learn all settings, unless that was done or cancelled."""
+    """Learn all settings; without being asked only what is quick and was not cancelled."""
     key = plan.along_key if kind == GRAPHS else plan.cells_key
     job = s.jobs.current(kind)
-    if found_of(t, plan, settings).has_all_points or (job is not None and is_of(job, key)):
+    work_left = learning_work(t, plan, settings)
+    begun = job is not None and is_of(job, key)
+    if work_left.n == 0 or (not asked and (begun or work_left.estimate.seconds > BY_ITSELF)):
         return
+    if asked:
+        t.n_cancelled += 1  # another job than the one that was stopped
 
     def work(report: Progress) -> None:
         points = list(
