@@ -34,8 +34,11 @@ LOOK = """
     }).join(";");
   };
 """
-STEP = f"""() => {{
+STEP = f"""async () => {{
   {WITH_FOCUS} {LOOK}
+  if (at) look(at); // borders fade in and out: what is seen is seen at the end
+  const fading = document.getAnimations().filter((one) => one instanceof CSSTransition);
+  await Promise.allSettled(fading.map((one) => one.finished));
   const before = globalThis.stood;
   const stays = before?.at === at; // a table of Streamlit's takes Tab for its cells
   const alike = before && !stays ? look(before.at) === before.look : false;
@@ -191,6 +194,29 @@ def test_tab_reaches_every_control_of_the_first_page(tab):
         assert wanted in names, wanted
     order = [names.index(one) for one in ("Explore", "Open a file", "Learned graph", "Graph of 20")]
     assert order == sorted(order)
+
+
+WANTED = {
+    "Step_by_step": ("Open a file", "r, the radius"),
+    "Tune": ("Open a file", "Along r", "Suggest thresholds"),
+    "Compare": ("Open a file", "Left", "Right", "Swap", "Numbers and scores"),
+    "Evaluate": ("Open a file", "Fit probabilities"),
+    "Laboratory": ("Model", "Take to Explore", "Truth and learned"),
+    "Theory": (),
+    "Help": (),
+}
+"""Some controls of each page, in the order in which they come."""
+
+
+@pytest.mark.parametrize("page", WANTED)
+def test_tab_reaches_the_controls_of_every_other_page_in_order(tab, page):
+    tab.go(page, sample=RING, pins=PINS)
+    skip_tour(tab)
+    tab.rests()
+    names = " · ".join(walked(tab))
+    order = [names.find(one) for one in ("Explore", "Help", *WANTED[page])]
+    assert -1 not in order, (names, order)
+    assert order == sorted(order), (names, order)
 
 
 def said_of(chart: Locator) -> str:
