@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -44,11 +45,21 @@ class Large(AppTab):
         return self.page.locator(".st-key-graph .root")
 
     def nodes(self) -> dict[str, str]:
-        """The labels of the drawn nodes."""
+        """The drawn nodes and what they are called, whether or not there is room to write it."""
         shown: dict[str, str] = self.graph.evaluate(
-            "root => Object.fromEntries(root.view.nodes.get().map(node => [node.id, node.label]))"
+            "root => Object.fromEntries(root.view.data.nodes"
+            ".filter(node => root.view.nodes.get(node.id)).map(node => [node.id, node.label]))"
         )
         return shown
+
+    def written(self) -> list[dict[str, float]]:
+        """Where names are written, in pixels of the layout."""
+        places: list[dict[str, float]] = self.graph.evaluate(
+            "root => Object.values(root.view.network.body.nodes).filter(node => node.options.label)"
+            ".map(node => ({x: node.x, y: node.labelModule.size.yLine + node.options.font.vadjust, "
+            "width: node.labelModule.size.width, height: node.labelModule.size.height}))"
+        )
+        return places
 
     def n_nodes(self) -> int:
         return len(self.nodes())
@@ -118,6 +129,20 @@ def test_four_hundred_columns_can_be_read_opened_and_searched(tab, four_hundred)
 
     def n_folded(node: str) -> int:
         return int(first[node].rsplit("+", 1)[1]) if "+" in first[node] else 0
+
+    tab.stands()
+    names = tab.written()
+    assert 10 < len(names) <= len(first)
+    for one, other in combinations(names, 2):
+        apart = abs(one["x"] - other["x"]) - (one["width"] + other["width"]) / 2
+        above = abs(one["y"] - other["y"]) - (one["height"] + other["height"]) / 2
+        assert max(apart, above) > -4, "names do not lie on each other"
+    for _ in range(6):
+        tab.page.get_by_role("button", name="Zoom in").click()
+        tab.page.wait_for_timeout(200)
+    tab.until(lambda: len(tab.written()) > len(names) or len(names) == len(first))
+    tab.page.get_by_role("button", name="Show the whole graph").click()
+    tab.becomes(lambda: len(tab.written()), len(names))
 
     hub = max(first, key=n_folded)
     tab.click(hub)
