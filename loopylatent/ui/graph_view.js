@@ -56,6 +56,7 @@ function lasting(duration) {
 
 function zoomBy(view, factor) {
   view.network.moveTo({ scale: view.network.getScale() * factor, animation: lasting(150) });
+  if (isStill()) sizeLabels(view); // else when it has come there
 }
 
 function savePicture(view) {
@@ -355,7 +356,7 @@ function drawShade(view, pen) {
 function listen(view) {
   view.network.on("beforeDrawing", (pen) => drawShade(view, pen));
   view.network.on("click", (event) => choose(view, event.nodes[0] ?? null, true));
-  view.network.on("zoom", () => sizeLabels(view));
+  for (const event of ["zoom", "animationFinished"]) view.network.on(event, () => sizeLabels(view));
   view.network.on("hoverNode", () => (view.stage.style.cursor = "pointer"));
   view.network.on("blurNode", () => (view.stage.style.cursor = ""));
   view.stage.addEventListener("keydown", (event) => {

@@ -147,8 +147,8 @@ def sentence(graph: LatentGraph, part: SimplifiedGraph | None) -> str:
     text = f"Showing {len(part.drawn_columns):,} of {p} columns by name"
     if n_folded:
         text += (
-            f"; {n_folded:,} are folded into {len(part.counted):,} nodes with a number: click one "
-            "to open it, again to close it"
+            f"; {n_folded:,} are folded into {len(part.counted):,} nodes with a number: a click "
+            "opens or closes"
         )
     if part.not_shown:
         text += f". {len(part.not_shown):,} in weaker parts are not drawn; search finds them"
