@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -118,12 +120,19 @@ def setup(title: str) -> Session:
     """Frame a page; the first line of each of them."""
     st.set_page_config(
         page_title=f"{title} · loopylatent",
-        page_icon=str(Path(__file__).with_name("icon.png")),
+        page_icon=_icon(),
         layout="wide",
         initial_sidebar_state="expanded",
     )
     st.html(STYLE)
     return session()
+
+
+@cache
+def _icon() -> str:
+    """The icon inside its address: a file of Streamlit's is away for a moment when a page reruns."""
+    picture = Path(__file__).with_name("icon.png").read_bytes()
+    return "data:image/png;base64," + b64encode(picture).decode()
 
 
 def theme() -> ThemeName:
