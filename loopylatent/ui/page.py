@@ -130,7 +130,7 @@ def setup(title: str) -> Session:
 
 @cache
 def _icon() -> str:
-    """The icon inside its address: a file of Streamlit's is away for a moment when a page reruns."""
+    """The icon inside its address: as a file it is away for a moment when a page runs again."""
     picture = Path(__file__).with_name("icon.png").read_bytes()
     return "data:image/png;base64," + b64encode(picture).decode()
 
