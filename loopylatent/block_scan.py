@@ -129,6 +129,7 @@ def scan_table(
         found = found.replaced(_scan_again(run, job, found, progress))
     _check_nameless(names, found)
     _check_commas(job, found)
+    _check_points(job, found)
     wanted = by_text(kinds)
     coded = [decide(name, found.columns[name], wanted.get(name)) for name in roles.used]
     if weights is not None:
@@ -367,3 +368,22 @@ def _check_commas(job: _Job, found: _Found) -> None:
                 f"column {quoted(name)} holds numbers with commas, whose meaning depends on the "
                 "separator of the file; write all files with the same one."
             )
+
+
+def _check_points(job: _Job, found: _Found) -> None:
+    """Refuse points beside decimal commas: a table in memory is looked at again, to tell 1.234."""
+    texts = {name: scan.commas for name, scan in found.columns.items() if scan.forms == {"texts"}}
+    commas = [
+        name for name, one in texts.items() if one is not None and one.count and not one.whole
+    ]
+    points = [
+        name
+        for name, scan in found.columns.items()
+        if scan.forms == {"numbers"} and not scan.numbers.whole
+    ]
+    if job.separator == ";" and commas and points:
+        raise DataError(
+            f"column {quoted(points[0])} has numbers with points and column {quoted(commas[0])} "
+            "such with decimal commas; in blocks it cannot be told whether the points group "
+            "thousands. Write all numbers alike, or read the table whole."
+        )

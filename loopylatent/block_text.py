@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from loopylatent.delimited import WINDOWS, find_separator, records, wide_encoding
+from loopylatent.delimited import WINDOWS, broken, find_separator, records, wide_encoding
 from loopylatent.errors import DataError, quoted
 from loopylatent.files import File
 from loopylatent.headers import NA_WORDS
@@ -107,7 +107,10 @@ def read_header(path: Path, delimiter: str | None) -> TextHeader:
     if "\n" not in text:
         raise file.error("no line ends within its first megabyte; is this a table?")
     separator = find_separator(file, text, delimiter)
-    names = tuple(name.strip() for name in next(records(text, separator)).fields)
+    try:
+        names = tuple(name.strip() for name in next(records(text, separator)).fields)
+    except csv.Error as error:
+        raise file.error(broken(error)) from None
     return TextHeader(str(path), names, separator, is_packed, start)
 
 
@@ -202,7 +205,7 @@ def _quoted_starts(
     except csv.Error as error:
         if "new-line" in str(error):
             raise _lone_return(header) from None
-        raise header.error("a quotation mark is opened and never closed; close it.") from None
+        raise header.error(broken(error, "in one of its rows")) from None
     if starts:
         yield np.array(starts, dtype=np.int64)
 
@@ -239,7 +242,11 @@ class TextStream:
         part, k = self._part, self._next
         self._next += 1
         content = read_bytes(part.header, int(part.offsets[k]), int(part.offsets[k + 1]))
-        frame = _parsed(part, k * part.step, content, self._columns, self._texts)
+        try:
+            frame = _parsed(part, k * part.step, content, self._columns, self._texts)
+        except csv.Error as error:
+            rows = f"in one of {part.step:,} rows from row {k * part.step + 1:,} on"
+            raise part.header.error(broken(error, rows)) from None
         if len(frame) != min(part.step, part.n_rows - k * part.step):
             raise part.header.error(
                 "its rows have changed since it was looked through; scan it again."

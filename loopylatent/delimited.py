@@ -82,7 +82,7 @@ def _first_records(file: File, text: str, separator: str) -> list[_Record]:
     try:
         return list(itertools.islice(records(text, separator), 2))
     except csv.Error as error:
-        raise file.error(_broken(error)) from None
+        raise file.error(broken(error)) from None
 
 
 def _check_cells(file: File, text: str, separator: str, n_columns: int, max_cells: int) -> None:
@@ -227,13 +227,13 @@ def _fit(head: str, delimiter: str) -> _Fit:
 OPEN_QUOTE = "a quotation mark is opened and never closed; close it."
 
 
-def _broken(error: csv.Error) -> str:
+def broken(error: csv.Error, where: str = "") -> str:
     """Say why a record cannot be read; `records` told on which line it begins."""
-    reason, line = error.args
-    if "field limit" not in reason:
+    if "field limit" not in str(error.args[0]):
         return OPEN_QUOTE
+    place = where or f"on line {error.args[1]}"
     return (
-        f"a cell on line {line} has more than {csv.field_size_limit():,} characters; "
+        f"a cell {place} has more than {csv.field_size_limit():,} characters; "
         "shorten it, or close its quotation mark if one is open."
     )
 
@@ -244,7 +244,7 @@ def _check_widths(file: File, rows: Iterable[_Record], width: int) -> None:
     except StopIteration:
         return
     except csv.Error as error:
-        raise file.error(_broken(error)) from None
+        raise file.error(broken(error)) from None
     raise file.error(
         f"line {wide.line} has {len(wide.fields)} fields but the header has {width}; "
         "correct that line, or put quotation marks around its text."

@@ -358,6 +358,21 @@ def test_many_numbers_with_commas_give_the_distances_of_the_whole_table(
         list(table.blocks())
 
 
+def test_points_beside_decimal_commas_are_refused_in_blocks(tmp_path):
+    rows = "".join(f"{k},5;{1 + k % 7}.{k % 10}00;{k % 3}\n" for k in range(60))
+    (tmp_path / "mixed.csv").write_text("x;y;z\n" + rows)
+    with pytest.raises(ll.DataError, match="'y' has numbers with points and column 'x'"):
+        ll.scan_table(tmp_path / "mixed.csv")
+
+
+@pytest.mark.parametrize("mark", ["", '"'])
+def test_an_endless_cell_is_called_one_in_blocks(tmp_path, mark):
+    rows = f"1,2,{mark}{'x' * 140_000}{mark}\n" + "1,2,3\n" * 50
+    (tmp_path / "long.csv").write_text("a,b,c\n" + rows)
+    with pytest.raises(ll.DataError, match="more than 131,072 characters"):
+        ll.scan_table(tmp_path / "long.csv")
+
+
 def test_numbers_with_commas_need_one_separator(tmp_path):
     (tmp_path / "1.csv").write_bytes(decimal_commas())
     (tmp_path / "2.csv").write_bytes(thousands())
