@@ -56,15 +56,16 @@ def as_they_finish(
     pool = ThreadPoolExecutor(n_threads)
     waiting: dict[Future[T], int] = {}
     try:
-        _report(progress, 0, total)
-        while window.n_left:
+        while True:
             for k in window.begin():
                 waiting[pool.submit(tasks[k], check)] = k
+            _report(progress, total - window.n_left, total)
+            if not window.n_left:
+                return
             finished, _ = wait(waiting, timeout=TICK, return_when=FIRST_COMPLETED)
             for future in sorted(finished, key=lambda one: waiting[one]):
                 window.end(waiting[future])
                 yield waiting.pop(future), future.result()
-            _report(progress, total - window.n_left, total)
     finally:
         stop.set()
         pool.shutdown(wait=True, cancel_futures=True)

@@ -23,7 +23,6 @@ from loopylatent.limits import MEMORY_VARIABLE
 
 BLOCK_ROWS = 10_000
 SHORT_BLOCK_ROWS = 20
-moments.BLOCKS_A_PORTION = 1 if "wide" in sys.argv[1] else moments.BLOCKS_A_PORTION
 
 
 def by_blocks(path: Path) -> ll.DistanceMatrix:
@@ -31,6 +30,7 @@ def by_blocks(path: Path) -> ll.DistanceMatrix:
 
 
 def wide(path: Path) -> ll.DistanceMatrix:
+    moments.BLOCKS_A_PORTION = 1
     return ll.information_distances(ll.scan_table(path, block_rows=SHORT_BLOCK_ROWS))
 
 

@@ -10,7 +10,7 @@ from browser import AppTab, WatchedPage, visiting
 from playwright.sync_api import Locator, Page
 
 pytest_plugins = ["browser", "app_server"]
-pytestmark = [pytest.mark.browser, pytest.mark.long, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
 RING = "latent_cycle"
 PAGES = ("", "Step_by_step", "Tune", "Compare", "Evaluate", "Laboratory", "Theory", "Help")
@@ -86,7 +86,6 @@ def go_dark(tab: AppTab) -> None:
     tab.rests()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("page", PAGES)
 def test_axe_finds_nothing_on_any_page_in_either_theme(tab, page):
     tab.go(page, sample=RING, pins=PINS)
@@ -182,6 +181,7 @@ def walked(tab: AppTab, most: int = 120) -> list[str]:
     return names
 
 
+@pytest.mark.long
 def test_tab_reaches_every_control_of_the_first_page(tab):
     tab.go(sample=RING)
     tab.page.locator(f"{GRAPH} .frame[data-settled=true]").wait_for()
@@ -208,6 +208,7 @@ WANTED = {
 """Some controls of each page, in the order in which they come."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", WANTED)
 def test_tab_reaches_the_controls_of_every_other_page_in_order(tab, page):
     tab.go(page, sample=RING, pins=PINS)

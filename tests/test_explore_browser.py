@@ -34,7 +34,7 @@ from loopylatent.ui.scene import CHANGED, LEARNED, LOCAL
 from loopylatent.ui.state import FIRST_SAMPLE
 
 pytest_plugins = ["browser", "app_server"]
-pytestmark = [pytest.mark.browser, pytest.mark.long]
+pytestmark = pytest.mark.browser
 
 ROOT = Path(__file__).resolve().parent.parent
 RING = "latent_cycle"

@@ -18,7 +18,7 @@ from loopylatent.theory import conditions, ensemble_of
 from loopylatent.theory_tables import quantities
 from loopylatent.ui import lab_state, lab_words, theory_page
 from loopylatent.ui.lab_state import CURVE_N, CURVE_R, LEARN, PAPERS, Lab
-from loopylatent.ui.theory_words import shown
+from loopylatent.ui.theory_words import lowered, shown
 
 ROOT = Path(__file__).resolve().parent.parent
 LABORATORY, THEORY = "pages/5_Laboratory.py", "pages/6_Theory.py"
@@ -270,7 +270,7 @@ def test_every_condition_and_quantity_of_the_model_is_said():
     yours = learn_back(ll.synthetic.latent_cycle(10, 2), 3000).thresholds
     text = said(page).replace("\\", "")
     for one in conditions(e, yours):
-        assert f"**{one.name}** = {shown(one.value)}" in text
+        assert f"**{lowered(one.name)}** = {shown(one.value)}" in text
         assert one.sentence in text
     table = page.dataframe[0].value
     rows = quantities(e, yours)

@@ -25,7 +25,7 @@ from loopylatent.report.findings import examine
 from loopylatent.report.page import to_report
 
 pytest_plugins = ["browser", "app_server"]
-pytestmark = [pytest.mark.browser, pytest.mark.long]
+pytestmark = pytest.mark.browser
 
 TITLE = '</title><img src=x onerror="window.__hacked=1">'
 UNTOUCHED = "window.__hacked === undefined && window.hacked === undefined && !window.pwned"
@@ -220,7 +220,6 @@ def tab(app_page: WatchedPage, app_address: str) -> Iterator[AppTab]:
     yield from visiting(AppTab(app_page, app_address))
 
 
-@pytest.mark.long
 def test_every_page_of_the_app_shows_hostile_names_and_runs_none(
     tab: AppTab, tmp_path: Path
 ) -> None:
