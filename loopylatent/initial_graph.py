@@ -7,7 +7,7 @@ ball grows, so that the graph is known exactly at *every* radius.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -27,6 +27,7 @@ from loopylatent._kernels.spanning import (
 from loopylatent.distances import DistanceMatrix
 from loopylatent.errors import ThresholdError
 from loopylatent.graph import LatentGraph, frozen_array
+from loopylatent.pool import in_window
 from loopylatent.sparse_distances import Distances, SparseDistances
 
 FloatArray = NDArray[np.float64]
@@ -193,10 +194,21 @@ def edge_density(D: DistanceMatrix) -> EdgeDensity:
     >>> curve.n_components.tolist(), curve.n_cycles.tolist()
     ([2, 1], [0, 0])
     """
-    parts = over_centres(
-        lambda centres: _united(local_tree_intervals(D.values, centres)), D.n_columns
-    )
-    return EdgeDensity(D, frozen_array(_united(np.concatenate(parts)), np.float64))
+    return curve_of_balls(D, lambda centres: local_tree_intervals(D.values, centres))
+
+
+def curve_of_balls(D: DistanceMatrix, intervals: Callable[[IntArray], FloatArray]) -> EdgeDensity:
+    """Return the curve from what ``intervals`` gives for some balls at a time.
+
+    They are united as they come, whenever there are as many new ones as old ones, so that the
+    memory follows the curve and not the balls.
+    """
+    united, waiting = np.empty((0, 4)), [np.empty((0, 4))]
+    for part in by_centres(lambda centres: _united(intervals(centres)), D.n_columns):
+        waiting.append(part)
+        if sum(map(len, waiting)) >= len(united):
+            united, waiting = _united(np.concatenate([united, *waiting])), []
+    return EdgeDensity(D, frozen_array(_united(np.concatenate([united, *waiting])), np.float64))
 
 
 def _united(rows: FloatArray) -> FloatArray:
@@ -206,9 +218,15 @@ def _united(rows: FloatArray) -> FloatArray:
 
 def over_centres(work: Callable[[IntArray], T], p: int) -> list[T]:
     """Share the balls among threads; the parts come back in the order of their columns."""
-    threads = (os.cpu_count() or 1) if p >= PARALLEL_FROM else 1
-    if threads == 1:
-        return [work(np.arange(p))]
+    return list(by_centres(work, p))
+
+
+def by_centres(work: Callable[[IntArray], T], p: int) -> Iterator[T]:
+    """The same part by part: few are made before those in front of them have been taken."""
+    if p < PARALLEL_FROM:
+        yield work(np.arange(p))
+        return
+    threads = os.cpu_count() or 1
     blocks = np.array_split(np.arange(p), max(4 * threads, p // BLOCK))
     with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(work, blocks))
+        yield from in_window(pool, work, blocks, 2 * threads)

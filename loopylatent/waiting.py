@@ -10,10 +10,10 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from loopylatent._kernels.spanning import local_tree_intervals, merge_intervals
+from loopylatent._kernels.spanning import local_tree_intervals
 from loopylatent.distances import DistanceMatrix
-from loopylatent.graph import LatentGraph, frozen_array
-from loopylatent.initial_graph import EdgeDensity, check_radius, graph_from_balls, over_centres
+from loopylatent.graph import LatentGraph
+from loopylatent.initial_graph import EdgeDensity, check_radius, curve_of_balls, graph_from_balls
 from loopylatent.pool import Progress
 
 FloatArray = NDArray[np.float64]
@@ -55,14 +55,14 @@ def followed_curve(D: DistanceMatrix, progress: Progress) -> EdgeDensity:
         nonlocal done
         with lock:
             progress(done, D.n_columns)
-        found = _united(local_tree_intervals(D.values, centres))
+        found = local_tree_intervals(D.values, centres)
         with lock:
             done += len(centres)
         return found
 
-    parts = over_centres(work, D.n_columns)
+    curve = curve_of_balls(D, work)
     progress(D.n_columns, D.n_columns)
-    return EdgeDensity(D, frozen_array(_united(np.concatenate(parts)), np.float64))
+    return curve
 
 
 def _distinct_balls(inside: NDArray[np.bool_]) -> IntArray:
@@ -71,8 +71,3 @@ def _distinct_balls(inside: NDArray[np.bool_]) -> IntArray:
     for centre, row in enumerate(np.packbits(inside, axis=1)):
         first.setdefault(row.tobytes(), centre)
     return np.array(list(first.values()), dtype=np.int64)
-
-
-def _united(rows: FloatArray) -> FloatArray:
-    """Sort intervals by edge and unite those of equal edges."""
-    return merge_intervals(rows[np.lexsort((rows[:, 2], rows[:, 1], rows[:, 0]))])
