@@ -50,7 +50,7 @@ def pieces(folder: Path) -> Mapping[str, Way]:
             words, CUTOFF, on_degenerate="drop"
         ),
         "resamples: 20 of the newsgroup sample": lambda: ll.stability(obs, n_resamples=20),
-        "points: a sweep over r, newsgroup sample": lambda: ll.sweep(D),
+        "points: a sweep over r, newsgroup sample": lambda: ll.sweep(D, threads=os.cpu_count()),
         "blocks: 400,000 rows, 50 columns": lambda: ll.information_distances(table),
     }
 

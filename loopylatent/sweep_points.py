@@ -280,10 +280,13 @@ def iter_points(
     progress : callable, optional
         Called with the graphs learned and to be learned; may raise to stop the sweep.
     threads : int, optional
-        All cores by default. The points do not depend on it.
+        One by default: learning is mostly Python, which runs on one core at a time, and several
+        threads would wait for each other. The points do not depend on it.
     run : Runner, optional
         What runs the pieces in the place of threads.
     """
+    where = run or OnThreads(threads)
+    where = OnThreads(1) if where == OnThreads() else where
     curve = edge_density(D) if curve is None else curve
     known = Known() if known is None else known
     starts: dict[Hashable, LatentGraph] = {}
@@ -303,7 +306,7 @@ def iter_points(
         waiting.setdefault(key, []).append(one)
     keys = list(waiting)
     pieces = [_Piece(waiting[key][0], starts[key]) for key in keys]
-    for k, point in (run or OnThreads(threads))(_learned, D, pieces, progress):
+    for k, point in where(_learned, D, pieces, progress):
         known.put(keys[k], point)
         for one in waiting[keys[k]]:
             yield _kept(known, D, replace(point, settings=one))
