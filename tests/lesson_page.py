@@ -16,7 +16,7 @@ from loopylatent.ui.state import Session
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = "pages/1_Step_by_step.py"
-PATIENCE = 60.0  # seconds for one run of the page
+PATIENCE = 180.0  # seconds for one run of the page
 
 
 def opened(**params: str) -> AppTest:

@@ -24,7 +24,7 @@ from loopylatent.ui.scene import CHANGED, LOCAL
 from loopylatent.ui.state import FIRST_SAMPLE, MOST_UPLOADS, Session
 
 APP = Path(__file__).resolve().parent.parent / "app.py"
-PATIENCE = 60.0  # seconds for one run of the page, and for work in the background
+PATIENCE = 180.0  # seconds for one run of the page, and for work in the background
 RING = "latent_cycle"
 """A small sample, for tests in which the data do not matter."""
 

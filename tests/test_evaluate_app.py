@@ -32,7 +32,7 @@ from loopylatent.ui.state import Session
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = "pages/4_Evaluate.py"
-PATIENCE = 90.0  # seconds for one run of the page, and for work in the background
+PATIENCE = 180.0  # seconds for one run of the page, and for work in the background
 WORDS, SHARES, SMALL = "newsgroups100_roweislike", "stocks20_monthly_1990_2007", "latent_cycle"
 
 

@@ -37,7 +37,7 @@ from loopylatent.synthetic import latent_cycle
 from loopylatent.ui.background import Cancelled, Job, Jobs
 
 ROOT = Path(__file__).resolve().parent.parent
-PATIENCE = 60.0
+PATIENCE = 180.0
 RING = "latent_cycle"
 NOBODY = 65534
 

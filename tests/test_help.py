@@ -27,7 +27,7 @@ PARTS = {part.anchor: part for part in help_page.sections()}
 
 
 def test_the_page_opens_cold_and_shows_every_part():
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=180)
     page = app.switch_page("pages/7_Help.py").run()
     assert [error.value for error in page.exception] == []
     assert [one.value for one in page.header] == [part.title for part in PARTS.values()]

@@ -22,7 +22,7 @@ from loopylatent.ui.theory_words import lowered, shown
 
 ROOT = Path(__file__).resolve().parent.parent
 LABORATORY, THEORY = "pages/5_Laboratory.py", "pages/6_Theory.py"
-PATIENCE = 60.0  # seconds for one run of a page, and for work in the background
+PATIENCE = 180.0  # seconds for one run of a page, and for work in the background
 
 
 def opened(page: str) -> AppTest:

@@ -10,7 +10,7 @@ from loopylatent.lesson.guesses import NEW
 from loopylatent.lesson.pseudocode import pseudocode
 from loopylatent.trace import Family
 
-PATIENCE = 60.0
+PATIENCE = 180.0
 LINK = {"sample": "bfi25", "r": "2.0", "tau": "0.1"}
 
 

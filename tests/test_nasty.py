@@ -23,7 +23,7 @@ from loopylatent.limits import MEMORY_VARIABLE
 from loopylatent.settings import Method
 
 APP = Path(__file__).resolve().parent.parent / "app.py"
-PATIENCE = 60.0
+PATIENCE = 180.0
 LONGEST_MESSAGE = 320
 
 

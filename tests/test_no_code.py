@@ -28,7 +28,7 @@ SOURCES = sorted(
     [ROOT / "app.py", *(one for name in FOLDERS for one in ROOT.glob(f"{name}/**/*.py"))]
 )
 PAGES = [ROOT / "app.py", *sorted((ROOT / "pages").glob("*.py"))]
-PATIENCE = 120.0
+PATIENCE = 180.0
 
 
 # What could run data -----------------------------------------------------------------------

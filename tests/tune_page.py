@@ -13,7 +13,7 @@ from loopylatent.ui.tune_state import KEY, Tuning
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = "pages/2_Tune.py"
-PATIENCE = 90.0  # seconds for one run of the page, and for work in the background
+PATIENCE = 180.0  # seconds for one run of the page, and for work in the background
 
 
 def opened(**params: str) -> AppTest:
