@@ -6,6 +6,7 @@ import io
 import json
 import re
 from functools import cache, partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -178,6 +179,33 @@ def test_the_ends_of_the_sliders_work(sample, slider):
     for value in (control.min, control.max):
         page = ran(page.slider(key=f"slider_{slider}").set_value(value))
         shows(page, learned(page).graph)
+
+
+def test_a_moved_slider_draws_the_graph_before_the_sidebar(monkeypatch):
+    order: list[str] = []
+
+    def watch(place: str, name: str, word: str) -> None:
+        module = import_module(place)
+        plain = getattr(module, name)
+
+        def watched(*given: Any, **named: Any) -> Any:
+            order.append(word)
+            return plain(*given, **named)
+
+        monkeypatch.setattr(module, name, watched)
+
+    watch("loopylatent.ui.page", "_sidebar", "sidebar")
+    watch("loopylatent.ui.explore", "graph_view", "graph")
+    page = opened(sample=RING)
+    assert order == ["sidebar", "graph"], "at first there is something to wait for"
+    order.clear()
+    page = ran(page.slider(key="slider_r").set_value(1.7))
+    assert order == ["graph", "sidebar"]
+    order.clear()
+    session_of(page).change(r=0.001)
+    page = ran(page)
+    assert order == ["sidebar"], "a refusal is said beside the sliders"
+    assert "below the smallest distance" in page.error[0].value
 
 
 def test_distances_are_computed_once_over_twenty_moves():
