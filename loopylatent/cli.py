@@ -76,6 +76,10 @@ TABLE_HELP = (
 )
 
 
+AS_AN_OPTION = ("use on_degenerate='drop'", "use --drop-degenerate")
+"""What the package advises, and what it is called on the command line."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     _speak_every_script()
@@ -88,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         run(options)
         sys.stdout.flush()
     except LoopyLatentError as error:
-        _say(f"loopylatent: {error}")
+        _say(f"loopylatent: {str(error).replace(*AS_AN_OPTION)}")
         return 2
     except MemoryError:
         _say("loopylatent: there is too little memory; read the table in blocks, or choose less.")

@@ -232,3 +232,12 @@ def test_a_penalty_needs_the_rows(tmp_path, capsys):
     )
     assert main(["learn", str(matrix), "--from-distances", "--regularize", "bic"]) == 2
     assert "needs the rows" in capsys.readouterr().err
+
+
+def test_the_remedy_for_constant_columns_is_an_option_and_works(tmp_path, capsys):
+    table = tmp_path / "t.csv"
+    rows = "".join(f"{k % 2},{k % 4 // 2 or k % 2},{k % 5 // 3 or k % 2},7\n" for k in range(60))
+    table.write_text("a,b,c,same\n" + rows)
+    assert main(["learn", str(table)]) == 2
+    assert "use --drop-degenerate" in capsys.readouterr().err
+    assert main(["learn", str(table), "--drop-degenerate"]) == 0
