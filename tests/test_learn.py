@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import distance_matrices
 
@@ -85,8 +85,18 @@ def test_relabelling_the_columns_relabels_the_graph(problem, random):
     shuffled = DistanceMatrix.from_array(
         D.values[np.ix_(order, order)], [D.names[k] for k in order], D.n_samples
     )
-    before, after = learn(D, settings).graph, learn(shuffled, settings).graph
-    assert edge_names(before) == edge_names(after)
+    before, after = learn(D, settings), learn(shuffled, settings)
+    assume(not any(has_ties(step) for step in before.trace))
+    assert edge_names(before.graph) == edge_names(after.graph)
+
+
+def has_ties(step):
+    """Whether a visit saw equal distances: those of hidden nodes, cut off at 0, may be."""
+    if not isinstance(step, VisitStep):
+        return False
+    lengths = step.distances[np.triu_indices(len(step.distances), 1)]
+    finite = lengths[np.isfinite(lengths)]
+    return len(np.unique(finite)) < len(finite)
 
 
 def edge_names(graph):
