@@ -51,10 +51,21 @@ def shown_label(name: str, longest: int = LONGEST_LABEL) -> str:
     >>> shown_label("a name that goes on and on and on")
     'a name that goes on and…'
     """
-    line = " ".join("".join(map(_visible, name)).split()) or "(no name)"
+    line = shown_line(name)
     if len(line) <= longest:
         return line
     return line[: longest - 1].rstrip() + "…"
+
+
+def shown_line(name: str) -> str:
+    r"""Return a name on one line, with what turns a line around shown as U+FFFD.
+
+    Examples
+    --------
+    >>> shown_line("two\n lines")
+    'two lines'
+    """
+    return " ".join("".join(map(_visible, name)).split()) or "(no name)"
 
 
 def _visible(character: str) -> str:

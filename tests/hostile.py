@@ -34,6 +34,8 @@ HOSTILE_NAMES: tuple[str, ...] = (
     "');__import__('os').system('touch pwned')#",
     "{{ 7 * 7 }}{% raw %} {0} %s %(x)s",
     "a,b;c|d # e",
+    "a;=cmd();b\n@x",
+    "http://evil.example/ www.evil.example a@evil.example :streamlit: x <= y",
     "__proto__",
     "NA",
     "007",

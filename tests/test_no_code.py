@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import io
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from hostile import HOSTILE_NAMES, hostile_frame
+from hypothesis import given
+from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 import loopylatent as ll
@@ -117,6 +120,13 @@ def assert_is_safe(text: str) -> None:
     """No cell is a formula; numbers may begin with their sign."""
     wrong = [c for c in cells_of(text) if c.lstrip(" ").startswith(FORMULA) and not is_number(c)]
     assert wrong == []
+    assert [part for part in parts_of(text) if part.lstrip().startswith(FORMULA[:4])] == []
+
+
+def parts_of(text: str) -> Iterator[str]:
+    """What a spreadsheet makes of the file where the separator of lists is a semicolon."""
+    for cell in cells_of(text):
+        yield from re.split("[;\t\r\n]", cell)[1:]
 
 
 @pytest.fixture(scope="module")
@@ -194,6 +204,20 @@ def test_a_name_can_be_read_back_from_a_cell() -> None:
         assert name_from_csv(name_to_csv(name)) == xml_text(name)
 
 
+@given(st.text(st.sampled_from("=+-@＝'ab;,\t\r\n \u00a0\u3000\""), max_size=8))
+def test_no_name_is_a_formula_wherever_a_spreadsheet_breaks_it(name: str) -> None:
+    cell = name_to_csv(name)
+    assert name_from_csv(cell) == name
+    assert not cell.startswith(("\t", "\r", "\n"))
+    parts = re.split("[;\t\r\n]", cell)
+    assert [part for part in parts if part.lstrip().startswith(tuple("=+-@＝"))] == []
+
+
+@pytest.mark.parametrize("cell", ["a;'b'", "it's; 'tis", "a\n'"])
+def test_other_quotes_in_a_cell_are_left_as_they_are(cell: str) -> None:
+    assert name_from_csv(cell) == cell
+
+
 # File names --------------------------------------------------------------------------------
 
 
@@ -213,7 +237,7 @@ def test_the_name_of_a_download_is_harmless(name: str) -> None:
 
 RAW = (
     *('<img src=x onerror="', "</script><script>", "<b>bold</b> *bold*", "[link](javascript"),
-    *("`touch pwned`", "{{ 7 * 7 }}"),
+    *("`touch pwned`", "{{ 7 * 7 }}", "://evil", "www.evil", "a@evil", ":streamlit:", "x <= y"),
 )
 """What stands in a hostile name, where nothing has been escaped."""
 

@@ -29,7 +29,9 @@ pytestmark = pytest.mark.browser
 
 TITLE = '</title><img src=x onerror="window.__hacked=1">'
 UNTOUCHED = "window.__hacked === undefined && window.hacked === undefined && !window.pwned"
-PLANTED = "img[src=x], b:text-is('bold'), a[href^='javascript:'], iframe[srcdoc]"
+PLANTED = (
+    "img[src=x], b:text-is('bold'), a[href^='javascript:'], a[href*='evil.example'], iframe[srcdoc]"
+)
 POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">')
 
 
@@ -223,7 +225,7 @@ def tab(app_page: WatchedPage, app_address: str) -> Iterator[AppTab]:
 def test_every_page_of_the_app_shows_hostile_names_and_runs_none(
     tab: AppTab, tmp_path: Path
 ) -> None:
-    file, dialogs = tmp_path / "$(touch pwned) <b> *x*.parquet", Dialogs()
+    file, dialogs = tmp_path / "$(touch pwned) <b> *x* www.evil.example.parquet", Dialogs()
     hostile_frame().to_parquet(file)
     dialogs.watch(tab.watched)
     tab.go(sample="latent_cycle")

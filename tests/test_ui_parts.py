@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from dataclasses import replace
 
@@ -12,12 +13,13 @@ from hostile import HOSTILE_NAMES
 
 import loopylatent as ll
 from loopylatent.errors import DataError
+from loopylatent.layout import shown_line
 from loopylatent.recipe import Recipe, digest_of
 from loopylatent.synthetic import latent_cycle
 from loopylatent.ui import background, link
 from loopylatent.ui.memo import Memo
 from loopylatent.ui.open_data import _kept_columns
-from loopylatent.ui.plain import plain
+from loopylatent.ui.plain import JOINER, plain
 from loopylatent.ui.ranges import (
     contraction_range,
     margin_range,
@@ -273,6 +275,30 @@ def test_names_are_shown_by_markdown_as_they_are(name):
     assert "\n" not in shown
     assert "<" not in shown.replace("\\<", "")
     assert "`" not in shown.replace("\\`", "")
+
+
+FOUND_IN_TEXT = (
+    r"(?i)https?://|www\.",
+    r"[-.\w+]+@[-\w]+(\.[-\w]+)+",
+    r":streamlit:",
+    r"(^|\s)(<-|->|<->|--|>=|<=|~=)(\s|$)",
+    "[\u202a-\u202e\u2066-\u2069]",
+)
+"""What Streamlit looks for after it has resolved escapes, and what turns the line around."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *HOSTILE_NAMES,
+        *("HTTPS://a.b", "(http://a.b)", "WWW.a.b", "mailto:a@b.c", "a.b+c@d-e.f", "ahttp://b.c"),
+        *("a -> b", "<-", "x -- y", ">= 3 <= 4", "~=", "-> -> ->", "a <-> b"),
+    ],
+)
+def test_no_name_becomes_a_link_or_another_sign(name):
+    resolved = re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", plain(name))
+    assert [found for found in FOUND_IN_TEXT if re.search(found, resolved)] == []
+    assert resolved.replace(JOINER, "") == shown_line(name)
 
 
 def test_the_data_are_called_by_their_title():

@@ -173,13 +173,26 @@ def _csv(columns: Sequence[str], rows: Iterable[Sequence[Any]], provenance: Prov
     return buffer.getvalue()
 
 
-_FORMULA = tuple("=+-@\t\r\n＝＋－＠'")
+_STARTS = tuple("=+-@＝＋－＠'")
+_BREAKS = re.compile("([;\t\r\n])")
 
 
 def name_to_csv(name: str) -> str:
-    """Put a quote before what a spreadsheet would run, and before a quote, to tell them apart."""
+    """Put a quote before what a spreadsheet would run, and before a quote, to tell them apart.
+
+    Where the separator of lists is a semicolon, a spreadsheet that opens the file also breaks a
+    name at semicolons, tabs and ends of lines; so what follows these is treated alike.
+
+    Examples
+    --------
+    >>> name_to_csv("=1+1"), name_to_csv("a;=1+1")
+    ("'=1+1", "a;'=1+1")
+    """
     text = xml_text(name)
-    return "'" + text if text.lstrip(" ").startswith(_FORMULA) else text
+    first, *others = _BREAKS.split(text)
+    begins = first.lstrip().startswith(_STARTS) or text.lstrip(" ").startswith(("\t", "\r", "\n"))
+    quoted = [f"'{part}" if part.lstrip().startswith(_STARTS) else part for part in others]
+    return "".join([f"'{first}" if begins else first, *quoted])
 
 
 def name_from_csv(cell: str) -> str:
@@ -187,7 +200,13 @@ def name_from_csv(cell: str) -> str:
 
     Examples
     --------
-    >>> name_from_csv("'=1+1"), name_from_csv("windows")
-    ('=1+1', 'windows')
+    >>> name_from_csv("'=1+1"), name_from_csv("a;'=1+1"), name_from_csv("windows")
+    ('=1+1', 'a;=1+1', 'windows')
     """
-    return cell[1:] if cell.startswith("'") else cell
+    first, *others = _BREAKS.split(cell)
+    parts = [part[_is_quoted(part) :] for part in others]
+    return "".join([first.removeprefix("'"), *parts])
+
+
+def _is_quoted(part: str) -> bool:
+    return part.startswith("'") and part[1:].lstrip().startswith(_STARTS)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from loopylatent.coherence import Coherence
 from loopylatent.figures.network import THEMES
+from loopylatent.layout import shown_line
 from loopylatent.topics import Topic, TopicWord
 from loopylatent.ui.plain import plain
 
@@ -159,7 +160,7 @@ def shortened(name: str) -> str:
     >>> shortened("x" * 50) == "x" * 39 + "…"
     True
     """
-    line = " ".join(name.split()) or "(no name)"
+    line = shown_line(name)
     return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
 
 
