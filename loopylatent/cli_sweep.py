@@ -1,4 +1,4 @@
-"""``python -m loopylatent sweep``: what the thresholds do, as a table."""
+"""``loopylatent sweep``: what the thresholds do, as a table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from loopylatent.cli_blocks import add_engine
 from loopylatent.data import Observations
 from loopylatent.distances import DistanceMatrix
 from loopylatent.errors import DataError
-from loopylatent.export import write_atomically
+from loopylatent.export import table_to_csv, write_atomically
 from loopylatent.settings import Method, Order
 from loopylatent.suggest import choose
 from loopylatent.sweep import Sweep, sweep
@@ -28,6 +28,7 @@ SCORE_HELP = (
     "likelihoods, BIC and perplexities"
 )
 SHARE_HELP = f"with --score: share of the rows that are kept apart (default: {TEST_SHARE})"
+SEED_HELP = "for the random order and for the rows kept apart (default: 0)"
 OUTPUT_HELP = "a .csv or .json file; without it CSV goes to standard output"
 
 
@@ -43,17 +44,21 @@ def add_sweep(
         description="Learn at many thresholds and write one row for each: edges, hidden nodes, "
         "cycles, girth, components, stuck visits. Several values of several thresholds give every "
         "combination. Lambda and tau, where they are not given, come from the default rule.",
-        epilog="Examples: python -m loopylatent sweep answers.csv --drop id --score -o sweep.csv; "
-        "python -m loopylatent sweep sample:bfi25 --r 3 --Lambda 0 0.01 0.02 --tau 0.1 0.2",
+        epilog="Examples: loopylatent sweep answers.csv --drop id --score -o sweep.csv; "
+        "loopylatent sweep sample:bfi25 --r 3 --Lambda 0 0.01 0.02 --tau 0.1 0.2",
     )
     add_table(command)
     command.add_argument("--r", type=float, nargs="+", metavar="R", help=R_HELP)
-    command.add_argument("--Lambda", type=float, nargs="+", metavar="L", help="margins, 0 to < 1")
+    command.add_argument(
+        "--Lambda", type=float, nargs="+", metavar="L", help="margins, 0 to below 1"
+    )
     command.add_argument("--tau", type=float, nargs="+", metavar="T", help="shortest edges")
     command.add_argument("--most", type=int, default=MOST_RADII, metavar="N", help=MOST_HELP)
-    command.add_argument("--method", choices=get_args(Method), default="quartet")
-    command.add_argument("--order", choices=get_args(Order), default="degree")
-    command.add_argument("--seed", type=int, default=0, help="for the order and the kept rows")
+    command.add_argument("--method", choices=get_args(Method), default="quartet",
+                         help="how hidden nodes are found (default: quartet)")  # fmt: skip
+    command.add_argument("--order", choices=get_args(Order), default="degree",
+                         help="order of the visits (default: degree)")  # fmt: skip
+    command.add_argument("--seed", type=int, default=0, help=SEED_HELP)
     command.add_argument("--score", action="store_true", help=SCORE_HELP)
     command.add_argument(
         "--test-share", type=float, default=TEST_SHARE, metavar="S", help=SHARE_HELP
@@ -64,7 +69,7 @@ def add_sweep(
     )
     command.add_argument("--n-samples", type=int, metavar="N", help="rows behind given distances")
     command.add_argument("-o", "--output", type=Path, metavar="FILE", help=OUTPUT_HELP)
-    command.set_defaults(run=run)
+    command.set_defaults(run=run, endings=(".csv", ".json"))
 
 
 def run_sweep(
@@ -75,8 +80,6 @@ def run_sweep(
 ) -> None:
     """Sweep, write the table, and name the settings that stand out."""
     ending = "csv" if options.output is None else options.output.suffix.lower().lstrip(".")
-    if ending not in ("csv", "json"):
-        raise DataError(f"-o {options.output} ends in neither .csv nor .json; choose one of them.")
     if options.score and obs is None:
         raise DataError("--score needs the rows; give the table instead of its distances.")
     found = sweep(
@@ -95,7 +98,7 @@ def run_sweep(
         scheduler=options.scheduler,
     )
     _say_outcome(D, found, say)
-    text = found.to_json() if ending == "json" else found.to_frame().to_csv(index=False)
+    text = found.to_json() if ending == "json" else table_to_csv(found.to_frame())
     if options.output is None:
         sys.stdout.write(text)
     else:

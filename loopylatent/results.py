@@ -7,8 +7,9 @@ here is ever shown. What is read may be damaged or hostile: each part is checked
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,9 @@ from loopylatent.settings import LearnSettings
 from loopylatent.stability import Stability
 from loopylatent.sweep_points import SweepPoint
 from loopylatent.sweep_scores import Failed, PointScores
+
+FARTHEST = 1e9
+"""Where a node can stand, in pixels; NaN stands for a node that is not drawn."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,8 +154,7 @@ class Results:
             _check_support(one.found)
         if self.groups is not None:
             _check_groups(self.groups)
-        for point in self.points:
-            _check(min(point.n_initial_edges, point.n_visits, point.n_stuck) >= 0, "a sweep")
+        _check_numbers(self)
         for model in self.models:
             _check(model.history.ndim == 1 and len(model.history) > 0, "a fit")
 
@@ -254,10 +257,40 @@ def within(results: Results, most_bytes: int) -> Chosen:
     return Chosen(replace(results, **kept), replace(empty, **left))
 
 
+_POSITIVE = frozenset({"n_train", "n_samples"})
+"""Rows, or their weights: logarithms of them are taken, and shares of them."""
+_FINITE = frozenset({"start", "end", "seconds"})
+_SHARES = frozenset({"p_value", "instability"})
+
+
+def _check_numbers(value: Any) -> None:
+    """Refuse negative counts, and numbers with which a page could not go on."""
+    if isinstance(value, tuple):
+        for one in value:
+            _check_numbers(one)
+    elif is_dataclass(value) and not isinstance(value, LatentGraph):
+        for part in fields(value):
+            found = getattr(value, part.name)
+            if isinstance(found, int | float):
+                _check(_is_possible(part.name, found), f"the number {part.name}")
+            else:
+                _check_numbers(found)
+
+
+def _is_possible(name: str, number: float) -> bool:
+    if name in _POSITIVE:
+        return 0 < number < math.inf
+    if name in _SHARES:
+        return 0 <= number <= 1
+    if name in _FINITE:
+        return 0 <= number < math.inf
+    return number >= 0 if isinstance(number, int) else True
+
+
 def _check_places(places: Places) -> None:
     n = places.graph.n_nodes
     _check(places.positions.shape == (n, 2), "the places of nodes")
-    _check(not np.isinf(places.positions).any(), "the places of nodes")
+    _check(not (np.abs(places.positions) > FARTHEST).any(), "the places of nodes")
     chosen = [*places.opened, *([] if places.selected is None else [places.selected])]
     _check(all(0 <= node < n for node in chosen), "the places of nodes")
 
@@ -273,7 +306,6 @@ def _check_support(found: Stability) -> None:
     for size, share in shares:
         _check(share.shape == (size,) and _are_shares(share), "a support")
     _check(initial.n_hidden == 0 and initial.names == graph.names == tally.names, "a support")
-    _check(_are_shares(np.array([found.instability])), "a support")
     _check(found.n_used >= 1 and found.n_asked >= found.n_done, "a support")
     _check(tally.edges.ndim == 2 and tally.edges.shape[1] == 2, "a support")
     n_edges = len(tally.edges)

@@ -19,7 +19,7 @@ from streamlit.testing.v1 import AppTest
 
 import loopylatent as ll
 from loopylatent.cli import main
-from loopylatent.export import name_from_csv, name_to_csv
+from loopylatent.export import name_from_csv, name_to_csv, table_to_csv
 from loopylatent.export.base import xml_text
 from loopylatent.recipe import digest_of
 from loopylatent.ui.fit import Fitted, table_with_hidden
@@ -197,6 +197,27 @@ def test_the_table_with_hidden_columns_holds_no_formula(texts_too: bool) -> None
     read = pd.read_csv(io.StringIO(text))
     n_numbers = len(read.select_dtypes("number").columns)
     assert n_numbers == graph.n_hidden + (0 if texts_too else 4), "numbers stay numbers"
+
+
+def test_a_table_of_scores_holds_no_formula_whatever_a_project_brought() -> None:
+    frame = pd.DataFrame(
+        {"model": ["=cmd()", "tree"], "r": [-1.5, np.nan], "edges": [None, 3], "@x": [-1, 2]}
+    )
+    text = table_to_csv(frame)
+    assert_is_safe(text)
+    rest = frame.columns[1:3]
+    assert pd.read_csv(io.StringIO(text))[rest].equals(frame[rest].astype(float))
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_whatever_is_handed_over_as_csv_goes_through_it(path: Path) -> None:
+    """A table for a download is written by none but the functions that quote formulas."""
+    calls = [
+        one for one in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(one, ast.Call)
+    ]
+    offers = [one for one in calls if ast.unparse(one.func).endswith("download_button")]
+    given = [ast.unparse(part.value) for one in offers for part in one.keywords]
+    assert [text for text in given if ".to_csv(" in text] == []
 
 
 def test_a_name_can_be_read_back_from_a_cell() -> None:

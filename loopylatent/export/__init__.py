@@ -24,6 +24,7 @@ from loopylatent.export.base import (
 from loopylatent.export.formats import (
     name_from_csv,
     name_to_csv,
+    table_to_csv,
     to_edge_csv,
     to_gexf,
     to_graphml,
@@ -46,6 +47,7 @@ __all__ = [
     "name_from_csv",
     "name_to_csv",
     "render",
+    "table_to_csv",
     "to_edge_csv",
     "to_gexf",
     "to_graphml",

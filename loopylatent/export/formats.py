@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import networkx as nx
+import pandas as pd
 
 from loopylatent.export.base import (
     NO_EXTRAS,
@@ -193,6 +194,21 @@ def name_to_csv(name: str) -> str:
     begins = first.lstrip().startswith(_STARTS) or text.lstrip(" ").startswith(("\t", "\r", "\n"))
     quoted = [f"'{part}" if part.lstrip().startswith(_STARTS) else part for part in others]
     return "".join([f"'{first}" if begins else first, *quoted])
+
+
+def table_to_csv(frame: pd.DataFrame) -> str:
+    """Return a table as CSV in which neither a name nor a text is a formula.
+
+    Examples
+    --------
+    >>> table_to_csv(pd.DataFrame({"r": [-1.5], "failure": ["=1+1"]}))
+    "r,failure\\n-1.5,'=1+1\\n"
+    """
+    safe = frame.rename(columns=name_to_csv)
+    for name in safe.columns[[not pd.api.types.is_numeric_dtype(one) for one in safe.dtypes]]:
+        cells = [name_to_csv(cell) if isinstance(cell, str) else cell for cell in safe[name]]
+        safe[name] = pd.Series(cells, safe.index, dtype=object)
+    return safe.to_csv(index=False)
 
 
 def name_from_csv(cell: str) -> str:

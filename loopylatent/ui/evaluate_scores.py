@@ -14,6 +14,7 @@ from loopylatent.coherence import coherence, pairs_in_rows
 from loopylatent.data import Observations
 from loopylatent.errors import LoopyLatentError
 from loopylatent.evaluate import LDA_TOPICS, Entry, Evaluation, Kind, NotEvaluated, best_of
+from loopylatent.export import table_to_csv
 from loopylatent.limits import rerun
 from loopylatent.settings import Method
 from loopylatent.sweep_scores import Split
@@ -281,7 +282,7 @@ def _table(s: Session, board: Scoreboard, obs: Observations, choice: Choice) -> 
     )
     st.download_button(
         "The scores (CSV)",
-        data=frame.to_csv(index=False),
+        data=table_to_csv(frame),
         file_name=f"{file_stem(s)}-scores.csv",
         mime="text/csv",
         on_click="ignore",

@@ -8,6 +8,7 @@ from typing import Any
 
 import streamlit as st
 
+from loopylatent.export import table_to_csv
 from loopylatent.figures.barcode import barcode_figure, longest
 from loopylatent.figures.described import described
 from loopylatent.figures.grid import MEASURES, SCORE_MEASURES, grid_figure
@@ -302,7 +303,7 @@ def _table(s: Session, t: Tuning, plan: Plan) -> None:
     st.dataframe(frame, hide_index=True, width="stretch", height=HEIGHT)
     st.download_button(
         "This table (CSV)",
-        data=lambda: frame.to_csv(index=False),
+        data=lambda: table_to_csv(frame),
         file_name=f"{file_stem(s)}-sweep.csv",
         mime="text/csv",
         on_click="ignore",
