@@ -14,6 +14,7 @@ import os
 import re
 import shutil
 import statistics
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -28,6 +29,7 @@ import loopylatent as ll
 from benchmarks import markdown_table
 from benchmarks.session_visitors import AtLine, AtTab, Table, Visitor
 from loopylatent.synthetic import latent_cycle
+from loopylatent.ui.upkeep import LOOK as LOOK_FOR_ENDED
 from tests.app_server import ROOT, Server, started
 from tests.browser import ARGUMENTS, EXECUTABLES, AppTab, WatchedPage
 
@@ -127,21 +129,21 @@ def visit(browser: Browser, server: Server, own: Sequence[Table]) -> Round:
                 visitor.move(-1 if (k + n) % 3 else 1)
             moving += wait_for_all(visitors)
         with_all = memory_at_rest(server)
-    return Round(opening, moving, with_all, memory_after(browser, server, own[0]))
+    return Round(opening, moving, with_all, memory_after(server))
 
 
-def memory_after(browser: Browser, server: Server, table: Table) -> float:
-    """Return the memory when the time is over for which sessions are kept.
-
-    Streamlit drops those whose time is over when the next one leaves; so somebody comes and goes,
-    and a second one, at whose run Python collects what the dropped ones held.
-    """
-    time.sleep(KEPT + 2)
-    for _ in range(2):
-        with visitors_in(browser, server.address, [table]) as visitors:
-            visitors[0].arrive()
-            wait_for_all(visitors)
+def memory_after(server: Server) -> float:
+    """Return the memory when the time for which sessions are kept is over; nobody else comes."""
+    time.sleep(KEPT + LOOK_FOR_ENDED)
     return memory_at_rest(server)
+
+
+def come_and_go(browser: Browser, server: Server, table: Table) -> None:
+    """One visitor, who stays until everything is compiled or loaded."""
+    with visitors_in(browser, server.address, [table]) as visitors:
+        visitors[0].arrive()
+        wait_for_all(visitors)
+        memory_at_rest(server)
 
 
 def memory_at_rest(server: Server) -> float:
@@ -167,12 +169,22 @@ def measure(n: int, rounds: int) -> str:
         own = tables(n, Path(folder))
         server = started(ROOT / "app.py", Path(folder), disconnectedSessionTTL=KEPT)
         try:
-            at_rest = memory_after(browser, server, own[0])
-            seen = [visit(browser, server, own) for _ in range(rounds)]
+            say("one comes, stays until everything is compiled, and goes")
+            come_and_go(browser, server, own[0])
+            at_rest = memory_after(server)
+            seen = []
+            for k in range(rounds):
+                say(f"round {k + 1} of {rounds}: {n} come, move r {MOVES} times, and go")
+                seen.append(visit(browser, server, own))
         finally:
             server.stop()
             browser.close()
     return written(n, at_rest, seen, load)
+
+
+def say(what: str) -> None:
+    """Say on standard error how far it is: all of it takes minutes."""
+    print(f"{time.strftime('%H:%M:%S')} {what}", file=sys.stderr, flush=True)
 
 
 def written(n: int, at_rest: float, seen: Sequence[Round], load: float) -> str:
@@ -183,10 +195,10 @@ def written(n: int, at_rest: float, seen: Sequence[Round], load: float) -> str:
         for k, one in enumerate(seen, 1)
         for what, taken in (("a table is opened", one.opening), ("r is moved", one.moving))
     ]  # fmt: skip
-    sizes = [["two have come and gone", f"{at_rest:.0f}"]]
+    sizes = [["one has come and gone", f"{at_rest:.0f}"]]
     for k, one in enumerate(seen, 1):
         sizes.append([f"{n} sessions, round {k}", f"{one.with_all:.0f}"])
-        sizes.append([f"after they left and two came and went, round {k}", f"{one.after:.0f}"])
+        sizes.append([f"after they left, round {k}", f"{one.after:.0f}"])
     return (
         f"{n} sessions at once, {min(TABS, n // 2)} of them in Chromium on files of their own: "
         "every page showed exactly the graph of its own table and thresholds, and none an error. "

@@ -161,7 +161,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("estimator", "cli"),
     ("__init__",),
     ("__main__", "ui"),
-    ("ui.plain",),
+    ("ui.plain", "ui.upkeep"),
     (
         "ui.background",
         "ui.evaluate_words",

@@ -13,6 +13,7 @@ from typing import Any
 import streamlit as st
 
 from loopylatent.errors import LoopyLatentError
+from loopylatent.ui.upkeep import give_back
 from loopylatent.warm_up import warm_up
 
 log = logging.getLogger(__name__)
@@ -21,9 +22,14 @@ log = logging.getLogger(__name__)
 @st.cache_resource(show_spinner=False)
 def warm_up_once() -> threading.Thread:
     """Compile or load what pages need later, once in a server, while the page can be used."""
-    thread = threading.Thread(target=warm_up, name="loopylatent warm-up", daemon=True)
+    thread = threading.Thread(target=_warm_up, name="loopylatent warm-up", daemon=True)
     thread.start()
     return thread
+
+
+def _warm_up() -> None:
+    warm_up()
+    give_back()  # a compiler takes much memory, once
 
 
 class Cancelled(Exception):  # noqa: N818  (nothing went wrong)

@@ -37,6 +37,7 @@ from loopylatent.ui.stages import (
     source_of,
 )
 from loopylatent.ui.state import Session, session
+from loopylatent.ui.upkeep import upkeep
 
 PAGES = {
     "app.py": "Explore",
@@ -125,6 +126,7 @@ def setup(title: str) -> Session:
         initial_sidebar_state="expanded",
     )
     st.html(STYLE)
+    upkeep().set()
     return session()
 
 
