@@ -1,4 +1,4 @@
-"""The command line: ``python -m loopylatent learn TABLE``.
+"""The command line: ``loopylatent learn TABLE``, or ``python -m loopylatent learn TABLE``.
 
 Results go to standard output or to the named file, everything else to standard error. The exit
 status is 0, or 2 with one line that says what is wrong.
@@ -42,8 +42,9 @@ from loopylatent.cli_sparse import (
     sparse_rows,
     unescape_columns,
 )
-from loopylatent.cli_stability import add_stability, check_output, run_stability
+from loopylatent.cli_stability import add_stability, run_stability
 from loopylatent.cli_sweep import add_sweep, run_sweep
+from loopylatent.cli_words import Parser, check_endings, check_together, in_options
 from loopylatent.data import Kind, Observations, OnDegenerate, read_frame, read_table
 from loopylatent.distance_files import to_npz
 from loopylatent.distances import METRICS, DistanceMatrix, information_distances
@@ -76,29 +77,28 @@ TABLE_HELP = (
 )
 
 
-AS_AN_OPTION = ("use on_degenerate='drop'", "use --drop-degenerate")
-"""What the package advises, and what it is called on the command line."""
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
+    _open_streams()
     _speak_every_script()
     options = _parser().parse_args(arguments)
     run: Callable[[argparse.Namespace], None] = options.run
     try:
         if getattr(options, "escaped", False):
             _unescape(options)
+        check_together(options)
         _check_places(options)
+        check_endings(options)
         run(options)
         sys.stdout.flush()
     except LoopyLatentError as error:
-        _say(f"loopylatent: {str(error).replace(*AS_AN_OPTION)}")
+        _say(f"loopylatent: {in_options(str(error))}")
         return 2
     except MemoryError:
         _say("loopylatent: there is too little memory; read the table in blocks, or choose less.")
         return 2
     except KeyboardInterrupt:
-        _say("loopylatent: stopped; nothing was written.")
+        _say("loopylatent: stopped; no more is written.")
         return 130
     except BrokenPipeError:  # the reader of a pipe has had enough
         _leave_standard_output()
@@ -109,6 +109,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say(f"loopylatent: the output cannot be written: {error.strerror}; make room, or use -o.")
         return 2
     return 0
+
+
+def _open_streams() -> None:
+    """Send nowhere what is said to a stream that the caller has closed."""
+    if sys.stdout is None:
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+    if sys.stderr is None:  # print would take standard output in its place
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
 
 
 def _speak_every_script() -> None:
@@ -124,6 +132,16 @@ def _check_places(options: argparse.Namespace) -> None:
     for place in (getattr(options, "output", None), getattr(options, "report", None)):
         if place is not None:
             check_place(place)
+            _check_is_other(place, getattr(options, "table", None))
+    if getattr(options, "from_distances", True) is False and options.n_samples is not None:
+        raise DataError("--n-samples is for --from-distances: a table has its rows; leave it out.")
+
+
+def _check_is_other(place: Path, table: object) -> None:
+    """Refuse to write over the table that is read."""
+    with suppress(OSError, ValueError):
+        if place.samefile(str(table)):
+            raise DataError(f"{quoted(str(place))} is the table itself; write to another file.")
 
 
 def _leave_standard_output() -> None:
@@ -132,7 +150,7 @@ def _leave_standard_output() -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser: argparse.ArgumentParser = Parser(
         prog="loopylatent",
         description="Learn a graph with hidden variables and cycles from a table.",
         epilog="Start with: loopylatent app; or: loopylatent learn sample:bfi25 -o bfi.html",
@@ -156,7 +174,7 @@ def _add_learn(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "learn",
         help="learn a graph and write it to a file",
         description="Learn a graph. Thresholds that are not given come from the default rule.",
-        epilog="Example: python -m loopylatent learn answers.csv --drop id --r 5 -o graph.graphml",
+        epilog="Example: loopylatent learn answers.csv --drop id --r 5 -o graph.graphml",
     )
     _add_learn_options(command)
     add_cutoff(command)
@@ -184,7 +202,7 @@ def _add_learner(command: argparse.ArgumentParser) -> None:
 
 
 def _add_thresholds(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--r", type=float, help="radius of the balls; smaller gives more cycles")
+    command.add_argument("--r", type=float, help=R_HELP)
     command.add_argument(
         "--Lambda", type=float, help="margin of the quartet test, 0 to below 1; larger is surer"
     )
@@ -200,14 +218,14 @@ def _add_score(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="learn and fit on one part of a table, score on the other",
         description="Learn a graph, fit its parameters, and say how well the model foretells rows "
         "that it has not seen. Lower perplexities are better.",
-        epilog="Example: python -m loopylatent score answers.csv --test later.csv --r 5",
+        epilog="Example: loopylatent score answers.csv --test later.csv --r 5",
     )
     _add_table(command)
     _add_learner(command)
     command.add_argument("--test", metavar="FILE", help=TEST_HELP)
     command.add_argument("--test-share", type=float, default=0.5, metavar="S", help=SHARE_HELP)
-    command.add_argument("-o", "--output", type=Path, metavar="FILE", help="a CSV file")
-    command.set_defaults(run=_score)
+    command.add_argument("-o", "--output", type=Path, metavar="FILE", help="a .csv file")
+    command.set_defaults(run=_score, endings=(".csv",))
 
 
 def _add_stability_options(command: argparse.ArgumentParser) -> None:
@@ -217,6 +235,10 @@ def _add_stability_options(command: argparse.ArgumentParser) -> None:
     _add_thresholds(command)
 
 
+DROP_HELP = "leave this column out; once for each column"
+LABEL_HELP = "this column describes rows and is not learned; once for each column"
+R_HELP = "radius of the balls; smaller gives more cycles (default: r_max, which gives a tree)"
+METRIC_HELP = "how distances are measured (default: auto, by the kinds of the columns)"
 METHOD_HELP = (
     "how hidden nodes are found: quartet tests (default), relaxed grouping (--Lambda and --tau "
     "play no part) or nj, neighbor joining (--Lambda plays no part)"
@@ -242,26 +264,30 @@ def _add_distances(commands: argparse._SubParsersAction[argparse.ArgumentParser]
         help="estimate the information distances between all columns",
         description="Write the matrix of distances as CSV, or as .npz with all that is known of "
         "them, and say r_min, r_max and the noise floor.",
-        epilog="Example: python -m loopylatent distances answers.csv --drop id -o distances.csv",
+        epilog="Example: loopylatent distances answers.csv --drop id -o distances.csv",
     )
     _add_table(command)
     add_cutoff(command)
     add_blocks(command)
     command.add_argument("-o", "--output", type=Path, metavar="FILE", help="a .csv or .npz file")
-    command.set_defaults(run=_distances)
+    command.set_defaults(run=_distances, endings=(".csv", ".npz"))
 
 
 def _add_samples(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    command = commands.add_parser("samples", help="list the bundled tables")
+    command = commands.add_parser(
+        "samples",
+        help="list the bundled tables",
+        description="List the bundled tables: the name that stands for a file in every other "
+        "command, a tab, and what it is.",
+        epilog="Example: loopylatent samples; then: loopylatent learn sample:bfi25 -o bfi.html",
+    )
     command.set_defaults(run=_list_samples)
 
 
 def _add_table(command: argparse.ArgumentParser) -> None:
     command.add_argument("table", metavar="TABLE", help=TABLE_HELP)
-    command.add_argument("--drop", action="append", default=[], metavar="COLUMN", help="leave out")
-    command.add_argument(
-        "--label", action="append", default=[], metavar="COLUMN", help="describes rows; not learned"
-    )
+    command.add_argument("--drop", action="append", default=[], metavar="COLUMN", help=DROP_HELP)
+    command.add_argument("--label", action="append", default=[], metavar="COLUMN", help=LABEL_HELP)
     command.add_argument(
         "--kind",
         action="append",
@@ -271,7 +297,7 @@ def _add_table(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--weights", metavar="COLUMN", help="how often each row counts")
     add_columns(command)
-    command.add_argument("--metric", choices=METRICS, default="auto")
+    command.add_argument("--metric", choices=METRICS, default="auto", help=METRIC_HELP)
     command.add_argument(
         "--drop-degenerate",
         action="store_true",
@@ -401,7 +427,6 @@ def _train_and_test(options: argparse.Namespace) -> tuple[Observations, Observat
 
 
 def _stability(options: argparse.Namespace) -> None:
-    check_output(options)
     obs = None if options.from_distances else _observations(options)
     if obs is None:
         D = read_distances(options.table, options.n_samples)

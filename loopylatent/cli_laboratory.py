@@ -1,4 +1,4 @@
-"""``python -m loopylatent synthetic`` and ``theory``: made-up tables, and what is guaranteed."""
+"""``loopylatent synthetic`` and ``theory``: made-up tables, and what is guaranteed."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from loopylatent.errors import DataError, ThresholdError, quoted
 from loopylatent.export import Provenance, name_to_csv, write_atomically
 from loopylatent.export import export as export_graph
 from loopylatent.laboratory import Comparison, Rule, learn_back
+from loopylatent.limits import LIMITS, check_shape
 from loopylatent.settings import Method, Thresholds
 from loopylatent.synthetic import CAGES, Family, Kind, Specification
 from loopylatent.theory import KAPPA, Ensemble, conditions, ensemble_of
@@ -41,7 +42,7 @@ def _add_synthetic(commands: argparse._SubParsersAction[argparse.ArgumentParser]
         description="Make a model with hidden nodes, draw rows from it, and write them as CSV. "
         "Rows are exact and independent where that is possible, else by Gibbs sampling, with its "
         "diagnostics on standard error.",
-        epilog="Example: python -m loopylatent synthetic --family ring --girth 10 --leaves 2 "
+        epilog="Example: loopylatent synthetic --family ring --girth 10 --leaves 2 "
         "-n 2000 --truth truth.graphml -o rows.csv",
     )
     _add_model(command)
@@ -53,9 +54,12 @@ def _add_synthetic(commands: argparse._SubParsersAction[argparse.ArgumentParser]
     command.add_argument("--truth", type=Path, metavar="FILE", help="write the true graph too")
     command.add_argument("--learn", action="store_true", help=LEARN_HELP)
     command.add_argument("--r", default="loops", help=RULE_HELP)
-    command.add_argument("--method", choices=get_args(Method), default="quartet")
-    command.add_argument("-o", "--output", type=Path, metavar="FILE", help="a CSV file")
-    command.set_defaults(run=lambda options: _synthetic(options, say))
+    command.add_argument(
+        "--method", choices=get_args(Method), default="quartet",
+        help="with --learn: how hidden nodes are found (default: quartet)",
+    )  # fmt: skip
+    command.add_argument("-o", "--output", type=Path, metavar="FILE", help="a .csv file")
+    command.set_defaults(endings=(".csv",), run=lambda options: _synthetic(options, say))
 
 
 def _add_theory(commands: argparse._SubParsersAction[argparse.ArgumentParser], say: Say) -> None:
@@ -66,8 +70,8 @@ def _add_theory(commands: argparse._SubParsersAction[argparse.ArgumentParser], s
         "Without --theta they are those of the made-up model that the other options describe; "
         "with --theta those of the numbers given by --theta, --degrees, --girth, --depth, "
         "--columns and --nodes.",
-        epilog="Examples: python -m loopylatent theory --family ring --potentials 0.05 0.2; "
-        "python -m loopylatent theory --theta 0.15 0.15 --degrees 3 4 --girth 100 --depth 2 "
+        epilog="Examples: loopylatent theory --family ring --potentials 0.05 0.2; "
+        "loopylatent theory --theta 0.15 0.15 --degrees 3 4 --girth 100 --depth 2 "
         "--columns 200 --nodes 300",
     )
     _add_model(command)
@@ -76,20 +80,22 @@ def _add_theory(commands: argparse._SubParsersAction[argparse.ArgumentParser], s
                          help="edge potentials")  # fmt: skip
     numbers.add_argument("--degrees", type=int, nargs=2, metavar=("LOW", "HIGH"), default=(3, 4),
                          help="neighbours of a node (default: 3 4)")  # fmt: skip
-    numbers.add_argument("--columns", type=int, default=100, metavar="P")
+    numbers.add_argument("--columns", type=int, default=100, metavar="P",
+                         help="how many variables are seen (default: 100)")  # fmt: skip
     command.add_argument("--r", type=float, help="radius (default: the best one)")
     command.add_argument("--decay", type=float, default=1.0, metavar="C",
                          help="the constant of zeta(l) = C alpha^l (default: 1)")  # fmt: skip
     command.add_argument("--kappa", type=float, default=KAPPA, metavar="K",
                          help=f"chance of failure (default: {KAPPA})")  # fmt: skip
-    command.add_argument("-o", "--output", type=Path, metavar="FILE", help="a CSV file")
-    command.set_defaults(run=lambda options: _theory(options, say))
+    command.add_argument("-o", "--output", type=Path, metavar="FILE", help="a .csv file")
+    command.set_defaults(endings=(".csv",), run=lambda options: _theory(options, say))
 
 
 def _add_model(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("the model")
     default = Specification()
-    group.add_argument("--family", choices=get_args(Family), default="ring")
+    group.add_argument("--family", choices=get_args(Family), default="ring",
+                       help="which graph is made (default: ring)")  # fmt: skip
     whole = {
         "girth": "hidden nodes on the ring; the shortest cycle of a regular graph",
         "leaves": "columns on every hidden node",
@@ -111,7 +117,9 @@ def _add_model(command: argparse.ArgumentParser) -> None:
     group.add_argument("--share", type=float, metavar="S", help=SHARE_HELP)
     group.add_argument("--edges", type=Path, metavar="FILE", help="two names a line; family edges")
     group.add_argument("--hide", default="", metavar="NAMES", help="hidden nodes of --edges")
-    group.add_argument("--kind", choices=get_args(Kind), default="ising")
+    group.add_argument("--kind", choices=get_args(Kind), default="ising",
+                       help="what the variables are: spins (ising, the default), states, or "
+                       "numbers (gaussian)")  # fmt: skip
     ranges = {
         "lengths": "range of the edge lengths (default: 0.2 0.4)",
         "potentials": "range of Ising potentials, instead of lengths",
@@ -162,6 +170,8 @@ def _specification(options: argparse.Namespace) -> Specification:
 def _synthetic(options: argparse.Namespace, say: Say) -> None:
     rule = _rule(options.r)
     model = _specification(options).build()
+    if not options.distances:
+        check_shape(options.rows, model.graph.n_observed, LIMITS)
     say(f"made {model.graph!r}")
     if options.distances:
         D = model.exact_distances()

@@ -1,4 +1,4 @@
-"""``python -m loopylatent report``: everything about a learned graph on one page."""
+"""``loopylatent report``: everything about a learned graph on one page."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def add_report(
         description="Learn a graph, and write a page that opens anywhere, also without a network, "
         "and prints: the data, the settings, the graph, hidden nodes, groups, the curve and the "
         "test of loops, scores, support, and the script that gives the same graph.",
-        epilog="Example: python -m loopylatent report answers.csv --drop id --r 5 -o report.html",
+        epilog="Example: loopylatent report answers.csv --drop id --r 5 -o report.html",
     )
     add_options(command)
     add_report_options(command)
@@ -68,6 +68,8 @@ def check_report(options: argparse.Namespace, path: Path) -> None:
         raise DataError(f"folder {str(path.parent)!r} does not exist; create it first.")
     if options.resamples < 0 or options.resamples == 1:
         raise DataError(f"--resamples {options.resamples} is too few; give 0, or 2 and more.")
+    if options.names is not None:
+        open_project(options.names)  # refuses what is no project
 
 
 def make_report(

@@ -1,4 +1,4 @@
-"""``python -m loopylatent stability``: how much of the graph comes back, as a table."""
+"""``loopylatent stability``: how much of the graph comes back, as a table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from loopylatent.api import settings_for
 from loopylatent.cli_blocks import add_engine
 from loopylatent.data import Observations
 from loopylatent.distances import DistanceMatrix
-from loopylatent.errors import DataError, quoted
 from loopylatent.export import Provenance, export, write_atomically
 from loopylatent.pool import Progress
 from loopylatent.resampling import SCHEMES, SHARE
@@ -44,10 +43,11 @@ def add_stability(
         description="Learn a graph, then learn again on resampled data, and say of every edge, "
         "hidden node and cycle in which share of the runs it was found again: its support, 0 to "
         "1. Support is no probability; docs/stability.md says what it meant on known graphs.",
-        epilog="Example: python -m loopylatent stability answers.csv --drop id -o support.csv",
+        epilog="Example: loopylatent stability answers.csv --drop id -o support.csv",
     )
     add_options(command)
-    command.add_argument("--order", choices=get_args(Order), default="degree")
+    command.add_argument("--order", choices=get_args(Order), default="degree",
+                         help="order of the visits (default: degree)")  # fmt: skip
     command.add_argument("--seed", type=int, default=0, help="for every draw (default: 0)")
     command.add_argument("--scheme", choices=SCHEMES, help=SCHEME_HELP)
     command.add_argument(
@@ -58,13 +58,7 @@ def add_stability(
     add_engine(command)
     command.add_argument("--consensus", type=Path, metavar="FILE", help=CONSENSUS_HELP)
     command.add_argument("-o", "--output", type=Path, metavar="FILE", help=OUTPUT_HELP)
-    command.set_defaults(run=run)
-
-
-def check_output(options: argparse.Namespace) -> None:
-    """Refuse a file whose ending says no format, before anything is computed."""
-    if options.output is not None and options.output.suffix.lower() not in (".csv", ".json"):
-        raise DataError(f"-o {quoted(str(options.output))} must end in .csv or .json.")
+    command.set_defaults(run=run, endings=(".csv", ".json"))
 
 
 def run_stability(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import struct
 import warnings
 import zipfile
@@ -101,6 +102,10 @@ def read_sparse(
     )
 
 
+_ADDRESS = re.compile(r"<[^<>]* at 0x[0-9a-f]+>")
+"""How Python shows an object that has no words for itself."""
+
+
 def _matrix(file: File, max_bytes: int) -> Any:
     try:
         matrix = _loaded(file, max_bytes)
@@ -109,7 +114,11 @@ def _matrix(file: File, max_bytes: int) -> Any:
     except MemoryError:
         raise LimitError(f"{quoted(file.name)}: there is too little memory to read it.") from None
     except _UNREADABLE as error:
-        reason = " ".join(str(error).split())[:100]
+        if "does not contain a sparse" in str(error):
+            raise file.error(
+                "it holds no sparse matrix; of a file of distances, use read_distances."
+            ) from None
+        reason = " ".join(_ADDRESS.sub("", str(error)).split())[:100]
         raise file.error(f"it cannot be read ({reason}); save the matrix again.") from None
     if matrix.dtype.kind not in _NUMBERS:
         raise file.error(f"it holds values of type {matrix.dtype}; save real numbers.")

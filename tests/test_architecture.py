@@ -155,7 +155,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("lesson.drawing",),
     ("lesson.page",),
     ("lesson",),
-    ("cli_blocks", "cli_sparse"),
+    ("cli_blocks", "cli_sparse", "cli_words"),
     ("api", "cli_app", "cli_laboratory", "cli_report", "cli_sweep", "notebook"),
     ("cli_stability",),
     ("estimator", "cli"),

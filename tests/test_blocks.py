@@ -401,7 +401,7 @@ def test_other_things_than_tables_are_refused(tmp_path, rng):
         "nowhere.csv": "no file",
         "nothing": "holds no files",
         "wide.csv": "UTF-16",
-        "book.xlsx": "workbooks cannot",
+        "book.xlsx": "workbooks and archives cannot",
         "broken.parquet": "damaged",
     }.items():
         with pytest.raises(DataError, match=words):
@@ -882,7 +882,7 @@ def test_the_command_line_reads_blocks(rng, tmp_path, capsys, form):
         (["learn", "sample:bfi25", "--blocks"], "leave out --blocks"),
         (["learn", "t.csv", "--blocks", "--regularize", "bic"], "leave out --blocks"),
         (["distances", "t.csv", "--blocks", "--metric", "rank"], "read in blocks"),
-        (["distances", "t.csv", "--blocks", "--scheduler", "tcp://127.0.0.1:1"], "engine='dask'"),
+        (["distances", "t.csv", "--blocks", "--scheduler", "tcp://127.0.0.1:1"], "add that"),
         (["learn", "t.npz", "--from-distances"], "holds no distances"),
     ],
 )

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import loopylatent as ll
-from loopylatent.cli import main
+from loopylatent.cli import _parser, main
 
 
 @pytest.fixture
@@ -119,6 +119,21 @@ def test_kinds_can_be_corrected_on_the_command_line(tmp_path, capsys):
         ),
         (["theory", "-o", "no/such/folder/a.csv"], "folder"),
         (["synthetic", "-o", "no/such/folder/a.csv"], "folder"),
+        (["synthetic", "--truth", "no/such/folder/a.json"], "folder"),
+        (["synthetic", "-n", "1000000000"], "choose at most 10,000,000 rows"),
+        (["stability", "nowhere.csv", "--consensus", "a.pdf"], ".graphml"),
+        (["report", "nowhere.csv", "-o", "r.html", "--names", "gone.loopylatent"], "gone"),
+        *(
+            ([*command.split(), "-o", "a.xlsx"], "must end in .csv")
+            for command in (
+                "distances t.csv",
+                "score t.csv",
+                "sweep t.csv",
+                "stability t.csv",
+                "synthetic",
+                "theory",
+            )
+        ),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line_with_status_2(arguments, message, capsys):
@@ -138,7 +153,7 @@ def test_an_unknown_option_has_status_2_and_help_has_status_0(capsys):
         with pytest.raises(SystemExit) as caught:
             main([*command, "--help"])
         assert caught.value.code == 0
-    assert "Example: python -m loopylatent" in capsys.readouterr().out
+    assert "Example: loopylatent" in capsys.readouterr().out
 
 
 def test_the_bundled_tables_are_listed(capsys):
@@ -241,3 +256,106 @@ def test_the_remedy_for_constant_columns_is_an_option_and_works(tmp_path, capsys
     assert main(["learn", str(table)]) == 2
     assert "use --drop-degenerate" in capsys.readouterr().err
     assert main(["learn", str(table), "--drop-degenerate"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("learn t.csv --lambda 0.1", "--lambda is no option here; did you mean --Lambda?"),
+        ("learn t.csv --radius 3", "did you mean --r?"),
+        ("learn t.csv --r abc", "--r 'abc' is not a number"),
+        ("learn t.csv --seed 1.5", "--seed '1.5' is not a whole number"),
+        ("learn t.csv --method nyx", "choose one of "),
+        ("learn t.csv --r", "--r needs a value"),
+        ("learn", "TABLE is missing"),
+        ("learn my table.csv", "'table.csv' is one argument too many"),
+        ("report t.csv", "--output is missing"),
+        ("lern t.csv", "choose one of "),
+    ],
+)
+def test_what_cannot_be_parsed_is_said_in_one_line_that_names_the_help(command, message, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(command.split())
+    assert caught.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert message in line
+    name = "loopylatent" if command.startswith("lern") else f"loopylatent {command.split()[0]}"
+    assert line.startswith(f"{name}: ")
+    assert line.endswith(f"see {name} --help")
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("learn t.csv --format html", "--format is for -o"),
+        ("learn t.csv --max-hidden 3", "--max-hidden is for --regularize"),
+        ("learn t.csv --n-samples 10", "--n-samples is for --from-distances"),
+        ("learn t.csv --title x", "--title is for --report"),
+        ("learn t.csv --resamples 7", "--resamples is for --report"),
+        ("learn t.csv --from-distances --drop a", "--drop plays no part"),
+        ("score t.csv --test u.csv --test-share 0.2", "--test-share plays no part"),
+        ("stability t.csv --share 0.3", "--share is for --scheme subsample"),
+        ("stability t.csv --scheme noise --block 4", "--block is for --scheme blocks"),
+        ("synthetic --r 3", "--r is for --learn"),
+    ],
+)
+def test_an_option_that_would_play_no_part_is_refused(command, message, capsys):
+    assert main(command.split()) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert message in line
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--drop ID", "--drop names 'ID'"),
+        ("--label nobody", "--label names 'nobody'"),
+        ("--drop id --kind nobody=ordinal", "--kind names 'nobody'"),
+        ("--drop id --weights nobody", "--weights names 'nobody'"),
+        ("--drop id --r -1", "at least the smallest distance."),
+        ("--drop id --regularize bic --max-hidden -3", "leave it out for no limit"),
+    ],
+)
+def test_the_command_line_advises_options_and_no_keywords(answers, options, message, capsys):
+    assert main(["learn", str(answers), *options.split()]) == 2
+    assert message in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_what_only_distances_lack_is_asked_for_by_the_names_of_options(answers, tmp_path, capsys):
+    text, packed = tmp_path / "d.csv", tmp_path / "d.npz"
+    for matrix in (text, packed):
+        assert main(["distances", str(answers), "--drop", "id", "-o", str(matrix)]) == 0
+    capsys.readouterr()
+    rows = tmp_path / "rows.csv"
+    rows.write_text("a,b\n1,2\n2,1\n3,3\n")
+    given = [str(text), "--from-distances"]
+    for command, message in (
+        (["learn", *given, "--regularize", "bic"], "give the table instead of its distances"),
+        (["stability", *given], "add --n-samples"),
+        (["stability", *given, "--scheme", "bootstrap"], "use --scheme noise"),
+        (["stability", *given, "--n-samples", "300", "--resamples", "0"], "--resamples 0 is"),
+        (["learn", str(packed)], "add --from-distances"),
+        (["learn", str(rows), "--from-distances"], "leave out --from-distances"),
+    ):
+        assert main(command) == 2
+        last = capsys.readouterr().err.splitlines()[-1]
+        assert message in last
+        assert "DistanceMatrix" not in last
+        assert "obs" not in last.replace("observations", "")
+
+
+def test_every_command_and_every_option_has_words_and_an_example():
+    parser = _parser()
+    (commands,) = (one.choices for one in parser._actions if isinstance(one.choices, dict))
+    for name, command in commands.items():
+        assert f"loopylatent {name}" in command.epilog
+        assert command.description
+        assert [one.dest for one in command._actions if not one.help] == []
+
+
+def test_a_closed_output_is_no_error():
+    command = [sys.executable, "-m", "loopylatent", "samples"]
+    shell = subprocess.run(
+        ["sh", "-c", '"$@" >&-', "sh", *command], capture_output=True, check=False
+    )
+    assert (shell.returncode, shell.stderr) == (0, b"")

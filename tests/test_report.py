@@ -592,4 +592,4 @@ def test_the_help_of_the_command_has_an_example(capsys):
     with pytest.raises(SystemExit) as caught:
         main(["report", "--help"])
     assert caught.value.code == 0
-    assert "Example: python -m loopylatent report" in capsys.readouterr().out
+    assert "Example: loopylatent report" in capsys.readouterr().out

@@ -141,7 +141,7 @@ PICKLED = npz_of(**csr_parts(data=np.array([{}], dtype=object)))
 REFUSED = {
     "nothing": (b"", "neither"),
     "a table": (b"a,b,c\n1,2,3\n", "neither"),
-    "another archive": (npz_of(values=np.eye(3)), "cannot be read"),
+    "another archive": (npz_of(values=np.eye(3)), "holds no sparse matrix"),
     "a pickle": (PICKLED, "cannot be read"),
     "an index beyond the columns": (
         npz_of(**csr_parts(indices=csr_parts()["indices"] + 100)),

@@ -440,8 +440,8 @@ def test_the_command_scores_and_names_what_stands_out(answers, capsys):
     [
         (["--r", "0.0001"], "below the smallest distance"),
         (["--Lambda", "2"], "Lambda = 2"),
-        (["-o", "sweep.txt"], "neither .csv nor .json"),
-        (["--score", "--test-share", "2"], "test_share = 2"),
+        (["-o", "sweep.txt"], "must end in .csv or .json"),
+        (["--score", "--test-share", "2"], "--test-share 2"),
         (["--most", "1"], "most = 1"),
     ],
 )
