@@ -70,6 +70,11 @@ def visible(name: str) -> str:
     return NOT_IN_XML.sub("\ufffd", name)
 
 
+def in_a_cell(name: str) -> str:
+    """In CSV no control character is left that a terminal obeys."""
+    return re.sub("[\x7f-\x9f]", "\ufffd", visible(name))
+
+
 def check_equal(read: nx.Graph, graph: LatentGraph, labels=None) -> None:
     expected = graph.to_networkx()
     assert list(read.nodes) == list(expected.nodes)
@@ -134,7 +139,7 @@ def test_any_names_read_back_from_every_format(names):
         content = read(write(graph, origin_of(graph)))
         check_equal(content, graph, graph.labels if write is to_json else labels)
     table = csv.DictReader(io.StringIO(to_node_csv(graph, origin_of(graph)), newline=""))
-    assert [name_from_csv(row["label"]) for row in table] == labels
+    assert [name_from_csv(row["label"]) for row in table] == list(map(in_a_cell, graph.labels))
 
 
 @given(st.lists(st.floats(0, 1e6), min_size=3, max_size=3))
@@ -207,7 +212,7 @@ def test_no_cell_of_a_table_can_run_in_a_spreadsheet(hostile_names):
         for row in csv.reader(io.StringIO(text, newline="")):
             assert not any(cell.startswith(tuple("=+-@\t\r\n")) for cell in row)
     cells = read_csv(nodes)["label"]
-    assert [name_from_csv(cell) for cell in cells] == [visible(name) for name in graph.labels]
+    assert [name_from_csv(cell) for cell in cells] == [in_a_cell(name) for name in graph.labels]
 
 
 def test_a_graph_without_edges_can_be_exported(tmp_path):

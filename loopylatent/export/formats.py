@@ -176,20 +176,23 @@ def _csv(columns: Sequence[str], rows: Iterable[Sequence[Any]], provenance: Prov
 
 _STARTS = tuple("=+-@＝＋－＠'")
 _BREAKS = re.compile("([;\t\r\n])")
+_OBEYED = re.compile("[\x7f-\x9f]")
+"""Control characters that XML allows and that a terminal obeys, where CSV is often looked at."""
 
 
 def name_to_csv(name: str) -> str:
     """Put a quote before what a spreadsheet would run, and before a quote, to tell them apart.
 
     Where the separator of lists is a semicolon, a spreadsheet that opens the file also breaks a
-    name at semicolons, tabs and ends of lines; so what follows these is treated alike.
+    name at semicolons, tabs and ends of lines; so what follows these is treated alike. Control
+    characters other than these are written as U+FFFD.
 
     Examples
     --------
     >>> name_to_csv("=1+1"), name_to_csv("a;=1+1")
     ("'=1+1", "a;'=1+1")
     """
-    text = xml_text(name)
+    text = _OBEYED.sub("\ufffd", xml_text(name))
     first, *others = _BREAKS.split(text)
     begins = first.lstrip().startswith(_STARTS) or text.lstrip(" ").startswith(("\t", "\r", "\n"))
     quoted = [f"'{part}" if part.lstrip().startswith(_STARTS) else part for part in others]
