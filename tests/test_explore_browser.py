@@ -510,6 +510,26 @@ def test_a_column_is_selected_by_one_click_or_by_its_name(tab):
     tab.until(centred)
 
 
+def test_a_node_that_can_be_seen_is_found_without_moving_the_others(tab):
+    tab.open(sample="bfi25")
+    view = "root => [root.debug().scale, root.view.network.getViewPosition()]"
+    before = tab.ask(view)
+    tab.find("A2")
+    tab.describes("A2 · observed")
+    tab.becomes(tab.selected, [learned(tab.link()).graph.names.index("A2")])
+    tab.rests()
+    assert tab.ask(view) == before
+
+
+def test_nothing_empty_lies_below_the_graph_on_the_first_visit(tab):
+    tab.page.goto(tab.address)
+    tab.rests()
+    assert tab.page.locator(".st-key-tour").is_visible()
+    frame = tab.steady(tab.page.locator(".st-key-graph .frame"))
+    row = tab.steady(tab.page.locator(".st-key-stage_row"))
+    assert row["y"] + row["height"] - frame["y"] - frame["height"] < 30
+
+
 def test_views_switch(tab):
     tab.open()
     result = learned(tab.link())

@@ -116,6 +116,32 @@ def test_both_graphs_are_in_view_without_scrolling_and_the_links_fit(tab, size, 
         assert tab.faults() == []
 
 
+WHOLE = """root => {
+  const { width, height } = root.view.stage.getBoundingClientRect();
+  return root.view.nodes.getIds().map(root.debug().inWindow)
+    .every(({ x, y }) => x > 0 && x < width && y > 0 && y < height);
+}"""
+
+
+def test_all_nodes_stay_in_view_in_another_window_unless_one_came_closer(tab):
+    tab.open("Laboratory", size=WIDE)
+    tab.both_drawn()
+    truth = tab.page.locator(".st-key-lab_truth .root")
+    tab.page.set_viewport_size({"width": NARROW[0], "height": NARROW[1]})
+    tab.until(lambda: truth.evaluate(WHOLE))
+    frame = tab.steady(tab.page.locator(".st-key-lab_truth .frame"))
+    assert frame["height"] < 1.2 * frame["width"]
+    before = truth.evaluate("root => root.debug().scale")
+    zoom = tab.page.locator(".st-key-lab_truth").get_by_role("button", name="Zoom in")
+    while truth.evaluate(WHOLE):
+        zoom.click()
+        tab.rests()
+    tab.page.set_viewport_size({"width": WIDE[0], "height": WIDE[1]})
+    learned = tab.page.locator(".st-key-lab_learned .root")
+    tab.until(lambda: learned.evaluate("root => root.debug().scale") > before)
+    assert not truth.evaluate(WHOLE)
+
+
 def test_a_curve_shows_its_progress_and_can_be_cancelled(tab):
     tab.open("Laboratory")
     tab.turn_to("Against rows")

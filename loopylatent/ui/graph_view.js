@@ -10,7 +10,9 @@ const LABEL = { smallest: 9.6, plain: 13, largest: 14, alone: 20 }; // pixels: o
 const CROWD = { onScreen: 11.5, smallest: 4 }; // the same for a picture with more names than room
 const TOOLS = 34; // pixels that the buttons take at the right
 const CLOSEST = 1.06; // scale at which few nodes are shown
+const NEAR = 0.9; // scale at which one node is looked at
 const FEW = 60; // nodes, between which there is room for larger labels
+const ROOM = 48; // pixels by which a frame has to change before the graph is fitted anew: more than a row of its legend
 const ICONS = {
   fit: "M12 8v8M8 12h8M12 3v2M12 19v2M3 12h2M19 12h2M12 12m-7 0a7 7 0 1 0 14 0a7 7 0 1 0-14 0",
   closer: "M12 5v14M5 12h14",
@@ -55,6 +57,7 @@ function lasting(duration) {
 }
 
 function zoomBy(view, factor) {
+  view.isOwn = true;
   view.network.moveTo({ scale: view.network.getScale() * factor, animation: lasting(150) });
   if (isStill()) sizeLabels(view); // else when it has come there
 }
@@ -81,6 +84,8 @@ function toggleFullScreen(view) {
 
 /* The whole graph with its names, clear of the frame and of the tools at the right. */
 function fit(view) {
+  view.isOwn = false; // nobody has chosen this part of the graph
+  view.fitted = { width: view.stage.clientWidth, height: view.stage.clientHeight };
   for (let pass = 0; pass < 2; pass += 1) { // names take another part of the picture at another scale
     const boxes = labelBoxes(view, view.data.nodes);
     const left = Math.min(...boxes.map((box) => box.x - box.half.x));
@@ -271,9 +276,12 @@ function select(view, id) {
   else view.network.selectNodes([id]);
 }
 
+/* Comes near to a node, unless it can be seen as it is among all the others. */
 function centre(view, id) {
   if (!view.nodes.get(id)) return;
-  const scale = Math.max(view.network.getScale(), 0.9);
+  if (!view.isOwn && view.network.getScale() >= NEAR) return;
+  view.isOwn = true;
+  const scale = Math.max(view.network.getScale(), NEAR);
   view.network.focus(id, { scale, animation: lasting(GLIDE_MS) });
 }
 
@@ -353,10 +361,18 @@ function drawShade(view, pen) {
   pen.restore();
 }
 
+/* Whether the frame is much larger or smaller than when the whole graph was brought into it. */
+function hasMoreOrLessRoom(view) {
+  const { clientWidth, clientHeight } = view.stage;
+  const { width, height } = view.fitted;
+  return Math.abs(clientWidth - width) > ROOM || Math.abs(clientHeight - height) > ROOM;
+}
+
 function listen(view) {
   view.network.on("beforeDrawing", (pen) => drawShade(view, pen));
   view.network.on("click", (event) => choose(view, event.nodes[0] ?? null, true));
   for (const event of ["zoom", "animationFinished"]) view.network.on(event, () => sizeLabels(view));
+  for (const event of ["zoom", "dragEnd"]) view.network.on(event, () => (view.isOwn = true));
   view.network.on("hoverNode", () => (view.stage.style.cursor = "pointer"));
   view.network.on("blurNode", () => (view.stage.style.cursor = ""));
   view.stage.addEventListener("keydown", (event) => {
@@ -374,10 +390,10 @@ function listen(view) {
     const { width, height } = view.stage.getBoundingClientRect();
     if (!width || !height) return;
     view.network.setSize(`${width}px`, `${height}px`);
-    if (!view.fitted) fit(view);
+    if (!view.hasSize || (!view.isOwn && hasMoreOrLessRoom(view))) fit(view);
     else view.network.redraw();
     sizeLabels(view);
-    view.fitted = true;
+    view.hasSize = true;
   });
   view.sized.observe(view.stage);
 }

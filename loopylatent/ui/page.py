@@ -73,17 +73,24 @@ button[kind^="primary"]:not(:disabled) p { color: light-dark(#FFFFFF, #10151C); 
 .stApp:has(.st-key-tour) { --loopylatent-above: 96px; }
 .st-key-tour { flex-wrap: nowrap; padding: 0.55rem 1rem; }
 .st-key-tour > div:first-child { flex: 1 1 0; min-width: 0; }
-.st-key-node_panel {
-  height: clamp(360px, calc(100vh - 225px - var(--loopylatent-above, 0px)), 680px) !important; }
+:is(.st-key-node_panel, [data-testid="stLayoutWrapper"]:has(> .st-key-node_panel)) {
+  height: clamp(360px, calc(100vh - 225px - var(--loopylatent-above, 0px)), 680px) !important;
+  flex-basis: auto !important; }
 .st-key-pages { column-gap: 0; row-gap: 0.2rem; }
 .st-key-pages > div { flex: 0 0 auto; width: auto; }
 .st-key-shown_part button { padding: 0.1rem 0.4rem; min-height: 0; }
 .st-key-pages a { padding: 0.15rem 0.3rem; }
 .st-key-view button { padding: 0.25rem 0.6rem; }
+.st-key-sure_time { padding-bottom: 0.6rem; }
+.st-key-compare_view button { min-height: 2.5rem; }
 @media (max-width: 1200px) {
-  .st-key-node_panel { height: auto !important; }
-  .st-key-stage_row .stHorizontalBlock { flex-wrap: wrap; }
-  .st-key-stage_row .stColumn { min-width: 100%; }
+  :is(.st-key-node_panel, [data-testid="stLayoutWrapper"]:has(> .st-key-node_panel)) {
+    height: auto !important; }
+  :is(.st-key-stage_row, .st-key-support_row, .st-key-meeting_row) .stHorizontalBlock {
+    flex-wrap: wrap; }
+  :is(.st-key-stage_row, .st-key-support_row, .st-key-meeting_row) .stColumn { min-width: 100%; }
+  .st-key-stage_row .stColumn .stHorizontalBlock { flex-wrap: nowrap; }
+  .st-key-stage_row .stColumn .stColumn { min-width: 0; }
   .stSidebar { min-width: 250px !important; width: 250px !important; }
 }
 .st-key-slider_r [data-testid="stSliderTickBar"] { display: none; }
