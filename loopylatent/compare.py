@@ -148,7 +148,7 @@ def numbers(graphs: Sequence[LatentGraph], names: Sequence[str]) -> pd.DataFrame
             "hidden nodes": [graph.n_hidden for graph in graphs],
             "edges": [graph.n_edges for graph in graphs],
             "cycles": [graph.n_cycles for graph in graphs],
-            "edges of the shortest": [
+            "shortest cycle": [
                 "–" if math.isinf(graph.girth) else f"{graph.girth:.0f}" for graph in graphs
             ],
             "pieces": [graph.n_components for graph in graphs],

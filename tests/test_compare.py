@@ -119,8 +119,8 @@ def test_the_numbers_are_those_of_the_graphs(two_graphs):
         assert frame.loc[name, "edges"] == graph.n_edges
         assert frame.loc[name, "hidden nodes"] == graph.n_hidden
         assert frame.loc[name, "cycles"] == graph.n_cycles
-    assert frame.loc["tree", "edges of the shortest"] == "–"
-    assert frame.loc["loops", "edges of the shortest"] == str(int(two_graphs[1].girth))
+    assert frame.loc["tree", "shortest cycle"] == "–"
+    assert frame.loc["loops", "shortest cycle"] == str(int(two_graphs[1].girth))
 
 
 def test_scores_are_those_of_fresh_fits():

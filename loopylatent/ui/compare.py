@@ -125,7 +125,7 @@ def _choose_view(s: Session) -> str:
         st.segmented_control(
             "View",
             [BESIDE, TOGETHER],
-            label_visibility="collapsed",
+            label_visibility="hidden",
             **bound("compare_view", here if here in (BESIDE, TOGETHER) else BESIDE, report),
         )
         or BESIDE
@@ -277,7 +277,16 @@ def _below(
 
 
 def _frame(frame: pd.DataFrame) -> None:
-    st.dataframe(frame, hide_index=True, width="stretch", height=min(37 + 35 * len(frame), 360))
+    """A table in which nothing stands where one of the two graphs has nothing."""
+    number = st.column_config.NumberColumn(format="%.2f")
+    st.dataframe(
+        frame,
+        hide_index=True,
+        width="stretch",
+        height=min(37 + 35 * len(frame), 360),
+        placeholder="",
+        column_config=dict.fromkeys(frame.select_dtypes("number").columns, number),
+    )
 
 
 def _pins(s: Session) -> None:

@@ -32,10 +32,23 @@ ERROR = (
     "fewest. Where that cannot be searched through, it lies between two bounds."
 )
 SCORES = (
-    "Scores fit probabilities on each graph, which takes a while. The log-likelihood of a row and "
-    "BIC are of the graph as it is shown, fitted to all rows; *held out* is the log-likelihood of "
-    "rows (three in ten) that took no part in learning or fitting. Higher is better."
+    "Scores fit probabilities on each graph. The log-likelihood of a row and BIC are of the graph "
+    "as it is shown, fitted to all rows; *held out* is the log-likelihood of rows (three in ten) "
+    "that took no part in learning or fitting. Higher is better."
 )
+COLUMNS = {
+    "shortest cycle": st.column_config.TextColumn(
+        alignment="right", help="The number of edges on the shortest cycle; a tree has none."
+    ),
+    **{
+        name: st.column_config.NumberColumn(format="%.3f", help=f"{text} Higher is better.")
+        for name, text in {
+            "log-likelihood a row": "Of the graph as it is shown, fitted to all rows.",
+            "BIC a row": "The same, less a price for every parameter.",
+            "held out, a row": "The log-likelihood of rows that took no part in learning.",
+        }.items()
+    },
+}
 
 
 def known_error(s: Session, left: LatentGraph, right: LatentGraph) -> StructureError | None:
@@ -62,7 +75,7 @@ def show_numbers(s: Session, sides: Sequence[Side]) -> None:
     rows = [_score_row(one) for one in scores]
     if any(rows):
         frame = pd.concat([frame, pd.DataFrame(rows)], axis=1)
-    st.dataframe(frame, hide_index=True, width="stretch")
+    st.dataframe(frame, hide_index=True, width="stretch", placeholder="", column_config=COLUMNS)
     for side, one in zip(sides, scores, strict=True):
         if isinstance(one, str):
             st.caption(f"{plain(side.name)} cannot be scored: {plain(one)}")
@@ -99,7 +112,8 @@ def _scores_job(s: Session, sides: Sequence[Side], *, complete: bool) -> None:
                 disabled=not patience.is_enough,
                 key="score_pins",
             )
-            st.caption(f"{SCORES} {patience.words}")
+            st.caption(patience.words, width="content")
+        st.caption(SCORES)
 
 
 def _patience(s: Session, sides: Sequence[Side]) -> Patience:
