@@ -248,7 +248,8 @@ def test_scores_are_those_of_the_package():
     assert (latent["hidden"], latent["edges"]) == (graph.n_hidden, graph.n_edges)
     assert shown["Perp-LL"].is_monotonic_increasing
     assert set(shown["likelihood"]) == {"exact"}
-    assert "Perp-LL" in shown["best"].iloc[0]
+    [said] = [text.value for text in page.markdown if text.value.startswith("Lowest")]
+    assert said.startswith(f"Lowest, and so best: **{shown.index[0]}** at r = 2.50")
 
 
 def test_what_is_known_is_not_scored_again_and_a_new_radius_is_added():

@@ -19,12 +19,13 @@ from loopylatent.ui.state import Session
 
 HEIGHT = 470
 MOST_PAIRS = 8
-MOST_NEAR = 3
+MOST_NEAR = 2
 
 
 def show_meeting(s: Session, now: Present, found: Found) -> None:
     """Columns of several topics on the left, cycles with their groups on the right."""
-    left, right = st.columns([1, 1.35], gap="medium")
+    with st.container(key="meeting_row"):
+        left, right = st.columns([1, 1.15], gap="medium")
     with left:
         st.markdown("**Columns of several topics**")
         on_cycles = [one for one in found.shared if one.n_cycles]

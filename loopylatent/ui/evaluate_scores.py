@@ -50,6 +50,8 @@ SCORES = {
     "pred_perp_bic": "Pred-Perp-BIC",
 }
 
+BEST = "background-color: rgba(0, 158, 115, 0.24)"
+
 
 def show_scores(s: Session, now: Present, board: Scoreboard) -> None:
     """The choice on top, under it progress and the table."""
@@ -268,12 +270,13 @@ def _table(s: Session, board: Scoreboard, obs: Observations, choice: Choice) -> 
     with st.spinner("Splitting the rows as they were …"):
         split = split_of(s.split, obs, s.recipe, choice)
     frame = scores_frame(rows, _coherences(s, split, rows, key))
+    st.markdown(best_line(frame))
     st.caption(
         f"Learned from {split.train.n_rows:,} rows, scored on {split.test.n_rows:,}. "
-        "Click a head to sort."
+        "Shaded: the best of a column. Click a head to sort."
     )
     st.dataframe(
-        frame,
+        _shaded(frame),
         hide_index=True,
         width="stretch",
         height=37 + 35 * len(frame),
@@ -288,6 +291,33 @@ def _table(s: Session, board: Scoreboard, obs: Observations, choice: Choice) -> 
         on_click="ignore",
         key="file_scores",
     )
+
+
+def best_line(frame: pd.DataFrame) -> str:
+    """Say which models are best, and by which of the scores.
+
+    Examples
+    --------
+    >>> rows = {"model": ["latent tree", "tree"], "r": [7.18, None], "best": ["Perp-LL", ""]}
+    >>> best_line(pd.DataFrame(rows))
+    'Lowest, and so best: **latent tree** at r = 7.18 (Perp-LL).'
+    """
+    told = []
+    for row in frame[frame["best"] != ""].to_dict("records"):
+        at = "" if pd.isna(row["r"]) else f" at r = {row['r']:.2f}"
+        by = "by all four scores" if row["best"] == ", ".join(SCORES.values()) else row["best"]
+        told.append(f"**{plain(row['model'])}**{at} ({by})")
+    return f"Lowest, and so best: {'; '.join(told)}."
+
+
+def _shaded(frame: pd.DataFrame) -> Any:
+    """The table with the best of each score shaded, in the place of a column that names them."""
+    best = frame["best"].str.split(", ")
+
+    def shades(column: pd.Series[Any]) -> list[str]:
+        return [BEST if column.name in names else "" for names in best]
+
+    return frame.drop(columns="best").style.apply(shades)
 
 
 def _coherences(

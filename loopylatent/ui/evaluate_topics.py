@@ -285,7 +285,7 @@ def _one_topic(
     topic = found.topics[nodes.index(node)]
     name_field(s, now.result, node, found.labels[node])
     if measured is not None and not math.isnan(measured.by_topic[nodes.index(node)]):
-        st.caption(f"PMI {measured.by_topic[nodes.index(node)]:.3f} in {plain(measured.corpus)}")
+        st.caption(f"PMI {measured.by_topic[nodes.index(node)]:.2f} in {plain(measured.corpus)}")
     strength = "strength" if found.fitted is None else "correlation"
     frame = pd.DataFrame(
         {

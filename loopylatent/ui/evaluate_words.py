@@ -13,13 +13,10 @@ from loopylatent.layout import shown_line
 from loopylatent.topics import Topic, TopicWord
 from loopylatent.ui.plain import plain
 
-ABOUT_TOPICS = (
-    "A card is a hidden node with its ten nearest columns along the graph, larger where they go "
-    "together with it more strongly."
-)
-BEFORE_FIT = "Size is strength: e to the power −distance."
-AFTER_FIT = "Size is the fitted correlation with it; − runs against it."
-DOTTED = "Dotted underneath: a column of several topics that lies on a cycle."
+ABOUT_TOPICS = "A card is a hidden node with its ten nearest columns along the graph."
+BEFORE_FIT = "Larger: nearer to it."
+AFTER_FIT = "Larger: more strongly correlated with it, as fitted; − runs against it."
+DOTTED = "Dotted: in several topics, and on a cycle."
 PMI = (
     "**Coherence** asks whether the words of a topic occur together in some body of text: the mean "
     "over its pairs of words of PMI = log P(both) / (P(one)·P(other)). 0 is chance, 1 means 2.7 "
@@ -93,11 +90,15 @@ STYLE = """
   font-weight: 600; }
 .topic-card p span.against { color: var(--topic-against); }
 .topic-card p span.both { text-decoration: underline dotted; text-underline-offset: 3px; }
-.st-key-topic_cards { height: clamp(380px, calc(100vh - 318px), 900px) !important; }
-.st-key-topic_panel { height: clamp(380px, calc(100vh - 318px), 900px) !important; }
+:is(.st-key-topic_cards, .st-key-topic_panel,
+  [data-testid="stLayoutWrapper"]:has(> :is(.st-key-topic_cards, .st-key-topic_panel))) {
+  height: clamp(380px, calc(100vh - 296px), 900px) !important; flex-basis: auto !important; }
 .st-key-topic_panel .stVerticalBlock { gap: 0.5rem; }
 .st-key-score_choice .stVerticalBlock { gap: 0.5rem; }
-@media (max-width: 1200px) { .st-key-topic_panel { height: auto !important; } }
+@media (max-width: 1200px) {
+  :is(.st-key-topic_panel, [data-testid="stLayoutWrapper"]:has(> .st-key-topic_panel)) {
+    height: auto !important; }
+}
 </style>
 """
 LARGEST, SMALLEST = 1.5, 0.74
