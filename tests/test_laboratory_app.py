@@ -97,7 +97,10 @@ def test_the_page_opens_with_a_ring_learned_back(first):
     assert shown_numbers["Precision"] == f"{found.precision:.0%}"
     assert shown_numbers["Recall"] == f"{found.recall:.0%}"
     assert shown_numbers["Hidden nodes"] == f"{found.learned.n_hidden} of 10"
-    assert "20 columns, 10 hidden, 30 edges, 1 cycle" in said(first)
+    assert (
+        "**20** columns · **10** hidden · **30** edges · **1** cycle (shortest: 10 edges)"
+        in said(first)
+    )
 
 
 def test_false_and_missed_edges_are_coloured_on_one_layout(first):
@@ -138,7 +141,7 @@ def test_every_family_is_made_and_learned(family, columns):
     page = opened(LABORATORY)
     page = finished(ran(page.selectbox(key="lab_family").set_value(family)), LEARN)
     assert [one.value for one in page.error] == []
-    assert f"{columns} columns" in said(page)
+    assert f"**{columns}** columns" in said(page)
 
 
 @pytest.mark.parametrize("kind", ["symmetric", "tables", "gaussian"])
@@ -272,9 +275,10 @@ def test_every_condition_and_quantity_of_the_model_is_said():
     for one in conditions(e, yours):
         assert f"**{lowered(one.name)}** = {shown(one.value)}" in text
         assert one.sentence in text
-    table = page.dataframe[0].value
+    table = page.table[0].value.map(lambda cell: cell.replace("\\", ""))
     rows = quantities(e, yours)
     assert table["value"].tolist() == [shown(one.value) for one in rows]
+    assert table["in plain words"].tolist() == [lowered(one.sentence) for one in rows]
     assert "Theorem 2 is silent" in text
 
 

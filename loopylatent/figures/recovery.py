@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from loopylatent.figures.network import NEGATIVE, LegendItem, Theme, ThemeName, colours_of
+from loopylatent.figures.network import LegendItem, Theme, ThemeName, colours_of
 from loopylatent.figures.sweep import FONT, faint, framed, quiet
 from loopylatent.graph import FloatArray
 from loopylatent.laboratory import FALSE, MISSED, Comparison
@@ -18,7 +18,7 @@ from loopylatent.layout import filling, positions
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-FALSE_EDGE, MISSED_EDGE = NEGATIVE, "#1683D8"
+FALSE_EDGE, MISSED_EDGE = "#1683D8", "#D55E00"
 """Colours of edges that are only learned, and of those that are only true."""
 SHADES: Mapping[ThemeName, tuple[str, str]] = {
     "light": ("#A9D6EE", "#00395C"),

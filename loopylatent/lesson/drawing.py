@@ -20,6 +20,7 @@ from loopylatent.figures.network import (
     stroke,
     symbol,
 )
+from loopylatent.figures.recovery import FALSE_EDGE
 from loopylatent.layout import FONT_SIZE, NODE_SIZE, shown_label
 from loopylatent.lesson.cast import Cast
 from loopylatent.lesson.frames import DrawnEdge, Frame, Mark
@@ -51,7 +52,7 @@ class MarkLook:
 
 MARKS: Mapping[Mark, MarkLook] = {
     "added": MarkLook(NEW),
-    "wrong": MarkLook(LOCAL),
+    "wrong": MarkLook(FALSE_EDGE),
     "removed": MarkLook(GONE, dashed=True),
     "sketch": MarkLook(LOCAL),
     "sketch-new": MarkLook(LOCAL, wider=1.5),

@@ -14,6 +14,7 @@ from loopylatent.compare import LEFT, RIGHT
 from loopylatent.figures.comparison import COLOURS
 from loopylatent.figures.difference import GONE, NEW
 from loopylatent.figures.network import NEGATIVE, LegendItem, ThemeName, colours_of
+from loopylatent.figures.recovery import FALSE_EDGE, MISSED_EDGE
 from loopylatent.lesson.words import GLOSSARY
 from loopylatent.ui import words
 from loopylatent.ui.page import show_pages, theme
@@ -45,6 +46,8 @@ STYLE = """
 .stMain .help-words dt { margin-left: 0 !important; font-weight: 600; margin-top: 0.6rem; }
 .stMain .help-words dd { margin: 0 0 0 1.2rem !important; }
 .stMain dl.help-words { margin: 0 !important; padding: 0 !important; }
+.stMain dl.help-words { columns: 24rem; column-gap: 2rem; }
+.help-words > div { break-inside: avoid; }
 .stSidebar li a { text-decoration: none; }
 .stSidebar li a:is(:hover, :focus-visible) { text-decoration: underline; }
 </style>
@@ -113,7 +116,8 @@ def glossary() -> dict[str, str]:
 def glossary_html() -> str:
     """The glossary as a list of definitions."""
     rows = (
-        f"<dt>{escape(word)}</dt><dd>{escape(meaning)}</dd>" for word, meaning in glossary().items()
+        f"<div><dt>{escape(word)}</dt><dd>{escape(meaning)}</dd></div>"
+        for word, meaning in glossary().items()
     )
     return f'<dl class="help-words">{"".join(rows)}</dl>'
 
@@ -134,6 +138,8 @@ def signs(name: ThemeName) -> tuple[LegendItem, ...]:
         LegendItem("dashes", c.edge, c.edge, "in Support: it came back in less than half the runs"),
         LegendItem("dashes", left, left, "in Compare: only the left graph has it"),
         LegendItem("line", right, right, "in Compare: only the right graph has it"),
+        LegendItem("dashes", MISSED_EDGE, MISSED_EDGE, "in Laboratory: a true edge not learned"),
+        LegendItem("line", FALSE_EDGE, FALSE_EDGE, "in Laboratory: a learned edge that is false"),
     )
 
 

@@ -69,6 +69,7 @@ STYLE = """
 .st-key-lab_graphs .stHorizontalBlock { gap: 0.6rem; }
 .st-key-lab_numbers { margin-bottom: -1.2rem; }
 .st-key-lab_graphs [data-testid="stMarkdown"] p { margin-bottom: 0; }
+.st-key-lab_start [data-testid="stCaptionContainer"] { padding-bottom: 0.6rem; }
 </style>
 """
 
@@ -300,7 +301,7 @@ def _start_row(
     patience: Patience,
     start: Callable[[], None],
 ) -> None:
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="lab_start"):
         _repeats(here, f"lab_repeats {kind}")
         st.button(
             "Run again" if here.points.get(key) else "Run",
@@ -319,6 +320,7 @@ def _curve(points: list[Tried], by: Literal["n", "r"], mark: float | None) -> No
         figure = recovery_figure(table, by, mark=mark, theme=theme(), height=HEIGHT - 90)
         alt = described(figure, f"How well the graph is found again, against {by}")
         st.plotly_chart(figure, key=f"lab_curve_{by}", theme=None, config=QUIET, alt=alt)
+        st.caption(words.CURVES)
     if failed:
         st.caption(f"{len(failed)} graphs could not be learned: {plain(failed[0].reason)}")
     with st.expander("As a table"):

@@ -52,16 +52,23 @@ COMPARED = (
 )
 AGAINST_N = (
     "The same model, learned from fewer and more rows with the chosen rule for r. Lines are means "
-    "over the repeats, bands go from the worst to the best."
+    "over the repeats, bands go from the worst to the best; the dashed line is the chosen number "
+    "of rows."
 )
 AGAINST_R = (
     "The same rows, learned at {k} radii from r min to r max with the default Λ and τ. "
-    "Lines are means over the repeats, bands go from the worst to the best."
+    "Lines are means over the repeats, bands go from the worst to the best; the dashed line is the "
+    "r that is chosen."
+)
+CURVES = (
+    "**Recall** is the share of the true edges that were learned, **precision** the share of the "
+    "learned edges that are true, **exactly right** the share of repeats without any mistake."
 )
 EXPERIMENT = (
-    "A ring of 10 hidden nodes of degree 4 is sampled, learned at each radius, fitted, and scored "
-    "on as many fresh rows: the normalised BIC, log-likelihood less a price for every parameter, "
-    "for each value of the table. Likelihoods are exact (the paper's are by belief propagation)."
+    "The choices on the left play no part here. A ring of 10 hidden nodes of degree 4 is sampled, "
+    "learned at each radius, fitted, and scored on as many fresh rows: the normalised BIC, "
+    "log-likelihood less a price for every parameter, for each value of the table. Likelihoods are "
+    "exact (the paper's are by belief propagation)."
 )
 NOTES: Mapping[Experiment, str] = {
     PAPER: (
@@ -85,12 +92,12 @@ SOURCES = {
 def headline(model: SyntheticModel, title: str) -> str:
     """Say what was made."""
     graph = model.graph
-    girth = f", shortest of {graph.girth:.0f} edges" if graph.n_cycles else ""
-    cycles = "no cycles" if graph.n_cycles == 0 else f"{graph.n_cycles} cycles"
-    cycles = "1 cycle" if graph.n_cycles == 1 else cycles
+    girth = f" (shortest: {graph.girth:.0f} edges)" if graph.n_cycles else ""
+    cycles = "no cycles" if graph.n_cycles == 0 else f"**{graph.n_cycles}** cycles"
+    cycles = "**1** cycle" if graph.n_cycles == 1 else cycles
     return (
-        f"**{title}** &nbsp; {graph.n_observed} columns, {graph.n_hidden} hidden, "
-        f"{graph.n_edges} edges, {cycles}{girth}"
+        f"**{title}** &nbsp; **{graph.n_observed}** columns · **{graph.n_hidden}** hidden · "
+        f"**{graph.n_edges}** edges · {cycles}{girth}"
     )
 
 

@@ -27,6 +27,7 @@ from loopylatent.ui.lab_state import (
     Lab,
     begin_curve,
     curve_key,
+    curve_patience,
     ensemble_for,
     lab,
     learned_back,
@@ -54,6 +55,8 @@ STYLE = """
   line-height: 1.45; }
 .st-key-theory_conditions .stMarkdown { margin-bottom: 0.45rem; }
 .st-key-theory_conditions { padding-bottom: 0.8rem; }
+.st-key-theory_numbers :is(td, th) { padding: 0.3rem 0.6rem; font-size: 0.86rem; }
+.st-key-theory_numbers td:first-child { white-space: nowrap; }
 </style>
 """
 
@@ -264,12 +267,17 @@ def _practised(s: Session, room: Lab, e: Ensemble) -> None:
     points = [p for p in room.points.get(curve_key(room, "n"), []) if isinstance(p, TrialPoint)]
     if not points:
         st.caption("Proofs are for the worst case. What happens on this very model can be tried:")
-        st.button(
-            "Ask the laboratory",
-            on_click=begin_curve,
-            args=(s, room, "n", model_of(s, room.specification)),
-            key="theory_ask",
-        )
+        model = model_of(s, room.specification)
+        patience = curve_patience(room, "n", model)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.button(
+                "Ask the laboratory",
+                on_click=begin_curve,
+                args=(s, room, "n", model),
+                disabled=not patience.is_enough,
+                key="theory_ask",
+            )
+            st.caption(patience.words, width="content")
         return
     enough, need = rows_that_found_it(room), fewest_samples(e)
     if enough is not None:
@@ -327,13 +335,14 @@ def _table(e: Ensemble, yours: Thresholds, kappa: float) -> None:
     rows = quantities(e, yours, kappa)
     frame = pd.DataFrame(
         {
-            "symbol": [words.lowered(one.symbol) for one in rows],
-            "what it is": [words.lowered(one.name) for one in rows],
-            "value": [words.shown(one.value) for one in rows],
-            "in plain words": [one.sentence for one in rows],
+            "symbol": [plain(words.lowered(one.symbol)) for one in rows],
+            "what it is": [plain(words.lowered(one.name)) for one in rows],
+            "value": [plain(words.shown(one.value)) for one in rows],
+            "in plain words": [plain(words.lowered(one.sentence)) for one in rows],
         }
     )
-    st.dataframe(frame, hide_index=True, width="stretch", height=38 + 35 * len(frame))
+    with st.container(key="theory_numbers"):
+        st.table(frame, hide_index=True)  # not a grid, which would cut its sentences
 
 
 # Data --------------------------------------------------------------------------------------

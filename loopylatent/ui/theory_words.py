@@ -40,7 +40,7 @@ def lowered(text: str) -> str:
     >>> lowered("Δ_max tanh θ_min")
     'Δₘₐₓ tanh θₘᵢₙ'
     """
-    return text.replace("_min", "ₘᵢₙ").replace("_max", "ₘₐₓ")
+    return text.replace("_min", "ₘᵢₙ").replace("_max", "ₘₐₓ").replace("_ρ", "ᵨ")
 
 
 def shown(value: float | None) -> str:
