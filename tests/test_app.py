@@ -21,7 +21,7 @@ from loopylatent.figures.difference import difference
 from loopylatent.matching import follow_names
 from loopylatent.recipe import digest_of
 from loopylatent.ui.colours import BROUGHT, FOUND, KNOWN
-from loopylatent.ui.scene import CHANGED, LOCAL
+from loopylatent.ui.scene import CHANGED, LOCAL, STAYED
 from loopylatent.ui.state import FIRST_SAMPLE, MOST_UPLOADS, Session
 
 APP = Path(__file__).resolve().parent.parent / "app.py"
@@ -388,6 +388,8 @@ def test_three_views_on_one_layout():
         node: at for node, at in place.items() if node < initial.n_observed
     }
     page = ran(page.button_group(key="view").set_value(CHANGED))
+    legend = [item["text"] for item in drawn(page)["looks"]["dark"]["legend"]]
+    assert legend[-3:] == [STAYED, "put in by grouping", "taken away by grouping"]
     both = difference(initial, result.graph)
     assert drawn_edges(page) == set(map(tuple, both.graph.edges.tolist()))
     assert {n["id"]: (n["x"], n["y"]) for n in drawn(page)["nodes"]} == place

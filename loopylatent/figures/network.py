@@ -32,6 +32,8 @@ Groups = Mapping[int, int] | Sequence[int] | NDArray[np.integer]
 Shape = Literal["dot", "diamond", "line", "dashes"]
 
 NEGATIVE = "#D55E00"
+EDGE = "edge: the wider, the stronger"
+"""What a legend says of a plain edge."""
 DASHES = (7, 5)
 LABEL_OUTLINE = 3
 LABEL_BELOW = -3
@@ -271,7 +273,7 @@ def legend(
         items.append(_legend_item(symbol(True, None, grouped, colours), "hidden"))
     for group, name in sorted(names_of_groups(group_of, group_names).items()):
         items.append(_legend_item(symbol(False, group, True, colours), shown_label(name)))
-    items.append(LegendItem("line", colours.edge, colours.edge, "edge: the wider, the stronger"))
+    items.append(LegendItem("line", colours.edge, colours.edge, EDGE))
     if (checked_signs(graph, signs) < 0).any():
         items.append(LegendItem("dashes", NEGATIVE, NEGATIVE, "negative correlation"))
     return tuple(items)

@@ -319,7 +319,13 @@ def show_tables(now: Present, scene: Scene) -> None:
     )
     left, right = st.columns(2)
     left.dataframe(nodes, hide_index=True, width="stretch", height=360)
-    right.dataframe(edges, hide_index=True, width="stretch", height=360)
+    right.dataframe(
+        edges,
+        hide_index=True,
+        width="stretch",
+        height=360,
+        column_config={"distance": st.column_config.NumberColumn(format="%.3f")},
+    )
 
 
 def show_more(s: Session, now: Present, scene: Scene) -> None:

@@ -81,14 +81,15 @@ def show_fit(s: Session, source: Source, result: LearnResult, labels: tuple[str,
     fitted = fitted_of(s, source, graph)
     if fitted is None:
         patience = fit_patience(obs)
-        st.button(
-            "Fit probabilities",
-            type="primary",
-            on_click=begin_fit,
-            args=(s, obs, graph),
-            disabled=not patience.is_enough,
-        )
-        st.caption(patience.words)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.button(
+                "Fit probabilities",
+                type="primary",
+                on_click=begin_fit,
+                args=(s, obs, graph),
+                disabled=not patience.is_enough,
+            )
+            st.caption(patience.words, width="content")
         return
     _numbers(fitted.model)
     _edges(fitted.model, labels)
@@ -153,7 +154,14 @@ def _edges(model: Model, labels: tuple[str, ...]) -> None:
             "fitted correlation": model.edge_strengths,
         }
     )
-    st.dataframe(frame, hide_index=True, width="stretch", height=260)
+    number = st.column_config.NumberColumn(format="%.3f")
+    st.dataframe(
+        frame,
+        hide_index=True,
+        width="stretch",
+        height=260,
+        column_config={"learned strength": number, "fitted correlation": number},
+    )
 
 
 def table_with_hidden(fitted: Fitted, obs: Observations, labels: tuple[str, ...]) -> str:
@@ -196,7 +204,13 @@ def describe_hidden(
     else:
         st.caption(f"On in {float(np.mean(level > 0.5)):.0%} of the rows")
     moves = _moves_with(fitted.model, node, labels)
-    st.dataframe(moves, hide_index=True, width="stretch", height=min(37 + 35 * len(moves), 180))
+    st.dataframe(
+        moves,
+        hide_index=True,
+        width="stretch",
+        height=min(37 + 35 * len(moves), 180),
+        column_config={"correlation": st.column_config.NumberColumn(format="%.2f")},
+    )
     extremes = fitted.model.extreme_rows(obs, node, MOST_ROWS)
     for title, rows in (("Rows that express it most", extremes.most), ("least", extremes.least)):
         st.caption(title)

@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from loopylatent.data import Kind, Observations, read_frame
 from loopylatent.errors import LoopyLatentError
@@ -63,7 +64,7 @@ def open_file(s: Session) -> None:
     )
     if file is None:
         return
-    with _refusals():
+    with _refusals(st.container()):
         content = file.getvalue()
         if kind != PROJECT:
             _offer_linked(s, content)
@@ -78,7 +79,7 @@ def open_file(s: Session) -> None:
 @st.dialog("Columns", width="large")
 def open_columns(s: Session) -> None:
     """Look at the columns of the present data, and correct what they are taken for."""
-    with _refusals():
+    with _refusals(st.container()):
         source = source_of(s.memo, s.uploads, s.recipe)
         if s.recipe.source_kind == "table" and s.recipe.data_digest is not None:
             _open_table(s, s.recipe.source, s.uploads[s.recipe.data_digest])
@@ -108,14 +109,20 @@ def _offer_linked(s: Session, content: bytes) -> None:
 
 
 class _refusals:  # noqa: N801  (reads as a clause: with _refusals():)
-    """Show what is wrong in one line, and leave everything as it was."""
+    """Show what is wrong in one line, and leave everything as it was.
+
+    The place for it is above what may have to be corrected, where it is seen without scrolling.
+    """
+
+    def __init__(self, place: DeltaGenerator) -> None:
+        self.place = place
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> bool:
         if isinstance(error, LoopyLatentError):
-            st.error(plain(_said_here(str(error))), icon=":material/error:")
+            self.place.error(plain(_said_here(str(error))), icon=":material/error:")
             return True
         return False
 
@@ -144,7 +151,8 @@ def _open_table(s: Session, name: str, content: bytes) -> None:
     digest = digest_of(content)
     table = s.memo.get("preview", digest, lambda: _look_at(content, name))
     said, use = st.columns([3, 1], vertical_alignment="center")
-    st.dataframe(_shown(table.frame.head(PREVIEW_ROWS)), width="stretch", height=178)
+    first = _shown(table.frame.head(PREVIEW_ROWS))
+    st.dataframe(first, width="stretch", height=min(178, 38 + 35 * len(first)))
     reading = _edited_columns(table.proposals, digest)
     drop_degenerate = st.checkbox(
         "Leave out columns that hold one value, or repeat another column",
@@ -176,7 +184,7 @@ def _open_table(s: Session, name: str, content: bytes) -> None:
 
 def _shown(frame: pd.DataFrame) -> pd.DataFrame:
     """Write out what is of no one type: a number may be too long for the table on the page."""
-    shown = frame.copy(deep=False)
+    shown = frame.set_axis(range(1, len(frame) + 1))  # as people count rows
     for name in frame.columns[[pd.api.types.is_object_dtype(dtype) for dtype in frame.dtypes]]:
         shown[name] = frame[name].map(str, na_action="ignore")
     return shown
@@ -306,8 +314,9 @@ def _use_button(
     s: Session, recipe: Recipe, content: bytes, label: str, n_rows: int, n_columns: int
 ) -> None:
     work = _checked_work(n_rows, n_columns)
-    st.caption(f"Takes {work.words}.")
-    if not st.button(label, type="primary", width="stretch"):
+    pressed = st.button(label, type="primary", width="stretch")
+    st.caption(f"Takes {work.words}.", text_alignment="center")
+    if not pressed:
         return
     bar = st.progress(0.0, "Distances between all columns …")
     uploads = {str(recipe.data_digest): content}

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loopylatent.figures.difference import GONE, NEW, difference, mark_cycles, mark_edges
-from loopylatent.figures.network import LegendItem
+from loopylatent.figures.network import EDGE, LegendItem
 from loopylatent.figures.support import mark_edges as shade_edges
 from loopylatent.figures.support import mark_nodes as shade_nodes
 from loopylatent.figures.support import shaded_looks
@@ -28,6 +28,7 @@ from loopylatent.ui.stages import Source, edge_signs
 from loopylatent.ui.sure import SUPPORT
 
 LEARNED, LOCAL, CHANGED = "Learned graph", "Local trees", "What changed"
+STAYED = "stayed; the wider, the stronger"
 LARGEST_LABEL = 16
 """Of a picture that is full, in pixels of the layout."""
 THINNER = 0.55
@@ -75,7 +76,7 @@ def draw(view: str, scene: Scene) -> Picture:
         shown = _picture(scene, both.graph, scene.names, signs=False)
         shown = replace(shown, edges=mark_edges(shown.edges, both.status))
         shown = _with_legend(
-            shown,
+            _with_stayed(shown),
             LegendItem("line", NEW, NEW, "put in by grouping"),
             LegendItem("dashes", GONE, GONE, "taken away by grouping"),
         )
@@ -150,6 +151,19 @@ def _with_legend(shown: Picture, *items: LegendItem) -> Picture:
     ]
     looks = {
         theme: look | {"legend": [*look["legend"], *extra]} for theme, look in shown.looks.items()
+    }
+    return replace(shown, looks=looks)
+
+
+def _with_stayed(shown: Picture) -> Picture:
+    """Say of plain edges what they are among those that were put in or taken away."""
+
+    def told(item: dict[str, Any]) -> dict[str, Any]:
+        return item | {"text": STAYED} if item["text"] == EDGE else item
+
+    looks = {
+        theme: look | {"legend": [told(item) for item in look["legend"]]}
+        for theme, look in shown.looks.items()
     }
     return replace(shown, looks=looks)
 

@@ -154,7 +154,8 @@ def _choose(
                 args=(s, source, result),
                 key="sure",
             )
-            st.caption(patience.words, width="content")
+            with st.container(key="sure_time", width="content"):
+                st.caption(patience.words, width="content")
     if possible == ("orders",):
         st.caption(NO_ROWS)
 
@@ -259,7 +260,8 @@ def _whole(found: Stability) -> None:
 
 
 def _tables(found: Stability, labels: tuple[str, ...]) -> None:
-    left, right = st.columns([3, 2], gap="medium")
+    with st.container(key="support_row"):
+        left, right = st.columns([1.15, 1], gap="medium")
     frame = support_frame(found, labels).sort_values("support", ascending=False, kind="stable")
     with left:
         chosen = st.pills(
@@ -291,14 +293,9 @@ def _tables(found: Stability, labels: tuple[str, ...]) -> None:
 
 def _scale() -> None:
     frame: pd.DataFrame = scale_frame()
-    percent = st.column_config.NumberColumn(format="%.0f %%", width=56)
-    st.dataframe(
-        frame,
-        hide_index=True,
-        width="stretch",
-        column_config={str(frame.columns[0]): st.column_config.TextColumn(width=150)}
-        | {str(name): percent for name in frame.columns[1:]},
-    )
+    shares = frame.columns[1:]
+    frame[shares] = frame[shares].map(lambda share: "" if pd.isna(share) else f"{share:.0f}\u00a0%")
+    st.table(frame, hide_index=True)  # not a grid: its words are long and have to wrap
 
 
 def _consensus(

@@ -30,6 +30,8 @@ FILES = {
     "nodes.csv": ("CSV of nodes", "for a spreadsheet"),
     "html": ("Web page", "one file that plays by itself, offline"),
 }
+ABREAST = 4
+"""Files that are offered beside each other, each with what it is for below it."""
 MIMES = {
     "json": "application/json",
     "html": "text/html",
@@ -49,30 +51,32 @@ def offer_files(s: Session, scene: Scene) -> None:
     )
     origin = provenance(scene.result)
     graph, stem = scene.result.graph, file_stem(s)
-    columns = st.columns(2)
+    columns = st.columns(ABREAST)
     for k, (ending, (label, purpose)) in enumerate(FILES.items()):
         make: Callable[[], bytes] = partial(render, ending, graph, origin, extras)
-        columns[k % 2].download_button(
-            label,
-            data=make,
-            file_name=f"{stem}.{ending}",
-            mime=MIMES.get(ending, "application/xml"),
-            help=purpose,
+        with columns[k % ABREAST]:
+            st.download_button(
+                label,
+                data=make,
+                file_name=f"{stem}.{ending}",
+                mime=MIMES.get(ending, "application/xml"),
+                width="stretch",
+                on_click="ignore",
+                key=f"file_{ending}",
+            )
+            st.caption(purpose)
+    with columns[len(FILES) % ABREAST]:
+        st.download_button(
+            "Picture (SVG)",
+            data=partial(_svg, scene),
+            file_name=f"{stem}.svg",
+            mime="image/svg+xml",
             width="stretch",
             on_click="ignore",
-            key=f"file_{ending}",
+            key="file_svg",
         )
-    columns[0].download_button(
-        "Picture (SVG)",
-        data=partial(_svg, scene),
-        file_name=f"{stem}.svg",
-        mime="image/svg+xml",
-        help="sharp at any size; the PNG button is in the corner of the graph",
-        width="stretch",
-        on_click="ignore",
-        key="file_svg",
-    )
-    with columns[1]:
+        st.caption("sharp at any size; the PNG button is in the corner of the graph")
+    with columns[(len(FILES) + 1) % ABREAST]:
         _offer_project(s, scene, stem)
 
 
@@ -85,12 +89,12 @@ def _offer_project(s: Session, scene: Scene, stem: str) -> None:
         data=partial(_project, s, scene, most),
         file_name=f"{stem}.loopylatent",
         mime="application/zip",
-        help="data, settings, names, pins and results in one file; Open a file brings it back",
         width="stretch",
         on_click="ignore",
         disabled=found.project is None,
         key="file_project",
     )
+    st.caption("data, settings, names, pins and results; Open a file brings them back")
     if found.said is not None:
         st.caption(plain(found.said[:1].upper() + found.said[1:]))
 
