@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from loopylatent.cluster import Engine
-from loopylatent.data import Observations
+from loopylatent.data import Observations, check_observations
 from loopylatent.distances import DistanceMatrix, Metric, information_distances
 from loopylatent.errors import DataError, ThresholdError
 from loopylatent.export import NO_EXTRAS, Extras, Provenance
@@ -116,6 +116,8 @@ def learn(
     [0.9, 1.1, 1.3]
     """
     settings = settings_for(D, r, Lambda, tau, method=method, order=order, seed=seed)
+    if regularize is None and max_hidden is not None:
+        raise ThresholdError("max_hidden is for regularize='bic'; add that, or leave it out.")
     if regularize is None:
         return run_learner(D, settings, start=start, trace=trace, progress=progress)
     if regularize != "bic":
@@ -125,6 +127,7 @@ def learn(
             "regularize='bic' weighs likelihoods and needs the rows behind the distances; "
             "give them: learn(D, obs=obs, regularize='bic')."
         )
+    check_observations(obs)
     if isinstance(D, SparseDistances):
         raise DataError("regularize='bic' needs all distances; use information_distances.")
     taus = TAUS if tau is None and "tau" in READS[method] else None
@@ -148,6 +151,14 @@ def provenance(result: LearnResult) -> Provenance:
         },
         data_digest=result.data_digest,
     )
+
+
+def check_result(result: object) -> None:
+    """Refuse what is no result of learning."""
+    if not isinstance(result, LearnResult):
+        raise DataError(
+            f"a LearnResult is wanted here, not a {type(result).__name__}; give learn(D)."
+        )
 
 
 def export(
@@ -174,6 +185,7 @@ def export(
     Path
         The file.
     """
+    check_result(result)
     return export_graph(
         result.graph, path, provenance=provenance(result), format=format, extras=extras
     )

@@ -19,7 +19,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from loopylatent.blas import one_thread
 from loopylatent.cluster import Engine, runner
-from loopylatent.data import Observations
+from loopylatent.data import Observations, check_observations
 from loopylatent.distances import DistanceMatrix, Metric
 from loopylatent.errors import DataError, LoopyLatentError
 from loopylatent.graph import LatentGraph, frozen_array
@@ -125,6 +125,8 @@ def groups(
     """
     if n_resamples < 2:
         raise DataError(f"n_resamples = {n_resamples} is too few; give at least 2.")
+    if not isinstance(table, DistanceMatrix):
+        check_observations(table)
     draw = (
         bootstrapped_rows(table, metric)
         if isinstance(table, Observations)

@@ -424,6 +424,20 @@ def _from_sparse(
     return Observations(used.tocsr(), tuple(columns), labels, row_weights, roles.dropped)
 
 
+def check_observations(obs: object) -> None:
+    """Refuse what is no Observations, and say how to make one of it."""
+    if isinstance(obs, Observations):
+        return
+    kind = type(obs).__name__
+    if isinstance(obs, pd.DataFrame):
+        remedy = "Observations.from_frame(table)"
+    elif isinstance(obs, str) or hasattr(obs, "__fspath__"):
+        remedy = "read_table(path)"
+    else:
+        remedy = "Observations.from_array(rows)"
+    raise DataError(f"Observations are wanted here, not a {kind}; give {remedy}.")
+
+
 def _as_array(X: Any) -> NDArray[Any]:
     if isinstance(X, np.ma.MaskedArray):  # what is masked is missing, whatever stands there
         found = np.array(X, dtype=object)

@@ -7,19 +7,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from loopylatent.api import learn
 from loopylatent.data import Observations
 from loopylatent.distances import Metric, information_distances
+from loopylatent.errors import DataError
 from loopylatent.inference import Model, fit_parameters
 from loopylatent.inference.evidence import rows_like
 from loopylatent.inference.model import posterior_columns
 from loopylatent.settings import Method, Order
 
 
-class LocalCLGrouping(BaseEstimator):  # type: ignore[misc]
+class LocalCLGrouping(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Learn a graph with hidden nodes and cycles (the paper's LocalCLGrouping).
 
     Parameters
@@ -74,6 +75,7 @@ class LocalCLGrouping(BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None) -> LocalCLGrouping:  # noqa: ARG002
         """Learn the graph of the columns of X: an array, a DataFrame or Observations."""
         named = hasattr(X, "columns") or isinstance(X, Observations)
+        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
         self._rows = _observations(X)
         self._model: Model | None = None
         self.distances_ = information_distances(self._rows, self.metric)
@@ -109,14 +111,31 @@ class LocalCLGrouping(BaseEstimator):  # type: ignore[misc]
         model = self.model_
         return posterior_columns(model.hidden_posteriors(rows_like(X, self._rows)))
 
-    def fit_transform(self, X: Any, y: Any = None) -> NDArray[np.float64]:
-        """Learn, fit and return the hidden states of the same rows."""
-        return self.fit(X, y).transform(X)
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:  # noqa: ARG002
+        """Names of the columns that ``transform`` gives: h1, h2, ..., as in the graph.
+
+        With K states h1_1 to h1_(K-1), and so on.
+        """
+        hidden = self.model_.graph.labels[self.graph_.n_observed :]
+        one = self._rows.take(np.arange(1))
+        each = posterior_columns(self.model_.hidden_posteriors(one)).shape[1] // max(1, len(hidden))
+        names = [f"{name}_{k + 1}" for name in hidden for k in range(each)]
+        return np.array(list(hidden) if each == 1 else names, dtype=object)
+
+    def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002
+        """Mean log-likelihood of the rows of X; higher is better, as model selection expects."""
+        model = self.model_
+        return float(np.mean(model.log_likelihood(rows_like(X, self._rows))))
 
 
 def _observations(X: Any) -> Observations:
     if isinstance(X, Observations):
         return X
-    if isinstance(X, pd.DataFrame):
-        return Observations.from_frame(X)
-    return Observations.from_array(X)
+    try:
+        return (
+            Observations.from_frame(X)
+            if isinstance(X, pd.DataFrame)
+            else Observations.from_array(X)
+        )
+    except DataError as error:  # an estimator keeps its columns: it has no such setting
+        raise DataError(str(error).replace(", or use on_degenerate='drop'", "")) from None

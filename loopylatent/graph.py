@@ -225,6 +225,15 @@ class LatentGraph:
             raise DataError(f"node {node} does not exist; nodes are 0 to {self.n_nodes - 1}.")
 
 
+def check_graph(graph: object) -> None:
+    """Refuse what is no graph, and say where the graph is."""
+    if not isinstance(graph, LatentGraph):
+        remedy = "result.graph" if hasattr(graph, "graph") else "learn(D).graph"
+        raise DataError(
+            f"a LatentGraph is wanted here, not a {type(graph).__name__}; give {remedy}."
+        )
+
+
 def _check_edges(pairs: IntArray, lengths: FloatArray, n_nodes: int) -> None:
     if len(lengths) != len(pairs):
         raise DataError(f"{len(pairs)} edges but {len(lengths)} lengths; give one length an edge.")

@@ -28,7 +28,7 @@ from loopylatent.distances import DistanceMatrix
 from loopylatent.errors import ThresholdError
 from loopylatent.graph import LatentGraph, frozen_array
 from loopylatent.pool import in_window
-from loopylatent.sparse_distances import Distances, SparseDistances
+from loopylatent.sparse_distances import Distances, SparseDistances, check_distances
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -55,6 +55,7 @@ def initial_graph(D: Distances, r: float) -> LatentGraph:
     >>> initial_graph(D, 3.0).edges.tolist()
     [[0, 1], [1, 2]]
     """
+    check_distances(D)
     check_radius(D, r)
     if isinstance(D, SparseDistances):
         return _initial_graph_from_lists(D, r)
@@ -194,6 +195,7 @@ def edge_density(D: DistanceMatrix) -> EdgeDensity:
     >>> curve.n_components.tolist(), curve.n_cycles.tolist()
     ([2, 1], [0, 0])
     """
+    check_distances(D)
     return curve_of_balls(D, lambda centres: local_tree_intervals(D.values, centres))
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -215,6 +216,19 @@ class SparseDistances:
 
 
 Distances = DistanceMatrix | SparseDistances
+
+
+def check_distances(D: object) -> None:
+    """Refuse what is no matrix of distances, and say how to make one of it."""
+    if isinstance(D, DistanceMatrix | SparseDistances):
+        return
+    kind = type(D).__name__
+    remedy = "read_table(path)" if isinstance(D, str | Path) else "table"
+    raise DistanceError(
+        f"a DistanceMatrix is wanted here, not a {kind}; give information_distances({remedy})."
+    )
+
+
 """What the learner takes."""
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from loopylatent._kernels.spanning import spanning_lengths
 from loopylatent.settings import Thresholds
-from loopylatent.sparse_distances import Distances, SparseDistances
+from loopylatent.sparse_distances import Distances, SparseDistances, check_distances
 
 
 def default_thresholds(D: Distances) -> Thresholds:
@@ -34,6 +34,7 @@ def default_thresholds(D: Distances) -> Thresholds:
     >>> default_thresholds(D)
     Thresholds(r=5.0, Lambda=0.05, tau=0.5)
     """
+    check_distances(D)
     Lambda = 0.0 if D.n_samples is None else 0.5 / math.sqrt(D.n_samples)
     r = float(np.quantile(D.nearest, 0.95)) if isinstance(D, SparseDistances) else D.r_max
     return Thresholds(r, Lambda, 0.2 * float(np.median(_spanning_lengths(D))))

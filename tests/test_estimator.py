@@ -6,7 +6,9 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import ParameterGrid
+from sklearn.model_selection import GridSearchCV, ParameterGrid
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import loopylatent as ll
 
@@ -104,3 +106,45 @@ def test_sparse_rows_can_be_transformed():
 def test_transform_before_fit_is_refused(X):
     with pytest.raises(NotFittedError):
         ll.LocalCLGrouping().transform(X)
+
+
+def test_columns_of_hidden_states_have_the_names_of_the_graph(X):
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    model = ll.LocalCLGrouping().set_output(transform="pandas").fit(frame)
+    names = list(model.graph_.labels[6:])
+    assert model.get_feature_names_out().tolist() == names
+    assert list(model.transform(frame).columns) == names
+    steps = make_pipeline(StandardScaler(), ll.LocalCLGrouping()).fit(frame)
+    assert steps.get_feature_names_out().tolist() == names
+    assert steps.transform(frame).shape == (400, len(names))
+
+
+def test_hidden_nodes_of_three_states_give_two_named_columns_each():
+    rng = np.random.default_rng(0)
+    hidden = rng.integers(0, 3, size=(800, 1))
+    noise = rng.integers(0, 3, size=(800, 4))
+    letters = np.array(list("xyz"))[np.where(rng.random((800, 4)) < 0.8, hidden, noise)]
+    frame = pd.DataFrame(letters, columns=list("abcd"))
+    model = ll.LocalCLGrouping().set_output(transform="pandas").fit(frame)
+    assert model.graph_.n_hidden == 1
+    assert list(model.transform(frame).columns) == ["h1_1", "h1_2"]
+
+
+def test_a_second_fit_forgets_the_names_of_the_first(X):
+    model = ll.LocalCLGrouping().fit(pd.DataFrame(X, columns=list("abcdef"))).fit(X)
+    assert not hasattr(model, "feature_names_in_")
+
+
+def test_thresholds_can_be_chosen_by_the_likelihood_of_kept_rows(X):
+    search = GridSearchCV(ll.LocalCLGrouping(), {"tau": [0.0, 9.0]}, cv=2).fit(X)
+    model = search.best_estimator_
+    rows = ll.Observations.from_array(X)
+    assert model.score(X) == pytest.approx(model.model_.log_likelihood(rows).mean())
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_no_setting_is_advised_that_the_estimator_lacks(X):
+    constant = np.column_stack([X, np.ones(len(X))])
+    with pytest.raises(ll.DataError, match="remove what is named") as caught:
+        ll.LocalCLGrouping().fit(constant)
+    assert "on_degenerate" not in str(caught.value)

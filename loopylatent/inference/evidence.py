@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from loopylatent._kernels.clamped import group_rows
-from loopylatent.data import Column, Observations
+from loopylatent.data import Column, Observations, check_observations
 from loopylatent.errors import DataError, InferenceError, listed, quoted
 from loopylatent.graph import FloatArray, IntArray, frozen_array
 from loopylatent.kinds import type_column
@@ -147,6 +147,7 @@ def _frame(table: Any, known: Observations) -> pd.DataFrame:
 
 def pick(obs: Observations, names: Sequence[str]) -> Observations:
     """Return the named columns of a table, or say which ones it lacks."""
+    check_observations(obs)
     if tuple(obs.names) == tuple(names):
         return obs
     lacking = [name for name in names if name not in set(obs.names)]

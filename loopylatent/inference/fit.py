@@ -14,7 +14,7 @@ import numpy as np
 from loopylatent.blas import one_thread
 from loopylatent.data import Observations
 from loopylatent.errors import InferenceError
-from loopylatent.graph import FloatArray, LatentGraph
+from loopylatent.graph import FloatArray, LatentGraph, check_graph
 from loopylatent.inference.discrete import DiscreteProblem
 from loopylatent.inference.families import Family, Fitted, Problem, family_of
 from loopylatent.inference.model import Model
@@ -61,6 +61,7 @@ def fit_parameters(
     (40, 2)
     """
     settings = settings or FitSettings()
+    check_graph(graph)
     if graph.n_observed == 0:
         raise InferenceError("the graph has no columns; there is nothing to fit.")
     with one_thread():

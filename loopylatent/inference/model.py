@@ -13,6 +13,7 @@ from loopylatent.errors import InferenceError
 from loopylatent.graph import FloatArray, IntArray, LatentGraph, frozen_array
 from loopylatent.inference.discrete import DiscreteModel
 from loopylatent.inference.elimination import eliminate
+from loopylatent.inference.evidence import pick
 from loopylatent.inference.families import Kind
 from loopylatent.inference.gaussian import GaussianModel
 from loopylatent.inference.lbp import Propagation
@@ -197,7 +198,7 @@ class Model:
         that the units of the table do not matter.
         """
         found = self.distribution
-        chosen = test_obs.select(list(self.graph.names))
+        chosen = pick(test_obs, self.graph.names)
 
         def likelihood(rows: Observations) -> FloatArray:
             if isinstance(found, GaussianModel):

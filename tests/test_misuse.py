@@ -1,0 +1,65 @@
+"""What people pass by mistake is refused in one line that says what to pass."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import loopylatent as ll
+
+
+@pytest.fixture(scope="module")
+def frame():
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        rng.normal(size=(200, 1)) + rng.normal(size=(200, 5)), columns=list("abcde")
+    )
+
+
+@pytest.mark.parametrize("call", [ll.learn, ll.sweep, ll.edge_density, ll.default_thresholds])
+def test_a_table_in_the_place_of_distances_is_refused_with_the_remedy(call, frame):
+    for table in (frame, frame.to_numpy(), ll.Observations.from_frame(frame)):
+        with pytest.raises(ll.DistanceError, match=r"give information_distances\(table\)"):
+            call(table)
+    with pytest.raises(ll.DistanceError, match=r"information_distances\(read_table\(path\)\)"):
+        call("answers.csv")
+
+
+def test_the_remedy_for_a_frame_in_the_place_of_observations_works(frame):
+    result = ll.learn(ll.information_distances(frame))
+    model = ll.fit_parameters(result.graph, ll.Observations.from_frame(frame))
+    for call in (
+        lambda rows: ll.fit_parameters(result.graph, rows),
+        lambda rows: ll.groups(rows, n_resamples=2),
+        lambda rows: ll.learn(ll.information_distances(frame), obs=rows, regularize="bic"),
+        model.scores,
+        model.hidden_posteriors,
+        model.log_likelihood,
+    ):
+        with pytest.raises(ll.DataError, match=r"give Observations\.from_frame\(table\)"):
+            call(frame)
+        assert call(ll.Observations.from_frame(frame)) is not None
+
+
+def test_rows_of_other_columns_are_refused_by_their_names(frame):
+    result = ll.learn(ll.information_distances(frame))
+    model = ll.fit_parameters(result.graph, ll.Observations.from_frame(frame))
+    others = ll.Observations.from_frame(frame.rename(columns={"e": "z"}))
+    for call in (model.scores, model.hidden_posteriors, model.log_likelihood):
+        with pytest.raises(ll.LoopyLatentError, match="lacks 'e'"):
+            call(others)
+
+
+def test_a_result_and_its_graph_are_told_apart(frame):
+    result = ll.learn(ll.information_distances(frame))
+    obs = ll.Observations.from_frame(frame)
+    with pytest.raises(ll.DataError, match=r"not a LearnResult; give result\.graph"):
+        ll.fit_parameters(result, obs)
+    with pytest.raises(ll.DataError, match=r"not a LatentGraph; give learn\(D\)"):
+        ll.export(result.graph, "graph.html")
+
+
+def test_a_limit_that_nothing_reads_is_refused(frame):
+    with pytest.raises(ll.ThresholdError, match="regularize='bic'"):
+        ll.learn(ll.information_distances(frame), max_hidden=3)
