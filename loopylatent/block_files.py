@@ -9,7 +9,8 @@ from pathlib import Path
 from loopylatent.block_parquet import ParquetPart, read_footer
 from loopylatent.block_text import TextHeader, TextPart, read_header
 from loopylatent.errors import DataError, listed, quoted
-from loopylatent.headers import check_names
+from loopylatent.files import check_no_address
+from loopylatent.headers import check_header, check_names
 from loopylatent.limits import LIMITS
 from loopylatent.parquet import HEAD_BYTES, is_parquet
 
@@ -20,6 +21,8 @@ Part = ParquetPart | TextPart
 def find_files(source: FilePath | Sequence[FilePath]) -> list[Path]:
     """Return the files of a path, of several, or of folders, in the order of their names."""
     given = [source] if isinstance(source, (str, os.PathLike)) else list(source)
+    for one in given:
+        check_no_address(one)
     try:
         found = [path for one in given for path in _files(Path(one).absolute())]
     except OSError as error:
@@ -34,6 +37,8 @@ def _files(path: Path) -> Iterator[Path]:
     if path.is_file():
         yield path
         return
+    if not path.is_dir() and path.exists():
+        raise DataError(f"{quoted(str(path))} is a pipe or a device; give a file.")
     if not path.is_dir():
         raise DataError(f"there is no file {quoted(str(path))}; check the path.")
     inside = [
@@ -58,7 +63,8 @@ def read_head(path: Path, delimiter: str | None) -> Part | TextHeader:
         return read_footer(path)
     if head.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
         raise DataError(
-            f"{quoted(path.name)}: workbooks cannot be read in blocks; save it as CSV or Parquet."
+            f"{quoted(path.name)}: workbooks and archives cannot be read in blocks; "
+            "save the table as CSV or Parquet."
         )
     return read_header(path, delimiter)
 
@@ -93,6 +99,8 @@ def common_names(heads: Sequence[Part | TextHeader]) -> tuple[str, ...]:
 def _check_own(head: Part | TextHeader) -> None:
     """Check the names of one file; in text a column without a name may be empty and then passes."""
     is_text = isinstance(head, TextHeader)
+    if is_text:
+        check_header(_names_of(head))
     check_names([name for name in _names_of(head) if name or not is_text])
 
 

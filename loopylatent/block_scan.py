@@ -334,8 +334,8 @@ def _scan_again(run: Runner, job: _Job, found: _Found, progress: Progress | None
         return _Found()
     if not all(isinstance(part, TextPart) for part in job.parts):
         raise DataError(
-            f"column {quoted(unclear[0])} holds numbers in one file and something else in another; "
-            "write it in one way."
+            f"column {quoted(unclear[0])} holds numbers in one file and something else in another, "
+            "or numbers so long that different ones come to the same; write it as text, or drop it."
         )
     return _scan(run, replace(job, columns=tuple(unclear), texts=frozenset(unclear)), progress)
 

@@ -22,7 +22,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from loopylatent.delimited import WINDOWS, broken, find_separator, records, wide_encoding
+from loopylatent.delimited import (
+    NO_TABLE,
+    OPEN_QUOTE,
+    WINDOWS,
+    broken,
+    decode,
+    find_separator,
+    lone_return,
+    records,
+    split_declaration,
+    wide_encoding,
+)
 from loopylatent.errors import DataError, quoted
 from loopylatent.files import File
 from loopylatent.headers import NA_WORDS
@@ -33,7 +44,7 @@ PIECE_BYTES = 1 << 22
 LONGEST_LINE = 1 << 26
 """Bytes; a longer line is no row of a table."""
 _MARK = b"\xef\xbb\xbf"
-_LONE_RETURN = re.compile(rb"\r(?!\r*(?:\n|\Z))")
+_LONE_RETURN = re.compile(rb"(?<!\r)\r++(?!\n|\Z)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,16 +113,31 @@ def read_header(path: Path, delimiter: str | None) -> TextHeader:
         raise file.error("the file is empty; save the table again.")
     if wide_encoding(file.content) is not None:
         raise file.error("text in UTF-16 cannot be read in blocks; save it as UTF-8.")
-    start = len(_MARK) if file.content.startswith(_MARK) else 0
-    text = file.content[start:].decode("utf-8", WINDOWS)
+    if is_packed and file.content.startswith((b"PAR1", b"PK\x03\x04")):
+        raise file.error("a packed Parquet file or workbook cannot be read in blocks; unpack it.")
+    lines = file.content[: file.content.rfind(b"\n") + 1]  # no character is cut
+    if decode(lines or file.content) is None or b"\x00" in file.content.partition(b"\n")[0]:
+        raise file.error(NO_TABLE)
+    start = 0
+    while file.content.startswith(_MARK, start):
+        start += len(_MARK)
+    whole = file.content[start:].decode("utf-8", WINDOWS)
+    text, declared = split_declaration(whole)
+    start += len(whole) - len(text)  # as many bytes: what is left out is ASCII
     if "\n" not in text:
-        raise file.error("no line ends within its first megabyte; is this a table?")
-    separator = find_separator(file, text, delimiter)
+        raise file.error(_endless(text))
+    separator = find_separator(file, text, delimiter or declared)
     try:
         names = tuple(name.strip() for name in next(records(text, separator)).fields)
     except csv.Error as error:
         raise file.error(broken(error)) from None
     return TextHeader(str(path), names, separator, is_packed, start)
+
+
+def _endless(text: str) -> str:
+    if "\r" in text:
+        return "its lines end with carriage returns; in blocks they have to end with line feeds."
+    return "no line ends within its first megabyte; is this a table?"
 
 
 def find_rows(header: TextHeader, step: int, look: Callable[[int], None] | None = None) -> TextPart:
@@ -149,7 +175,7 @@ def _record_starts(header: TextHeader, stream: IO[bytes]) -> Iterator[NDArray[np
         if b"\x00" in content:
             raise header.error("it holds a zero byte, so this is no plain text; remove it.")
         if _LONE_RETURN.search(content[:cut]):
-            raise _lone_return(header)
+            raise header.error(lone_return())
         if cut:
             yield offset + _line_starts(content[:cut], header.separator)
         offset, rest = offset + cut, content[cut:]
@@ -204,17 +230,10 @@ def _quoted_starts(
                 starts = []
     except csv.Error as error:
         if "new-line" in str(error):
-            raise _lone_return(header) from None
+            raise header.error(lone_return()) from None
         raise header.error(broken(error, "in one of its rows")) from None
     if starts:
         yield np.array(starts, dtype=np.int64)
-
-
-def _lone_return(header: TextHeader) -> DataError:
-    return header.error(
-        "a carriage return stands alone inside a line; write all ends of lines alike, "
-        "and put quotation marks around text that holds one."
-    )
 
 
 class TextStream:
@@ -281,7 +300,7 @@ def _parsed(
     for row, record in rows:
         if len(record.fields) > len(keys):
             raise _too_wide(header, row, len(record.fields))
-    raise header.error("a quotation mark is opened and never closed; close it.")
+    raise header.error(OPEN_QUOTE)
 
 
 def _too_wide(header: TextHeader, row: int, width: int) -> DataError:

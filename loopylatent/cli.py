@@ -139,9 +139,11 @@ def _check_places(options: argparse.Namespace) -> None:
 
 def _check_is_other(place: Path, table: object) -> None:
     """Refuse to write over the table that is read."""
-    with suppress(OSError, ValueError):
-        if place.samefile(str(table)):
-            raise DataError(f"{quoted(str(place))} is the table itself; write to another file.")
+    is_same = False
+    with suppress(OSError, ValueError):  # most often there is nothing yet in that place
+        is_same = place.samefile(str(table))
+    if is_same:
+        raise DataError(f"{quoted(str(place))} is the table itself; write to another file.")
 
 
 def _leave_standard_output() -> None:

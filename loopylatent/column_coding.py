@@ -28,6 +28,7 @@ from loopylatent.column_scan import (
 from loopylatent.errors import DataError, quoted
 from loopylatent.headers import NA_WORDS
 from loopylatent.kinds import Column, Kind, Seen, check_range, text_numbers, type_column
+from loopylatent.long_numbers import are_too_long
 
 FloatArray = NDArray[np.float64]
 MANY_NUMBERS = pd.Series(np.arange(MOST_NUMBERS) + 0.5)
@@ -102,21 +103,22 @@ def decide(name: str, scan: ColumnScan, wanted: Kind | None) -> CodedColumn:
     is_text = form != "numbers"
     by_comma = scan.commas if form == "texts" and scan.numbers.count < scan.n_present else None
     found = scan.numbers if by_comma is None else by_comma
-    only_numbers = found.count == scan.n_present
     keys = list(scan.levels.tallies)
+    has_size = wanted in ("ordinal", "continuous")
+    are_names = is_text and not has_size and (scan.too_long or are_too_long(keys))
+    only_numbers = found.count == scan.n_present and not are_names
     first = [scan.levels.tallies[key].first for key in keys]
     seen = Seen(scan.n_rows, np.array([*first, 0], dtype=np.int64))
     _check_values(name, scan, found if only_numbers else None)
+    if are_names and scan.levels.is_full:
+        raise _too_many(name)
     many = scan.levels.is_full and only_numbers
     read = None if by_comma is None else comma_numbers(keys, scan.separator)
     shown = _representatives(scan, keys, is_text) if read is None else _numbers(read)
     typed = type_column(name, MANY_NUMBERS if many else shown, wanted, seen)
     n_missing = scan.n_rows - scan.n_present
     if is_text and scan.levels.is_full and not only_numbers:
-        raise DataError(
-            f"column {quoted(name)} has more than {MOST_TEXTS:,} different texts; a table that "
-            "is read in blocks needs plain numbers there: drop it, or rewrite it."
-        )
+        raise _too_many(name)
     values = typed.numbers[: len(keys)]
     if by_comma is not None and not typed.column.states:
         return CodedColumn(typed.column, form, None, by_comma, n_missing, scan.separator)
@@ -125,6 +127,13 @@ def decide(name: str, scan: ColumnScan, wanted: Kind | None) -> CodedColumn:
     numbers = _coded(values, list(scan.levels.tallies.values()))
     table = dict(zip(keys, values.tolist(), strict=True))
     return CodedColumn(typed.column, form, table, numbers, n_missing)
+
+
+def _too_many(name: str) -> DataError:
+    return DataError(
+        f"column {quoted(name)} has more than {MOST_TEXTS:,} different texts; a table that "
+        "is read in blocks needs plain numbers there: drop it, or rewrite it."
+    )
 
 
 def _check_values(name: str, scan: ColumnScan, numbers: Numbers | None) -> None:

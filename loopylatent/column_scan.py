@@ -19,7 +19,7 @@ from loopylatent.kinds import (
     level_text,
     text_numbers,
 )
-from loopylatent.long_numbers import holds_too_long
+from loopylatent.long_numbers import EXACT, are_too_long, holds_too_long
 
 FloatArray = NDArray[np.float64]
 Form = Literal["numbers", "flags", "texts", "dates", "ordered", "mixed"]
@@ -138,6 +138,8 @@ class ColumnScan:
     """Of the file, if it is text: it says what a comma inside a cell means."""
     commas: Numbers | None = field(default_factory=Numbers)
     """The texts as numbers with commas; None where some of them are not such numbers."""
+    too_long: bool = False
+    """Whether different whole numbers among the texts of a block come to the same float."""
 
     def add(
         self, series: pd.Series[Any], counted: NDArray[np.bool_] | None, first_row: int
@@ -148,7 +150,11 @@ class ColumnScan:
             self.forms |= {"numbers", "texts"}
             return
         if holds_numbers(series.dtype):
-            self._add_numbers(series.to_numpy(np.float64, na_value=np.nan), counted, first_row)
+            x = series.to_numpy(np.float64, na_value=np.nan)
+            if self.separator and (np.abs(x) > EXACT).any():  # only the texts tell them apart
+                self.forms |= {"numbers", "texts"}
+                return
+            self._add_numbers(x, counted, first_row)
             return
         if series.isna().all():
             return
@@ -183,7 +189,9 @@ class ColumnScan:
     ) -> None:
         self.n_present += int((found.codes >= 0).sum())
         self.levels.count(found.texts, found.codes, counted, first_row)
-        self.numbers.add(found.values(text_numbers(found.texts)), counted, first_row)
+        numbers = text_numbers(found.texts)
+        self.numbers.add(found.values(numbers), counted, first_row)
+        self.too_long |= bool((np.abs(numbers) > EXACT).any()) and are_too_long(found.texts)
         if self.commas is not None:
             known = comma_numbers(found.texts, self.separator)
             if known is None:
@@ -199,6 +207,7 @@ class ColumnScan:
         self.numbers.merge(other.numbers)
         self.levels.merge(other.levels)
         self.order = _joined(self.order, other.order)
+        self.too_long |= other.too_long
         if self.commas is None or other.commas is None:
             self.commas = None
         else:
@@ -227,6 +236,7 @@ class ColumnScan:
             list(plain["order"]),
             plain["separator"],
             None if plain["commas"] is None else Numbers(**plain["commas"]),
+            plain["too_long"],
         )
 
 

@@ -1,7 +1,7 @@
 """Read delimited text into a data frame: how it is encoded and separated is found out.
 
 A file whose lines come from several programs may mix encodings: what is not UTF-8 is read as
-Windows-1252, byte by byte.
+Windows-1252, byte by byte. Lines end with a line feed, or all of them with a carriage return.
 """
 
 from __future__ import annotations
@@ -31,19 +31,26 @@ SNIFFED_ROWS = 50
 LEAST_ZEROS = 0.3
 """Share of zero bytes at even or at odd places from which text without a mark is UTF-16."""
 
+NO_TABLE = "this is not a table; give CSV, TSV, Parquet or Excel (.xlsx)."
 _SPELLED_OUT = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " "}
 _DECIMAL_COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d*),\d+([eE][+-]?\d+)?|[+-]?\d+", re.ASCII)
 _GROUPED = re.compile(r"[+-]?(\d{1,3}(,\d{3})+|\d+)(\.\d*)?", re.ASCII)
 _GROUPED_BY_POINTS = re.compile(r"[+-]?([1-9]\d{0,2}(\.\d{3})+|\d+)", re.ASCII)
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
+_LINE_AND_ENDS = re.compile(r"[^\r\n]*+(?:\r++\n?|\n)|[^\r\n]++")
+_LONE_RETURN = re.compile(r"(?<!\r)\r++(?!\n|\Z)")
+_DECLARED = re.compile(r'"?sep=(?=[\t -~])([^\w"])"?(?=[\r\n])', re.IGNORECASE)
+_JSON = re.compile(r'\s*+(\[\s*+)?\{\s*+["}]')
+_MARKUP = re.compile(r"\s*+<(!doctype|html|head|body|table|\?xml|!--)", re.IGNORECASE)
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _CONTROL_TEXT = re.compile(r"[\x00-\x08\x0e-\x1f]")
 
 
 def read_text(file: File, delimiter: str | None, max_cells: int) -> pd.DataFrame:
     """Read a whole file of delimited text; see `read_frame` of ``tables``."""
-    text = _decoded(file)
-    separator = find_separator(file, text, delimiter)
+    text, declared = split_declaration(_decoded(file))
+    separator = find_separator(file, text, delimiter or declared)
+    _check_returns(file, text, separator)
     first = _first_records(file, text, separator)
     names = [name.strip() for name in first[0].fields]
     if len(names) > LIMITS.columns:
@@ -70,7 +77,8 @@ def read_text(file: File, delimiter: str | None, max_cells: int) -> pd.DataFrame
                 f"{quoted(file.name)}: there is too little memory to read it; "
                 "keep fewer rows or columns, or take a larger machine."
             ) from None
-        _check_widths(file, records(_decoded(file), separator), len(names))
+        text, _ = split_declaration(_decoded(file))
+        _check_widths(file, records(text, separator), len(names))
         raise file.error(OPEN_QUOTE) from None
     if frame.shape[1] != len(names):
         raise file.error("the header cannot be read; check its quotation marks.")
@@ -102,11 +110,11 @@ def _check_cells(file: File, text: str, separator: str, n_columns: int, max_cell
 
 def _decoded(file: File) -> str:
     text = decode(file.content)
-    if text is None:
-        raise file.error("this is not a table; give CSV, TSV, Parquet or Excel (.xlsx).")
-    at = text.find("\x00")
+    at = -1 if text is None else text.find("\x00")
+    line = 0 if text is None else text.count("\n", 0, max(at, 0)) + 1
+    if text is None or (at >= 0 and line == 1):
+        raise file.error(NO_TABLE)
     if at >= 0:
-        line = text.count("\n", 0, at) + 1
         raise file.error(f"line {line} holds a zero byte, so this is no plain text; remove it.")
     return text
 
@@ -120,8 +128,8 @@ def decode(content: bytes) -> str | None:
             return None if _CONTROL_TEXT.search(text) else text
         return None
     with contextlib.suppress(UnicodeDecodeError):
-        return content.decode("utf-8-sig")
-    return None if _CONTROL.search(content) else content.decode("utf-8-sig", WINDOWS)
+        return content.decode().lstrip("\ufeff")
+    return None if _CONTROL.search(content) else content.decode("utf-8", WINDOWS).lstrip("\ufeff")
 
 
 def wide_encoding(content: bytes) -> str | None:
@@ -174,6 +182,58 @@ def records(text: str, delimiter: str) -> Iterator[_Record]:
             yield _Record(reader.line_num, fields)
 
 
+def split_declaration(text: str) -> tuple[str, str | None]:
+    """Return the text after a first line that names the separator, and the separator it names.
+
+    Spreadsheet programs write such a line. Its end stays, so that lines count as they did.
+
+    Examples
+    --------
+    >>> split_declaration("sep=;\\na;b\\n"), split_declaration("a;b\\n")
+    (('\\na;b\\n', ';'), ('a;b\\n', None))
+    """
+    found = _DECLARED.match(text)
+    return (text, None) if found is None else (text[found.end() :], found[1])
+
+
+def lone_return(where: str = "a line") -> str:
+    """Say that a carriage return stands where no line ends."""
+    return (
+        f"a carriage return stands alone inside {where}; write all ends of lines alike, "
+        "and put quotation marks around text that holds one."
+    )
+
+
+def _check_returns(file: File, text: str, separator: str) -> None:
+    """Refuse a carriage return inside a line, unless all lines end with one and nothing else."""
+    found = _LONE_RETURN.search(text) if "\n" in text else None
+    if found is None:
+        return
+    at = found.start() if '"' not in text else _unquoted_return(text, separator)
+    if at is not None:
+        raise file.error(lone_return(f"line {text.count(chr(10), 0, at) + 1}"))
+
+
+def _unquoted_return(text: str, separator: str) -> int | None:
+    """Where the first record ends with a carriage return alone; None if none or all of them do."""
+    ends: list[re.Match[str]] = []
+
+    def lines() -> Iterator[str]:
+        for line in _LINE_AND_ENDS.finditer(text):
+            ends[:] = [line]
+            yield line.group()
+
+    first, has_others = None, False
+    with contextlib.suppress(csv.Error):  # what is broken is told by whoever reads it
+        for _ in csv.reader(lines(), delimiter=separator, skipinitialspace=True):
+            end = ends[0]
+            if end.group().endswith("\n"):
+                has_others = True
+            elif first is None and end.end() < len(text):
+                first = end.end()
+    return first if has_others else None
+
+
 def _head(text: str) -> str:
     """Return whole lines from the beginning, enough to see how the file is made."""
     if len(text) <= SNIFFED_CHARACTERS:
@@ -183,17 +243,24 @@ def _head(text: str) -> str:
 
 def find_separator(file: File, text: str, delimiter: str | None) -> str:
     """Return the delimiter that is wanted, or that explains the first rows best."""
+    _check_is_table(file, text)
     head = _head(text)
     found = max(DELIMITERS, key=lambda candidate: _fit(head, candidate))
     wanted = found if delimiter is None else _SPELLED_OUT.get(delimiter, delimiter)
-    if len(wanted) != 1 or wanted in '"\r\n':
-        raise DataError(f"delimiter = {delimiter!r} is not one character; try {found!r}.")
+    if len(wanted) != 1 or wanted in '"\r\n' or not wanted.isascii():
+        raise DataError(f"delimiter = {delimiter!r} is not one ASCII character; try {found!r}.")
     if _fit(head, wanted).width > 1:
         return wanted
     if len(head.partition("\n")[0]) > csv.field_size_limit():
         raise file.error(
             f"its first line holds a field of more than {csv.field_size_limit():,} characters; "
             "put the short names of the columns there."
+        )
+    below = _width_below(head, delimiter and wanted)
+    if below > 1:
+        raise file.error(
+            f"the first line is one field and the lines below it have {below}; "
+            "remove what stands above the names of the columns."
         )
     if _fit(head, found).width > 1:
         remedy = f"try delimiter={found!r}"
@@ -205,6 +272,26 @@ def find_separator(file: File, text: str, delimiter: str | None) -> str:
     raise file.error(f"only one column was found with delimiter {wanted!r}; {remedy}.")
 
 
+def _check_is_table(file: File, text: str) -> None:
+    """Refuse what is text but another format; some of it would pass for a table."""
+    for form, found in (("JSON", _JSON.match(text)), ("a web page or XML", _MARKUP.match(text))):
+        if found is not None:
+            raise file.error(
+                f"this is {form} and not a table; open it in a program that reads it and "
+                "save it as CSV."
+            )
+
+
+def _width_below(head: str, delimiter: str | None) -> int:
+    """Return how many fields most of the lines below the first one have; 0 if they differ."""
+    for candidate in DELIMITERS if delimiter is None else (delimiter,):
+        widths = _widths(head, candidate)[1:]
+        width = max(widths, key=widths.count, default=0)
+        if width > 1 and widths.count(width) > len(widths) / 2:
+            return width
+    return 0
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class _Fit:
     """How well a delimiter explains the first rows: the better one is the greater."""
@@ -214,11 +301,16 @@ class _Fit:
     width: int
 
 
-def _fit(head: str, delimiter: str) -> _Fit:
+def _widths(head: str, delimiter: str) -> list[int]:
     widths: list[int] = []
     with contextlib.suppress(csv.Error):  # what came before a broken record still tells
         first = itertools.islice(records(head, delimiter), SNIFFED_ROWS)
         widths.extend(len(record.fields) for record in first)
+    return widths
+
+
+def _fit(head: str, delimiter: str) -> _Fit:
+    widths = _widths(head, delimiter)
     if not widths or widths[0] < 2:
         return _Fit(0.0, 0)
     return _Fit(widths.count(widths[0]) / len(widths), widths[0])

@@ -1,4 +1,4 @@
-"""Distances as a file of arrays (.npz): exact, with what is known of their precision."""
+"""Distances in files: as arrays (.npz), with what is known of their precision, or as a table."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ import io
 import os
 import zipfile
 import zlib
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from loopylatent.distances import METRICS, DistanceMatrix
 from loopylatent.errors import DistanceError, LimitError, LoopyLatentError, quoted
 from loopylatent.files import File
 from loopylatent.graph import frozen_array
+from loopylatent.headers import NA_WORDS
 
 _KEYS = ("values", "names", "metric", "is_additive", "n_samples", "noise_floor", "signs",
          "pair_counts")  # fmt: skip
@@ -89,3 +92,31 @@ def _arrays(path: Path) -> dict[str, Any]:
     File(path.name, b"").check_growth(path.stat().st_size, unpacked)
     with np.load(path, allow_pickle=False) as content:
         return {key: content[key] for key in _KEYS if key in content}
+
+
+def check_first_column(frame: pd.DataFrame) -> None:
+    """Refuse what is no column of names: a table, rows in another order, a row without names."""
+    corner, *names = map(str, frame.columns)
+    if corner.strip("0.") == "" and "0" in corner:  # the distance of the first one to itself
+        raise DistanceError(
+            "the first row holds distances and no names of columns; put a row with the names there."
+        )
+    for name, cell in zip(names, frame.iloc[:, 0], strict=True):
+        if not _is_name(cell, name):
+            raise DistanceError(
+                f"{len(names) + 1} columns and {len(names)} rows are no square, and the first "
+                f"column has {quoted(str(cell))} where the name {quoted(name)} would make it one."
+            )
+
+
+def _is_name(cell: Any, name: str) -> bool:
+    """Whether a cell is a name, which may have been read as a number, a flag or as missing."""
+    if isinstance(cell, str):
+        return cell.strip() == name
+    if pd.isna(cell):
+        return name in NA_WORDS
+    if isinstance(cell, bool | np.bool_):
+        return str(cell).lower() == name.lower()
+    with suppress(ValueError):
+        return float(cell) == float(name.replace(",", ""))
+    return False

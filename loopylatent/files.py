@@ -84,21 +84,28 @@ def opened(source: Source, name: str | None = None, max_bytes: int = MAX_BYTES) 
     return _unpacked(file, max_bytes) if file.content.startswith(_GZIP) else file
 
 
+def check_no_address(source: object) -> None:
+    """Refuse a web address: nothing is fetched from elsewhere."""
+    if isinstance(source, str) and _URL.match(source):
+        raise DataError(f"{quoted(source)} is a web address; download the file and give its path.")
+
+
 def _read_path(source: str | os.PathLike[str], name: str | None, max_bytes: int) -> File:
     shown = quoted(str(source))
-    if isinstance(source, str) and _URL.match(source):
-        raise DataError(f"{shown} is a web address; download the file and give its path.")
+    check_no_address(source)
     path = Path(source)
     try:
         if path.is_file():
             with path.open("rb") as stream:
                 return File(name or path.name, stream.read(max_bytes + 1))
-        is_folder = path.is_dir()
+        is_folder, is_there = path.is_dir(), path.exists()
     except (OSError, ValueError) as error:  # a name with a NUL is a ValueError
         reason = getattr(error, "strerror", None) or "it is no path"
         raise DataError(f"{shown} cannot be opened: {reason}; check the path.") from None
     if is_folder:
         raise DataError(f"{shown} is a folder; give the path of one file.")
+    if is_there:
+        raise DataError(f"{shown} is a pipe or a device; write its content to a file, give that.")
     raise DataError(f"there is no file {shown}; check the path.")
 
 

@@ -114,6 +114,8 @@ def checked_weights(weights: Any, n_rows: int, first_row: int = 0) -> FloatArray
     if weights is None:
         return None
     try:
+        if np.asarray(weights).dtype.kind in "mMc":  # dates would count as numbers
+            raise TypeError
         array: FloatArray = frozen_array(weights, np.float64)
     except (TypeError, ValueError):
         raise DataError("the weights are not numbers; give a number of at least 0.") from None
@@ -136,12 +138,14 @@ def text_names(names: Iterable[Any]) -> list[str]:
     return texts
 
 
-def _name_list(names: Sequence[str]) -> list[str]:
-    return [names] if isinstance(names, str) else [str(name) for name in names]
+def _name_list(names: Sequence[str] | None) -> list[str]:
+    return [names] if isinstance(names, str) else [str(name) for name in names or ()]
 
 
 def by_text(kinds: Mapping[str, Kind] | None) -> dict[str, Kind]:
     """Return the wanted kinds with text for names."""
+    if kinds is not None and not isinstance(kinds, Mapping):
+        raise DataError("kinds say a kind for each name; give a dict such as {'age': 'ordinal'}.")
     return {str(name): kind for name, kind in (kinds or {}).items()}
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from loopylatent.amounts import is_amount, read_amounts
 from loopylatent.errors import DataError, quoted
 from loopylatent.headers import NA_WORDS
-from loopylatent.long_numbers import are_too_long, holds_too_long
+from loopylatent.long_numbers import are_too_long, ascii_digits, holds_too_long
 
 Kind = Literal["binary", "categorical", "ordinal", "continuous"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -34,10 +34,15 @@ LARGEST_NUMBER = 1e60
 SMALLEST_SPREAD = 1e-60
 _PROBED_ROWS = 1000
 _YEAR, _PART = r"(1[5-9]|20)\d\d", r"(0?[1-9]|[12]\d|3[01])"
-_DATE = re.compile(
-    rf"({_YEAR}[-/.]{_PART}([-/.]{_PART})?|{_PART}[-/.]{_PART}[-/.]({_YEAR}|\d\d))([T ]\d.*)?"
-    r"|\d{1,2}:\d\d(:\d\d(\.\d+)?)?"
+_MONTH = r"(Jan|Feb|Mar|Apr|May|June?|July?|Aug|Sept?|Oct|Nov|Dec)[a-z]*\.?"
+_DATE = re.compile(  # a year and a month alone may be a code unless the year is a likely one
+    rf"({_YEAR}[-/.]{_PART}|\d{{4}}[-/.]{_PART}[-/.]{_PART}|{_PART}[-/.]{_PART}[-/.]\d\d(\d\d)?"
+    rf"|{_PART}[- ]{_MONTH},?[- ]\d\d(\d\d)?|{_MONTH}[- ]{_PART},?[- ]\d\d(\d\d)?)([T ]\d.*)?"
+    r"|\d{1,2}:\d\d(:\d\d(\.\d+)?)?",
+    re.ASCII,
 )
+LEAST_DATES = 10
+"""Dates beside which other texts may stand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +146,7 @@ def type_column(
             "correct it, or drop the column."
         ) from None
     if wanted in (None, "ordinal", "continuous"):
-        if dtype.kind in "mM" or (levels.texts and all(map(_DATE.fullmatch, levels.texts))):
+        if dtype.kind in "mM" or _hold_dates(levels.texts):
             raise DataError(
                 f"column {quoted(name)} holds dates or times; drop it or give it as a label."
             )
@@ -152,6 +157,14 @@ def type_column(
         if not np.isnan(numbers).any() and not is_text:
             return _type_numbers(name, np.append(numbers, np.nan)[levels.codes], wanted, seen)
     return _type_levels(name, levels, wanted)
+
+
+def _hold_dates(texts: Sequence[str]) -> bool:
+    """Whether all texts are dates, or enough of them that the others stand for missing ones."""
+    if len(texts) > MOST_STATES:  # then the others make it no category
+        return all(map(_DATE.fullmatch, texts))
+    count = sum(_DATE.fullmatch(text) is not None for text in texts)
+    return count > 0 and (count == len(texts) or count >= max(LEAST_DATES, 0.8 * len(texts)))
 
 
 def type_sparse_column(
@@ -355,6 +368,8 @@ def _recoded(codes: NDArray[Any], texts: list[str], kept: list[str], seen: Seen)
 
 def level_text(value: Any) -> str:
     """Return a value as the text that names its state."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace").strip()
     is_number = isinstance(value, (float, np.floating))
     return _number_text(float(value)) if is_number else str(value).strip()
 
@@ -366,5 +381,5 @@ def _number_text(value: float) -> str:
 
 def text_numbers(texts: Sequence[str]) -> FloatArray:
     """Return what the texts are as numbers, NaN where they are none."""
-    column = pd.Series(list(texts), dtype=object)
+    column = pd.Series([ascii_digits(text) for text in texts], dtype=object)
     return pd.to_numeric(column, errors="coerce").to_numpy(np.float64)

@@ -1,8 +1,9 @@
-"""Whole numbers that are too long for a float: different ones would become one."""
+"""Digits as they are written: in other scripts, or so many that a float cannot tell them apart."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
@@ -25,10 +26,27 @@ def are_too_long(texts: Iterable[str]) -> bool:
     >>> are_too_long(["1000000000000000000001", "2000000000000000000001", "7"])
     False
     """
-    found = {text.lstrip("+0") for text in texts if _WHOLE.fullmatch(text)}
+    plain = map(ascii_digits, texts)
+    found = {text.lstrip("+0") for text in plain if _WHOLE.fullmatch(text)}
     floats = {text: float(text) for text in found}
     finite = [number for number in floats.values() if EXACT < abs(number) < np.inf]
     return len(set(finite)) < len(finite)
+
+
+_MARKS = {"\u2212": "-", "\uff0d": "-", "\uff0b": "+", "\uff0e": ".", "\u066b": "."}
+
+
+def ascii_digits(text: str) -> str:
+    """Return a number with the digits, the sign and the decimal point that computers use.
+
+    Examples
+    --------
+    >>> ascii_digits("\u22121.5"), ascii_digits("\uff11\uff12\uff0e\uff15"), ascii_digits("blue")
+    ('-1.5', '12.5', 'blue')
+    """
+    if text.isascii():
+        return text
+    return "".join(_MARKS.get(one) or str(unicodedata.decimal(one, one)) for one in text)
 
 
 def holds_too_long(series: pd.Series[Any]) -> bool:

@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 
 from loopylatent._version import __version__
 from loopylatent.data import Kind, read_frame
-from loopylatent.distance_files import read_npz
+from loopylatent.distance_files import check_first_column, read_npz
 from loopylatent.distances import METRICS, DistanceMatrix, Metric, check_n_samples
 from loopylatent.errors import DataError, did_you_mean, listed, quoted
 from loopylatent.escapes import escaped, unescaped
@@ -270,6 +270,7 @@ def read_distances(
         return known if n_samples is None else replace(known, n_samples=n_samples)
     frame = read_frame(source, name=name, max_cells=max_cells)
     if len(frame.columns) == len(frame) + 1:
+        check_first_column(frame)
         frame = frame.iloc[:, 1:]
     names = [name_from_csv(str(column)) for column in frame.columns]
     return DistanceMatrix.from_array(frame.to_numpy(), names, n_samples)

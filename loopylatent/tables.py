@@ -38,7 +38,8 @@ def read_frame(
     ----------
     source : path, bytes or open file
         Delimited text (UTF-8, UTF-16, else Windows-1252; also gzipped), Parquet, or an Excel
-        workbook (.xlsx). The first row holds the names of the columns.
+        workbook (.xlsx). The first row holds the names of the columns; above it may stand a line
+        like ``sep=;``. Lines end with a line feed, or all of them with a carriage return.
     name : str, optional
         What to call the source in messages, when it is not a path.
     delimiter : str, optional

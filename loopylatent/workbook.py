@@ -34,7 +34,10 @@ def read_workbook(file: File, sheet: str | int | None, max_bytes: int) -> pd.Dat
         with zipfile.ZipFile(stream(file)) as archive:
             members = archive.infolist()
         file.check_members(members, max_bytes)
-        if "xl/workbook.xml" not in {member.filename for member in members}:
+        names = {member.filename for member in members}
+        if {"mimetype", "content.xml"} <= names:
+            raise file.error("an OpenDocument file; save it as .xlsx or CSV.")
+        if "xl/workbook.xml" not in names:
             raise file.error("a zip archive and not a table; unpack it and give the table in it.")
         frame = _read(file, sheet)
     except DataError:
@@ -83,7 +86,7 @@ def _rows(file: File, sheet: Any) -> list[Row]:
         if len(row) > width:
             raise file.error(
                 f"cell {get_column_letter(len(row))}{number} stands to the right of the header; "
-                "give its column a name, or empty the cell."
+                "give its column a name, empty the cell, or remove what is above the header."
             )
     return rows[:n_filled]
 

@@ -122,6 +122,31 @@ def continental_table() -> bytes:
     return csv_of(frame.assign(pay=grouped), ";")
 
 
+def cells(form: str) -> list[str]:
+    """So many values that they cannot be states, written in this form."""
+    return [form.format(k=k, day=1 + k % 28) for k in range(60)]
+
+
+def arabic(x: float) -> str:
+    digits = str.maketrans("0123456789.", "٠١٢٣٤٥٦٧٨٩٫")
+    return f"{x:.2f}".translate(digits)
+
+
+def returns_in_cells() -> bytes:
+    """As a spreadsheet program for old Macs wrote it: lines end with CR, text in cells with LF."""
+    texts = [("one\nline", "two")[k % 2] for k in range(60)]
+    table = numbers().assign(odd=texts).to_csv(index=False, quoting=1, lineterminator="\r")
+    return table.encode()
+
+
+def zipped(**members: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name.replace("_", "."), content)
+    return buffer.getvalue()
+
+
 ODD_NAMES = (
     *("🦊", "שלום مرحبا", "\u202eabc", "two\nlines", "'\"`", "<img src=x onerror=alert(1)>"),
     *("=cmd()|' /C calc'!A0", "+1", "@x", "a,b;c"),
@@ -413,8 +438,32 @@ NASTY: tuple[Nasty, ...] = (
           "line 62 has more than 131,072 characters; shorten it, or close"),
     Nasty("not a table.csv", lambda: bytes(range(256)) * 9, "not a table"),
     Nasty("prose.txt", lambda: b"It was a dark night.\nRain fell.\nNo table here.\n", "one column"),
-    Nasty("html.csv", lambda: b"<!doctype html>\n<title>404</title>\n<p>Not found\n", "one column"),
-    Nasty("json.csv", lambda: b'{"a": [1, 2, 3],\n "b": [4, 5, 6]}\n', "too few"),
+    Nasty("html.csv", lambda: b"<!doctype html>\n<title>404</title>\n<p>Not found\n", "a web page"),
+    Nasty("page.xls", lambda: b"<html>\n<table>\n<tr>" + plain(), "a web page or XML"),
+    Nasty("json.csv", lambda: b'{"a": [1, 2, 3],\n "b": [4, 5, 6]}\n', "this is JSON"),
+    Nasty("lines of json.csv", lambda: b'{"a": 1, "b": 2, "c": 3}\n' * 9, "this is JSON"),
+    Nasty("title.csv", lambda: b"My survey\n\n" + plain(), "remove what stands above the names"),
+    Nasty("comments.csv", lambda: b"# made by hand\n" + plain(), "the lines below it have 6"),
+    Nasty("no names.csv", lambda: plain().partition(b"\n")[2], "no names of columns"),
+    Nasty("no names of items.csv", lambda: b"3,1,3\n1,2,2\n2,2,1\n3,3,1\n", "no names of columns"),
+    Nasty("years.csv", lambda: b"2019,2020,2021\n1,2,7\n3,1,2\n2,9,4\n"),
+    Nasty("wave lengths.csv", lambda: b"400.5,401,401.5\n1,2,7\n3,1,2\n2,9,4\n"),
+    Nasty("declared.csv", lambda: b"sep=;\r\n" + csv_of(numbers(), ";")),
+    Nasty("declared in quotes.csv", lambda: b'\xef\xbb\xbf"sep=,"\n' + plain()),
+    Nasty("declared oddly.csv", lambda: b"sep=:\n" + csv_of(numbers(), ":")),
+    Nasty("declared and ragged.csv", lambda: b"sep=,\n" + ragged(), "line 63 has 8 fields"),
+    Nasty("old mac.csv", lambda: plain().replace(b"\n", b"\r")),
+    Nasty("old mac cells.csv", returns_in_cells),
+    Nasty("lone return.csv", lambda: plain() + b"1,2,3\r,4,5,6\n", "alone inside line 62"),
+    Nasty("lone return and quotes.csv", lambda: plain() + b'"1",2,3\r,4,5,6\n1,2,3,4,5,6\n',
+          "alone inside line 62"),
+    Nasty("half old mac.csv", lambda: plain().replace(b"\n", b"\r", 30), "alone inside line 1"),
+    Nasty("two returns.csv", lambda: plain().replace(b"\n", b"\r\r\n")),
+    Nasty("many returns.csv", lambda: plain().replace(b"\n", b"\r" * 100_000 + b"\n", 1)),
+    Nasty("bare.db", lambda: b"SQLite format 3\x00" + bytes(range(99)), "not a table"),
+    Nasty("sheet.ods", lambda: zipped(mimetype=b"", content_xml=b"<x/>"), "OpenDocument"),
+    Nasty("archive.zip", lambda: zipped(table_csv=plain()), "a zip archive"),
+    Nasty("trailing.csv", lambda: plain().replace(b"\n", b",\n")),
     Nasty("really parquet.csv", lambda: parquet_of(numbers())),
     Nasty("really text.xlsx", plain),
     Nasty("called PAR1.csv", lambda: plain().replace(b"x0", b"PAR1", 1)),
@@ -425,6 +474,7 @@ NASTY: tuple[Nasty, ...] = (
     # encodings
     Nasty("mixed encodings.csv", mixed_encodings),
     Nasty("mark.csv", lambda: b"\xef\xbb\xbf" + plain()),
+    Nasty("two marks.csv", lambda: b"\xef\xbb\xbf" * 2 + plain()),
     Nasty("utf16.csv", lambda: plain().decode().encode("utf-16")),
     Nasty("utf16le mark.csv", lambda: b"\xff\xfe" + plain().decode().encode("utf-16-le")),
     Nasty("utf16be mark.csv", lambda: b"\xfe\xff" + plain().decode().encode("utf-16-be")),
@@ -527,6 +577,13 @@ NASTY: tuple[Nasty, ...] = (
     Nasty("empty column.csv", lambda: with_column(np.nan), "'odd' (no values)"),
     Nasty("flags.csv", lambda: with_column(["TRUE", "false", "", "True"] * 15)),
     Nasty("days.csv", lambda: with_column([str(day) for day in _DAYS]), "'odd' holds dates"),
+    Nasty("old days.csv", lambda: with_column(cells("1066-10-{day:02}")), "'odd' holds dates"),
+    Nasty("old days backwards.csv", lambda: with_column(cells("{day}.10.1066")), "holds dates"),
+    Nasty("months.csv", lambda: with_column(cells("{day} Jan 2020")), "'odd' holds dates"),
+    Nasty("days and a word.csv",
+          lambda: with_column(["unknown", *cells("2020-01-{day}")[1:]]), "'odd' holds dates"),
+    Nasty("minus.csv", lambda: with_column(["\u22121", "\u22122", "3"] * 20)),
+    Nasty("arabic.csv", lambda: with_column(amounts(arabic))),
     Nasty("tracking numbers.csv", lambda: with_column(identifiers(22, 60)), "too many for"),
     Nasty("order numbers.csv", lambda: with_column(identifiers(18, 60, gap=True)), "too many for"),
     Nasty("account numbers.csv", lambda: with_column(identifiers(22, 3))),

@@ -355,3 +355,17 @@ def test_masked_cells_of_an_array_are_missing() -> None:
     obs = Observations.from_array(masked)
     np.testing.assert_array_equal(np.isnan(obs.values), values > 1.0)
     np.testing.assert_array_equal(obs.values[values <= 1.0], values[values <= 1.0])
+
+
+def test_dates_and_complex_numbers_are_no_weights() -> None:
+    frame = pd.DataFrame({"a": [1, 2, 3, 5], "b": [2, 1, 4, 4], "c": [0, 1, 1, 3]})
+    for weights in (pd.date_range("2020-01-01", periods=4), [1j, 1, 1, 1]):
+        with pytest.raises(DataError, match="the weights are not numbers"):
+            Observations.from_frame(frame, weights=weights)
+
+
+def test_kinds_are_a_mapping_and_nothing_to_drop_is_nothing() -> None:
+    frame = pd.DataFrame({"a": [1, 2, 3, 5], "b": [2, 1, 4, 4], "c": [0, 1, 1, 3]})
+    with pytest.raises(DataError, match="kinds say a kind for each name"):
+        Observations.from_frame(frame, kinds=["a"])  # type: ignore[arg-type]
+    assert Observations.from_frame(frame, drop=None).n_columns == 3  # type: ignore[arg-type]

@@ -3,6 +3,7 @@ from __future__ import annotations
 import contextlib
 import io
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -297,3 +298,25 @@ def test_a_file_of_distances_that_grows_as_none_does_is_refused(tmp_path):
     assert path.stat().st_size < 50_000
     with pytest.raises(DataError, match="unpacks to more than"):
         read_distances(path)
+
+
+@pytest.mark.parametrize(
+    ("table", "says"),
+    [
+        (b"0,1,2,3\n1,0,4,5\n2,4,0,6\n3,5,6,0\n", "the first row holds distances and no names"),
+        (b"n,a,b,c\nb,0,1,2\na,1,0,3\nc,2,3,0\n", "column has 'b' where the name 'a'"),
+        (b"a,b,c,d\n1,0,1,2\n2,1,0,3\n3,2,3,0\n", "4 columns and 3 rows are no square"),
+        (b"a,b,c\n0,1,2\n1,0,3\n", "3 columns and 2 rows are no square"),
+    ],
+)
+def test_a_first_column_that_holds_no_names_is_refused(table: bytes, says: str) -> None:
+    with pytest.raises(DistanceError, match=re.escape(says)):
+        read_distances(table)
+
+
+@pytest.mark.parametrize("names", ["abc", ("1", "2.50", "7"), ("NA", "True", "x y")])
+def test_a_first_column_may_repeat_the_names(names: tuple[str, ...]) -> None:
+    values = ("0,1,2", "1,0,3", "2,3,0")
+    rows = [f"{name},{row}" for name, row in zip(names, values, strict=True)]
+    text = "\n".join([",".join(["of", *names]), *rows])
+    assert read_distances(text.encode()).names == tuple(names)

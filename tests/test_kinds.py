@@ -194,3 +194,28 @@ def test_states_come_back_as_the_original_values(values: list[Any]) -> None:
     typed = type_column("x", pd.Series(values))
     back = states_to_values(typed.column, typed.numbers)
     pd.testing.assert_series_equal(back, pd.Series(values), check_dtype=False)
+
+
+def test_bytes_are_the_text_that_they_spell() -> None:
+    assert type_column("raw", pd.Series([b"1", b"2", b"5"] * 9)).column.kind == "ordinal"
+    typed = type_column("raw", pd.Series([b"yes", b"n\xff", b"yes"]))
+    assert typed.column.states == ("n\\xff", "yes")
+
+
+@pytest.mark.parametrize("minus", ["-", "\u2212", "\uff0d"])
+def test_every_minus_makes_a_number_negative(minus: str) -> None:
+    typed = type_column("x", pd.Series([f"{minus}1", "2", f"{minus}2.5"] * 9))
+    assert (typed.column.kind, typed.numbers[:3].tolist()) == ("continuous", [-1.0, 2.0, -2.5])
+
+
+def test_identifiers_in_other_digits_stay_text() -> None:
+    digits = str.maketrans("0123456789", "٠١٢٣٤٥٦٧٨٩")
+    texts = [str(10**20 + k % 3).translate(digits) for k in range(60)]
+    assert type_column("id", pd.Series(texts)).column.kind == "categorical"
+
+
+@pytest.mark.parametrize("text", ["1234-10", "1.0.2", "May 1", "12-345", "1-2"])
+def test_codes_are_no_dates(text: str) -> None:
+    typed = type_column("code", pd.Series([text, "x", text]))
+    assert typed.column.kind == "binary"
+    assert type_column("code", pd.Series([text] * 3)).column.states == (text,)

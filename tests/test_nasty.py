@@ -271,3 +271,29 @@ def test_a_bomb_that_is_packed_as_well_as_can_be_takes_little_memory() -> None:
     with pytest.raises(LoopyLatentError, match="unpacks to more than"):
         ll.read_table(content)
     assert peak_megabytes() - before < 100
+
+
+# Places ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("through", ["itself", "link"])
+def test_no_command_writes_over_its_table(
+    through: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "table.csv"
+    table.write_bytes(csv_of(numbers()))
+    place = table if through == "itself" else tmp_path / "link.csv"
+    if through == "link":
+        place.symlink_to(table)
+    assert main(["learn", str(table), "-o", str(place)]) == 2
+    assert "is the table itself; write to another file" in capsys.readouterr().err
+    assert table.read_bytes() == csv_of(numbers())
+
+
+def test_a_number_of_rows_beside_a_table_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "table.csv"
+    table.write_bytes(csv_of(numbers()))
+    assert main(["learn", str(table), "--n-samples", "7"]) == 2
+    assert "--n-samples" in capsys.readouterr().err.splitlines()[-1]

@@ -20,6 +20,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from loopylatent.data import Observations
 from loopylatent.errors import DataError, LimitError, did_you_mean, listed, quoted
 from loopylatent.tables import read_frame
 
@@ -206,7 +207,7 @@ def test_an_unusable_file_is_refused_with_the_reason(content: bytes, expected: s
 
 def test_a_wrong_delimiter_is_refused_with_the_right_one() -> None:
     assert "try delimiter=';'" in refusal(b"a;b;c\n1;2;3\n", delimiter=",")
-    assert "not one character" in refusal(b"a;b;c\n1;2;3\n", delimiter="::")
+    assert "not one ASCII character" in refusal(b"a;b;c\n1;2;3\n", delimiter="::")
 
 
 def test_a_late_wide_row_is_named_by_its_line() -> None:
@@ -368,3 +369,44 @@ def test_long_lists_and_near_names_are_shown_briefly() -> None:
     names = [f"item{k}" for k in range(100)]
     assert listed(names) == "'item0', 'item1', 'item2', 'item3', 'item4' and 95 more"
     assert did_you_mean("itm7", names).startswith("did you mean 'item7'")
+
+
+@pytest.mark.parametrize("mark", [";", ",", "\t", ":"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_first_line_may_name_the_separator(mark: str, end: str) -> None:
+    text = f"sep={mark}\n{PLAIN.to_csv(index=False, sep=mark)}".replace("\n", end)
+    pd.testing.assert_frame_equal(read_frame(text.encode()), PLAIN)
+    pd.testing.assert_frame_equal(read_frame(text.encode("utf-16")), PLAIN)
+
+
+def test_the_separator_that_is_asked_for_goes_before_the_one_that_is_named() -> None:
+    text = b"sep=,\n" + csv_of(PLAIN, ";")
+    pd.testing.assert_frame_equal(read_frame(text, delimiter=";"), PLAIN)
+
+
+def test_a_column_may_be_called_like_a_line_that_names_the_separator() -> None:
+    assert list(read_frame(b"sep=a,b\n1,2\n3,4\n").columns) == ["sep=a", "b"]
+
+
+def test_carriage_returns_end_all_lines_or_none() -> None:
+    old = PLAIN.assign(c=["x\ny", "z", "x\ny"]).to_csv(index=False, quoting=1, lineterminator="\r")
+    assert read_frame(old.encode())["c"].tolist() == ["x\ny", "z", "x\ny"]
+    inside = PLAIN.assign(c=["x\ry", "z", "x"]).to_csv(index=False, quoting=1)
+    assert read_frame(inside.encode())["c"].tolist() == ["x\ry", "z", "x"]
+    assert "alone inside line 3" in refusal(b"a,b\n1,2\n3\r,4\n5,6\n")
+
+
+def test_a_delimiter_beyond_ascii_is_refused() -> None:
+    assert "not one ASCII character; try ','" in refusal(csv_of(PLAIN), delimiter="é")
+
+
+def test_a_pipe_is_no_file_and_is_not_waited_for(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    assert "is a pipe or a device" in refusal(pipe)
+
+
+def test_half_a_character_is_no_name() -> None:
+    names = pd.Index(["\ud800", "b", "c"], dtype=object)
+    with pytest.raises(DataError, match="column 1 of 3 holds half a character"):
+        Observations.from_frame(PLAIN.set_axis(names, axis="columns"))
