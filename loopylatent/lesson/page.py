@@ -217,7 +217,7 @@ def _pair(lesson: Lesson) -> dict[str, Any]:
     view = pair_view(m.D, m.obs, *closest_pair(m.D))
     found: dict[str, Any] = {
         "names": [_clean(shown_label(name)) for name in view.names],
-        "quantities": [[q.name, f"{q.value:.4g}", q.meaning] for q in view.quantities],
+        "quantities": [[q.name, q.shown, q.meaning] for q in view.quantities],
     }
     if view.table is not None:
         found["table"] = {

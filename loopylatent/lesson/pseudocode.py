@@ -53,8 +53,8 @@ PSEUDOCODE: tuple[CodeLine, ...] = (
     CodeLine(
         1,
         "ask all quartets of A (margin Λ)",
-        "ij|kl is declared when (s_ij − Λ)(s_kl − Λ) is above (s_ik + Λ)(s_jl + Λ) and above "
-        "(s_il + Λ)(s_jk + Λ); otherwise ⊥.",
+        "ij|kl is declared when (s(i,j) − Λ)(s(k,l) − Λ) is above (s(i,k) + Λ)(s(j,l) + Λ) and "
+        "above (s(i,l) + Λ)(s(j,k) + Λ); s is the strength; otherwise ⊥.",
     ),
     CodeLine(
         1,
@@ -64,8 +64,8 @@ PSEUDOCODE: tuple[CodeLine, ...] = (
     CodeLine(
         2,
         "join it under a new hidden node",
-        "The new node h takes the place of i and j. d(i,h) = ½ (d_ij + mean over the others k of "
-        "d_ik − d_jk), and d(j,h) = d_ij − d(i,h).",
+        "The new node h takes the place of i and j. d(i,h) = ½ (d(i,j) + mean over the others k of "
+        "d(i,k) − d(j,k)), and d(j,h) = d(i,j) − d(i,h).",
     ),
     CodeLine(
         1,
@@ -99,9 +99,9 @@ _RELAXED: Mapping[int, CodeLine] = {
     9: CodeLine(
         2,
         "split them into families by spread",
-        "The spread of i and j is the largest less the smallest d_ik − d_jk over the other nodes "
-        "k. Many splits are tried; the best mean silhouette wins, if it exceeds log 2 / largest "
-        "spread.",
+        "The spread of i and j is the largest less the smallest d(i,k) − d(j,k) over the other "
+        "nodes k. Many splits are tried; the best mean silhouette wins, if it exceeds log 2 / "
+        "largest spread.",
     ),
     10: CodeLine(
         2,
@@ -135,15 +135,15 @@ _NEIGHBOR_JOINING: Mapping[int, CodeLine] = {
     ),
     9: CodeLine(
         2,
-        "Q ← (a − 2) d_ij − R_i − R_j",
-        "For every pair of the a nodes that are left; R_i is the sum of the distances from i to "
+        "Q ← (a − 2) d(i,j) − R(i) − R(j)",
+        "For every pair of the a nodes that are left; R(i) is the sum of the distances from i to "
         "all of them.",
     ),
     10: CodeLine(
         2,
         "join the pair of smallest Q",
-        "Under a new hidden node h: d(i,h) = ½ (d_ij + (R_i − R_j)/(a − 2)), and "
-        "d(h,k) = ½ (d_ik + d_jk − d_ij) to every other node k.",
+        "Under a new hidden node h: d(i,h) = ½ (d(i,j) + (R(i) − R(j))/(a − 2)), and "
+        "d(h,k) = ½ (d(i,k) + d(j,k) − d(i,j)) to every other node k.",
     ),
     11: CodeLine(1, "connect the last two", "By an edge of their distance."),
 }

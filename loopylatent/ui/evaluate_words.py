@@ -92,7 +92,7 @@ STYLE = """
 .topic-card p span.both { text-decoration: underline dotted; text-underline-offset: 3px; }
 :is(.st-key-topic_cards, .st-key-topic_panel,
   [data-testid="stLayoutWrapper"]:has(> :is(.st-key-topic_cards, .st-key-topic_panel))) {
-  height: clamp(380px, calc(100vh - 296px), 900px) !important; flex-basis: auto !important; }
+  height: clamp(380px, calc(100vh - 270px), 900px) !important; flex-basis: auto !important; }
 .st-key-topic_panel .stVerticalBlock { gap: 0.5rem; }
 .st-key-score_choice .stVerticalBlock { gap: 0.5rem; }
 @media (max-width: 1200px) {

@@ -354,7 +354,7 @@ def _show_pair(view: PairView, height: int) -> None:
     with right:
         rows = "".join(
             f"<tr><td>{quantity.name}<small>{quantity.meaning}</small></td>"
-            f"<td>{quantity.value:.4g}</td></tr>"
+            f"<td>{quantity.shown}</td></tr>"
             for quantity in view.quantities
         )
         st.html(f'<table class="lesson-numbers">{rows}</table>')

@@ -24,7 +24,7 @@ def patience_for(work: Estimate, times: int, what: str) -> Patience:
     Examples
     --------
     >>> patience_for(Estimate(40.0), 25, "runs").words
-    'Takes about 40 s.'
+    'Takes about 40\xa0s.'
     >>> patience_for(Estimate(7200.0), 100, "runs").is_enough
     False
     """
@@ -32,4 +32,10 @@ def patience_for(work: Estimate, times: int, what: str) -> Patience:
         check_time(work, times, what, APP)
     except LimitError as error:
         return Patience(False, plain(str(error)))
-    return Patience(True, f"Takes {work.words}.")
+    return Patience(True, f"Takes {_unbroken(work.words)}.")
+
+
+def _unbroken(words: str) -> str:
+    """Keep a number and its unit on one line."""
+    head, _, unit = words.rpartition(" ")
+    return f"{head}\u00a0{unit}" if head[-1:].isdigit() else words

@@ -300,7 +300,17 @@ def _table(s: Session, t: Tuning, plan: Plan) -> None:
     frame = Sweep(
         found.points, tuple(scored.get(point.settings) for point in found.points)
     ).to_frame()
-    st.dataframe(frame, hide_index=True, width="stretch", height=HEIGHT)
+    st.dataframe(
+        frame.drop(columns="graph", errors="ignore"),  # a fingerprint, for programs
+        hide_index=True,
+        width="stretch",
+        height=HEIGHT,
+        placeholder="",
+        column_config={
+            name: st.column_config.NumberColumn(label, format=form, help=about)
+            for name, (label, form, about) in words.COLUMNS.items()
+        },
+    )
     st.download_button(
         "This table (CSV)",
         data=lambda: table_to_csv(frame),

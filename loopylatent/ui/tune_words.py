@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from time import monotonic
 
 from loopylatent.limits import duration
@@ -40,6 +41,29 @@ LOOPS = (
 )
 SPARSE = "Rare yes/no columns are noisier than the test assumes; do not trust it on sparse data."
 DEFAULTS = "Loops are counted with the default Λ and τ."
+
+COLUMNS: Mapping[str, tuple[str, str | None, str | None]] = {
+    "r": ("r", "%.3f", "the radius"),
+    "Lambda": ("Λ", "%.4f", "the margin of a vote"),
+    "tau": ("τ", "%.3f", "the shortest edge"),
+    "girth": ("shortest cycle", "%.0f", "the number of its edges"),
+    "components": ("pieces", None, None),
+    "stuck": ("stuck", None, "visits in which no pair could be joined"),
+    "initial_edges": ("edges of the local trees", None, "before grouping"),
+    "train_log_likelihood": ("log-likelihood, learned", "%.2f", "of the rows learned from"),
+    "train_bic": ("BIC, learned", "%.2f", "of the rows learned from"),
+    "test_log_likelihood": ("log-likelihood, kept apart", "%.2f", "of the rows kept apart"),
+    "test_bic": ("BIC, kept apart", "%.2f", "of the rows kept apart"),
+    "perp_ll": ("Perp-LL", "%.4f", "lower is better; explained on Evaluate"),
+    "perp_bic": ("Perp-BIC", "%.4f", "lower is better; explained on Evaluate"),
+    "pred_perp_ll": ("Pred-Perp-LL", "%.4f", "lower is better; explained on Evaluate"),
+    "pred_perp_bic": ("Pred-Perp-BIC", "%.4f", "lower is better; explained on Evaluate"),
+    "df": ("parameters", None, None),
+    "fitted_edges": ("edges, fitted", None, "of the graph of the rows learned from"),
+    "fitted_hidden": ("hidden, fitted", None, "of the graph of the rows learned from"),
+    "seconds": ("seconds", "%.1f", None),
+}
+"""Of the table: what a column is called there, its digits, and what it is."""
 
 
 def loops_sentence(test: LoopTest) -> str:
