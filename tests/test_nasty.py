@@ -146,6 +146,7 @@ AT_ONCE = (
     *("longer header.csv", "stray cell.xlsx", "long number.csv"),
     *("control.parquet", "constant.csv", "pair.csv", "orthogonal.csv", "never together.csv"),
     *("tracking numbers.csv", "broken text.parquet", "types.parquet", "odd names.xlsx"),
+    *("declared.csv", "no names.csv", "lone return.csv", "old mac cells.csv", "web page.xlsx"),
 )
 """Files that are put into the page each time; make test-long puts in all of them."""
 
