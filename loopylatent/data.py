@@ -181,12 +181,13 @@ class Observations:
         >>> Observations.from_array([[0, 1, 2.5], [1, 0, 0.5], [0, 0, 1.5]]).names
         ('x1', 'x2', 'x3')
         """
+        if isinstance(X, str | bytes) or hasattr(X, "__fspath__"):
+            raise DataError(f"a {type(X).__name__} is not a table; give read_table(path).")
         matrix: Any = X if sparse.issparse(X) else _as_array(X)
         if matrix.ndim != 2:
             raise DataError(f"an array of {matrix.ndim} dimensions is not a table; give rows x p.")
         n_columns = matrix.shape[1]
-        if names is None:
-            names = [f"x{k + 1}" for k in range(n_columns)]
+        names = [f"x{k + 1}" for k in range(n_columns)] if names is None else names
         if len(names) != n_columns:
             raise DataError(f"{len(names)} names for {n_columns} columns; give one for each.")
         if not sparse.issparse(X):
@@ -428,14 +429,13 @@ def check_observations(obs: object) -> None:
     """Refuse what is no Observations, and say how to make one of it."""
     if isinstance(obs, Observations):
         return
-    kind = type(obs).__name__
     if isinstance(obs, pd.DataFrame):
         remedy = "Observations.from_frame(table)"
     elif isinstance(obs, str) or hasattr(obs, "__fspath__"):
         remedy = "read_table(path)"
     else:
         remedy = "Observations.from_array(rows)"
-    raise DataError(f"Observations are wanted here, not a {kind}; give {remedy}.")
+    raise DataError(f"Observations are wanted here, not a {type(obs).__name__}; give {remedy}.")
 
 
 def _as_array(X: Any) -> NDArray[Any]:

@@ -12,7 +12,7 @@ import hashlib
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -59,7 +59,7 @@ NULL_PAIRS = 2_000
 FEWEST_NULL_ROWS = 1_000
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DistanceMatrix:
     """Distances between the observed columns, with what is known of their precision.
 
@@ -86,16 +86,18 @@ class DistanceMatrix:
     >>> D = DistanceMatrix.from_array([[0, 1, 3], [1, 0, 2.5], [3, 2.5, 0]], names=["a", "b", "c"])
     >>> D.r_min, D.r_max
     (2.5, 3.0)
+    >>> D
+    DistanceMatrix(3 columns, number of rows unknown, metric given)
     """
 
-    values: FloatArray = field(repr=False)
+    values: FloatArray
     names: tuple[str, ...]
     n_samples: int | None
     noise_floor: float | None
     metric: Metric
     is_additive: bool = True
-    signs: NDArray[np.int8] | None = field(default=None, repr=False)
-    pair_counts: FloatArray | None = field(default=None, repr=False)
+    signs: NDArray[np.int8] | None = None
+    pair_counts: FloatArray | None = None
 
     @classmethod
     def from_array(
@@ -154,6 +156,11 @@ class DistanceMatrix:
 
     def to_frame(self) -> pd.DataFrame:
         return pd.DataFrame(self.values, index=list(self.names), columns=list(self.names))
+
+    def __repr__(self) -> str:
+        rows = "number of rows unknown" if self.n_samples is None else f"{self.n_samples} rows"
+        floor = "" if self.noise_floor is None else f", noise floor {self.noise_floor:.3g}"
+        return f"DistanceMatrix({self.n_columns} columns, {rows}, metric {self.metric}{floor})"
 
 
 def check_n_samples(n_samples: int | None) -> None:

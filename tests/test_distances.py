@@ -4,6 +4,7 @@ import contextlib
 import io
 import math
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -320,3 +321,15 @@ def test_a_first_column_may_repeat_the_names(names: tuple[str, ...]) -> None:
     rows = [f"{name},{row}" for name, row in zip(names, values, strict=True)]
     text = "\n".join([",".join(["of", *names]), *rows])
     assert read_distances(text.encode()).names == tuple(names)
+
+
+@pytest.mark.parametrize("path", ["a.csv", Path("a.csv"), b"a,b,c"])
+def test_a_path_in_the_place_of_a_table_is_sent_to_read_table(path: object) -> None:
+    with pytest.raises(DataError, match=r"is not a table; give read_table\(path\)\.$"):
+        information_distances(path)
+
+
+def test_the_words_for_a_matrix_are_one_short_line_however_many_columns_it_has() -> None:
+    x = np.random.default_rng(0).normal(size=(50, 200))
+    shown = repr(information_distances(x))
+    assert shown == "DistanceMatrix(200 columns, 50 rows, metric correlation, noise floor 1.26)"
