@@ -18,7 +18,7 @@ from loopylatent.communities import Groups
 from loopylatent.data import Observations
 from loopylatent.distances import DistanceMatrix
 from loopylatent.figures.curve_svg import curve_svg
-from loopylatent.figures.network import FACE, THEMES
+from loopylatent.figures.looks import FACE, THEMES
 from loopylatent.figures.svg import to_svg, xml_text
 from loopylatent.graph import LatentGraph
 from loopylatent.inference import Model

@@ -20,17 +20,8 @@ from loopylatent.figures.curve import density_figure
 from loopylatent.figures.described import LONGEST, described
 from loopylatent.figures.difference import GONE, NEW, mark_cycles, mark_edges
 from loopylatent.figures.grid import grid_figure
-from loopylatent.figures.network import (
-    FAINTEST,
-    NEGATIVE,
-    THEMES,
-    Theme,
-    legend,
-    network,
-    network_data,
-    stroke,
-    symbol,
-)
+from loopylatent.figures.looks import FAINTEST, NEGATIVE, THEMES, Theme, stroke, symbol
+from loopylatent.figures.network import legend, network, network_data
 from loopylatent.graph import LatentGraph
 from loopylatent.initial_graph import edge_density
 from loopylatent.settings import Thresholds

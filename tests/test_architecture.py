@@ -105,6 +105,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("experiment", "theory_tables"),
     ("layout", "simplify"),
     ("label_sides",),
+    ("figures.given", "figures.looks"),
     ("figures.network",),
     (
         "figures.curve",

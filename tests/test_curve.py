@@ -14,7 +14,7 @@ from strategies import distance_matrices
 from loopylatent.distances import DistanceMatrix, information_distances
 from loopylatent.errors import ThresholdError
 from loopylatent.figures.curve import MOST_POINTS, _placed, density_figure
-from loopylatent.figures.network import THEMES
+from loopylatent.figures.looks import THEMES
 from loopylatent.initial_graph import EdgeDensity, edge_density
 from loopylatent.samples import load_sample
 

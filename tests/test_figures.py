@@ -11,7 +11,7 @@ import pytest
 
 from loopylatent.errors import DataError, ThresholdError
 from loopylatent.figures import legend, network, network_data, vis_bundle
-from loopylatent.figures.network import NEGATIVE, THEMES
+from loopylatent.figures.looks import NEGATIVE, THEMES
 from loopylatent.graph import LatentGraph
 from loopylatent.layout import positions
 

@@ -13,7 +13,7 @@ from browser import AppTab, WatchedPage, visiting
 from streamlit.testing.v1 import AppTest
 
 from loopylatent.distances import correlation_noise_floor
-from loopylatent.figures.network import THEMES
+from loopylatent.figures.looks import THEMES
 from loopylatent.lesson.words import GLOSSARY
 from loopylatent.ui import help as help_page
 from loopylatent.ui import words

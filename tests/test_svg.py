@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from loopylatent.distances import information_distances
 from loopylatent.errors import DataError, ThresholdError
-from loopylatent.figures.network import NEGATIVE, THEMES, legend, network
+from loopylatent.figures.looks import NEGATIVE, THEMES
+from loopylatent.figures.network import legend, network
 from loopylatent.figures.svg import to_svg, xml_text
 from loopylatent.graph import LatentGraph
 from loopylatent.layout import positions, shown_label

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from loopylatent._version import __version__
 from loopylatent.distances import DistanceMatrix
 from loopylatent.errors import DataError
-from loopylatent.figures.network import Groups, groups_by_node, names_of_groups, node_labels
+from loopylatent.figures.given import Groups, groups_by_node, names_of_groups, node_labels
 from loopylatent.graph import LatentGraph
 
 Setting = str | float | int

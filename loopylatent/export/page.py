@@ -25,16 +25,9 @@ from loopylatent.export.base import (
     has_attribute,
     xml_text,
 )
-from loopylatent.figures.network import (
-    THEMES,
-    LegendItem,
-    ThemeName,
-    legend,
-    network,
-    network_data,
-    node_labels,
-    vis_bundle,
-)
+from loopylatent.figures.given import node_labels
+from loopylatent.figures.looks import THEMES, LegendItem, ThemeName
+from loopylatent.figures.network import legend, network, network_data, vis_bundle
 from loopylatent.graph import LatentGraph
 from loopylatent.layout import positions as place_nodes
 

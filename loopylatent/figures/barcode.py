@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from loopylatent.barcode import Bar
 from loopylatent.distances import DistanceMatrix
-from loopylatent.figures.network import ThemeName, colours_of
+from loopylatent.figures.looks import ThemeName, colours_of
 from loopylatent.figures.sweep import (
     draw_current,
     framed,

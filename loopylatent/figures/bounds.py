@@ -8,7 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from loopylatent.additivity import Distortion
-from loopylatent.figures.network import Theme, ThemeName, colours_of
+from loopylatent.figures.looks import Theme, ThemeName, colours_of
 from loopylatent.figures.recovery import above, axis_of, draw_mark
 from loopylatent.figures.sweep import FONT, faint, framed, quiet
 from loopylatent.layout import shown_label

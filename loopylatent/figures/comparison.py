@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from loopylatent.compare import LEFT, NEITHER, RIGHT, Difference, Overlay
-from loopylatent.figures.network import THEMES, LegendItem, ThemeName
+from loopylatent.figures.looks import THEMES, LegendItem, ThemeName
 
 COLOURS = {LEFT: "#D55E00", RIGHT: "#009E73"}
 """Of what only the left graph has, and only the right one."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from loopylatent.distances import DistanceMatrix
 from loopylatent.errors import ThresholdError
-from loopylatent.figures.network import FACE, Theme, ThemeName, colours_of
+from loopylatent.figures.looks import FACE, Theme, ThemeName, colours_of
 from loopylatent.initial_graph import EdgeDensity
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from loopylatent.data import Observations
-from loopylatent.figures.network import THEMES, ThemeName
+from loopylatent.figures.looks import THEMES, ThemeName
 
 MOST_BARS = 20
 

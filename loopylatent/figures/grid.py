@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from loopylatent.figures.network import Theme, ThemeName, colours_of
+from loopylatent.figures.looks import Theme, ThemeName, colours_of
 from loopylatent.figures.sweep import FONT, framed, quiet
 from loopylatent.settings import LearnSettings, Thresholds
 from loopylatent.sweep_points import SweepPoint

@@ -1,8 +1,6 @@
-"""A learned graph as a pyvis network: shapes and colours that say what a node is.
+"""A learned graph as a pyvis network: nodes and edges for vis-network, and a legend of them.
 
-Observed nodes are dots and hidden nodes are diamonds; a strong edge (short distance) is wide
-and dark. Colours begin with those of Okabe and Ito; colour-blind readers can tell them apart. Nodes
-name a vis *group* and carry no colour of their own, so that the light and the dark picture
+Nodes name a vis *group* and carry no colour of their own, so that the light and the dark picture
 differ in ``options`` alone.
 """
 
@@ -11,15 +9,36 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from loopylatent.errors import DataError, ThresholdError
+from loopylatent.figures.given import (
+    Groups,
+    checked_positions,
+    checked_signs,
+    groups_by_node,
+    names_of_groups,
+    node_labels,
+)
+from loopylatent.figures.looks import (
+    BORDER,
+    DASHES,
+    EDGE,
+    FACE,
+    NEGATIVE,
+    LegendItem,
+    Symbol,
+    Theme,
+    ThemeName,
+    colour_number,
+    colours_of,
+    stroke,
+    symbol,
+)
 from loopylatent.graph import LatentGraph
 from loopylatent.label_sides import labels_above
 from loopylatent.layout import FONT_SIZE, NODE_SIZE, shown_label
@@ -27,98 +46,12 @@ from loopylatent.layout import FONT_SIZE, NODE_SIZE, shown_label
 if TYPE_CHECKING:
     from pyvis.network import Network
 
-ThemeName = Literal["light", "dark"]
-Groups = Mapping[int, int] | Sequence[int] | NDArray[np.integer]
-Shape = Literal["dot", "diamond", "line", "dashes"]
-
-NEGATIVE = "#D55E00"
-EDGE = "edge: the wider, the stronger"
-"""What a legend says of a plain edge."""
-DASHES = (7, 5)
 LABEL_OUTLINE = 3
 LABEL_BELOW = -3
 """Pixels by which vis-network moves a label from where it would write it, under the node."""
 LABEL_ABOVE = LABEL_BELOW - 2 * NODE_SIZE - FONT_SIZE - 7
-FAINTEST = 0.7
-"""Opacity of the weakest edge: with less it would be too faint on white."""
-BORDER = 1.5
-FACE = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', Arial, sans-serif"
 _MOST_NEIGHBOURS = 12  # listed in a tooltip
 _LONGEST_TITLE = 120
-
-
-@dataclass(frozen=True, slots=True)
-class Theme:
-    """The colours of one theme that carry a meaning."""
-
-    background: str
-    text: str
-    muted: str
-    observed: str
-    hidden: str
-    plain: str
-    """A node without a group, in a picture coloured by groups."""
-    edge: str
-    emphasis: str
-    """The edges and the border of what the pointer is on."""
-    groups: tuple[str, ...]
-    rim: float
-    """Brightness of a symbol's border beside its fill: bright fills need one on white."""
-
-
-THEMES: Mapping[ThemeName, Theme] = {
-    "light": Theme(
-        background="#FFFFFF",
-        text="#1B2430",
-        muted="#7A5200",
-        observed="#0072B2",
-        hidden="#E69F00",
-        plain="#C3CAD3",
-        edge="#5B6776",
-        emphasis="#111820",
-        groups=("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#882255"),
-        rim=0.7,
-    ),
-    "dark": Theme(
-        background="#10151C",
-        text="#E8ECF1",
-        muted="#F2C76B",
-        observed="#56B4E9",
-        hidden="#E69F00",
-        plain="#6B7785",
-        edge="#A7B3C2",
-        emphasis="#FFFFFF",
-        groups=("#0B9AE4", "#E69F00", "#008055", "#C174A4", "#9FD9F9", "#D55E00", "#FFF457"),
-        rim=1.0,
-    ),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Symbol:
-    """How a node is drawn."""
-
-    shape: Literal["dot", "diamond"]
-    fill: str
-    border: str
-
-
-@dataclass(frozen=True, slots=True)
-class Stroke:
-    """How an edge is drawn, as far as its length says it."""
-
-    width: float
-    opacity: float
-
-
-@dataclass(frozen=True, slots=True)
-class LegendItem:
-    """One line of a legend: a symbol and what it means."""
-
-    shape: Shape
-    fill: str
-    border: str
-    text: str
 
 
 def network(
@@ -283,147 +216,12 @@ def _legend_item(drawn: Symbol, text: str) -> LegendItem:
     return LegendItem(drawn.shape, drawn.fill, drawn.border, text)
 
 
-def node_labels(
-    graph: LatentGraph, hidden_names: Mapping[int, str] | None = None
-) -> tuple[str, ...]:
-    """Names of all nodes, with those that someone gave to hidden ones.
-
-    Examples
-    --------
-    >>> star = LatentGraph.build(["a", "b", "c"], 1, [(0, 3), (1, 3), (2, 3)])
-    >>> node_labels(star, {3: "mood"})
-    ('a', 'b', 'c', 'mood')
-    """
-    labels = list(graph.labels)
-    for node, name in (hidden_names or {}).items():
-        if node not in graph.hidden_nodes:
-            raise DataError(
-                f"node {node} is not a hidden node of this graph; hidden ones are "
-                f"{graph.n_observed} to {graph.n_nodes - 1}."
-            )
-        labels[node] = str(name)
-    return tuple(labels)
-
-
-def groups_by_node(graph: LatentGraph, groups: Groups | None) -> dict[int, int]:
-    """Group of each node that has one, whichever way it was given.
-
-    Examples
-    --------
-    >>> star = LatentGraph.build(["a", "b", "c"], 1, [(0, 3), (1, 3), (2, 3)])
-    >>> groups_by_node(star, [0, 0, 1])
-    {0: 0, 1: 0, 2: 1}
-    """
-    if groups is None:
-        return {}
-    if not isinstance(groups, Mapping):
-        if len(groups) not in (graph.n_observed, graph.n_nodes):
-            raise DataError(
-                f"{len(groups)} groups for {graph.n_observed} observed and {graph.n_hidden} "
-                f"hidden nodes; give one for each observed node or one for each node."
-            )
-        groups = dict(enumerate(groups))
-    outside = [node for node in groups if not 0 <= node < graph.n_nodes]
-    if outside:
-        raise DataError(f"node {outside[0]} has a group but does not exist; leave it out.")
-    return {int(node): int(group) for node, group in sorted(groups.items()) if group >= 0}
-
-
-def names_of_groups(group_of: Mapping[int, int], names: Sequence[str] | None) -> dict[int, str]:
-    """Name of each group that occurs: the given one, or its number counted from 1.
-
-    Examples
-    --------
-    >>> names_of_groups({0: 0, 1: 2}, None)
-    {0: 'group 1', 2: 'group 3'}
-    """
-    numbers = sorted(set(group_of.values()))
-    if names is None:
-        return {group: f"group {group + 1}" for group in numbers}
-    if numbers and numbers[-1] >= len(names):
-        raise DataError(
-            f"group {numbers[-1]} has no name; {len(names)} names are given, for groups from 0."
-        )
-    return {group: str(names[group]) for group in numbers}
-
-
-# Checks ------------------------------------------------------------------------------------
-
-
-def colours_of(name: ThemeName) -> Theme:
-    """Return the colours of a theme, or one line about a name that is none."""
-    if name not in THEMES:
-        known = ", ".join(get_args(ThemeName))
-        raise ThresholdError(f"theme = {name!r} is unknown; choose one of {known}.")
-    return THEMES[name]
-
-
-def checked_positions(graph: LatentGraph, positions: NDArray[np.floating]) -> list[list[int]]:
-    """Whole pixels for every node, after checking that there are some for every node."""
-    place = np.asarray(positions, dtype=np.float64)
-    if place.shape != (graph.n_nodes, 2):
-        raise DataError(
-            f"positions have shape {place.shape}; this graph needs ({graph.n_nodes}, 2)."
-        )
-    if not np.isfinite(place).all():
-        raise DataError("positions hold NaN or infinite numbers; use layout.positions(graph).")
-    whole: list[list[int]] = np.rint(place).astype(np.int64).tolist()
-    return whole
-
-
-def checked_signs(
-    graph: LatentGraph, signs: Sequence[int] | NDArray[np.integer] | None
-) -> NDArray[np.int64]:
-    """-1, 0 or 1 for every edge; 0 where the sign is not known."""
-    if signs is None:
-        return np.zeros(graph.n_edges, dtype=np.int64)
-    if len(signs) != graph.n_edges:
-        raise DataError(f"{len(signs)} signs for {graph.n_edges} edges; give one for each edge.")
-    return np.sign(np.asarray(signs, dtype=np.int64))
-
-
-# Looks -------------------------------------------------------------------------------------
-
-
 def _look(is_hidden: bool, group: int | None, grouped: bool) -> str:
     """Name of the vis group that says how the node is drawn."""
     kind = "hidden" if is_hidden else "observed"
     if not grouped:
         return kind
-    return f"{kind}-plain" if group is None else f"{kind}-{_colour_number(group)}"
-
-
-def _colour_number(group: int) -> int:
-    return group % 14
-
-
-def symbol(is_hidden: bool, group: int | None, grouped: bool, colours: Theme) -> Symbol:
-    """Shape and colours of a node, in a picture that is coloured by groups or is not.
-
-    Groups have seven full colours, then the same seven as rings.
-    """
-    shape: Literal["dot", "diamond"] = "diamond" if is_hidden else "dot"
-    if grouped and group is not None:
-        ring, number = divmod(_colour_number(group), 7)
-        colour = colours.groups[number]
-        return Symbol(shape, colours.background if ring else colour, _rim(colour, colours))
-    fill = colours.plain if grouped else colours.hidden if is_hidden else colours.observed
-    return Symbol(shape, fill, _rim(fill, colours))
-
-
-def stroke(length: float, n_nodes: int) -> Stroke:
-    """Width and opacity of an edge: the stronger, the wider and the darker."""
-    strength = math.exp(-length)
-    enlarged = max(1.0, n_nodes / 400) ** 0.5  # a large graph is seen from farther away
-    return Stroke(
-        round((0.75 + 6.2 * strength) * enlarged, 2),
-        round(FAINTEST + (0.95 - FAINTEST) * min(1.0, 1.6 * strength), 2),
-    )
-
-
-def _rim(colour: str, colours: Theme) -> str:
-    parts = (int(colour[k : k + 2], 16) for k in (1, 3, 5))
-    return "#" + "".join(f"{round(part * colours.rim):02X}" for part in parts)
+    return f"{kind}-plain" if group is None else f"{kind}-{colour_number(group)}"
 
 
 def _options(
@@ -476,7 +274,7 @@ def _vis_groups(group_of: Mapping[int, int] | None, colours: Theme) -> dict[str,
     }
     numbers: list[int | None] = [None]
     if group_of is not None:
-        numbers += sorted({_colour_number(group) for group in group_of.values()})
+        numbers += sorted({colour_number(group) for group in group_of.values()})
     looks = {}
     for number in numbers:
         for kind, font in fonts.items():

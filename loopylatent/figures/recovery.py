@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from loopylatent.figures.network import LegendItem, Theme, ThemeName, colours_of
+from loopylatent.figures.looks import LegendItem, Theme, ThemeName, colours_of
 from loopylatent.figures.sweep import FONT, faint, framed, quiet
 from loopylatent.graph import FloatArray
 from loopylatent.laboratory import FALSE, MISSED, Comparison

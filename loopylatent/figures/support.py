@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from loopylatent.figures.network import THEMES, LegendItem, ThemeName
+from loopylatent.figures.looks import THEMES, LegendItem, ThemeName
 from loopylatent.stability import Stability
 
 WEAK = 0.5

@@ -15,28 +15,28 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from loopylatent.figures.network import (
+from loopylatent.figures.given import (
+    Groups,
+    checked_positions,
+    checked_signs,
+    groups_by_node,
+    names_of_groups,
+    node_labels,
+)
+from loopylatent.figures.looks import (
     BORDER,
     DASHES,
     FACE,
-    LABEL_OUTLINE,
     NEGATIVE,
-    Groups,
     LegendItem,
     Symbol,
     Theme,
     ThemeName,
-    checked_positions,
-    checked_signs,
     colours_of,
-    groups_by_node,
-    legend,
-    names_of_groups,
-    node_labels,
-    node_titles,
     stroke,
     symbol,
 )
+from loopylatent.figures.network import LABEL_OUTLINE, legend, node_titles
 from loopylatent.graph import LatentGraph
 from loopylatent.label_sides import labels_above
 from loopylatent.layout import CHARACTER_WIDTH, FONT_SIZE, NODE_SIZE, label_sizes, shown_label

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from loopylatent.distances import DistanceMatrix
-from loopylatent.figures.network import FACE, Theme, ThemeName, colours_of
+from loopylatent.figures.looks import FACE, Theme, ThemeName, colours_of
 from loopylatent.sweep_points import SweepPoint
 from loopylatent.sweep_scores import Failed, PointScores, Scored
 

@@ -11,15 +11,8 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from loopylatent.figures.difference import GONE, NEW
-from loopylatent.figures.network import (
-    LABEL_ABOVE,
-    LABEL_BELOW,
-    THEMES,
-    ThemeName,
-    network_options,
-    stroke,
-    symbol,
-)
+from loopylatent.figures.looks import THEMES, ThemeName, stroke, symbol
+from loopylatent.figures.network import LABEL_ABOVE, LABEL_BELOW, network_options
 from loopylatent.figures.recovery import FALSE_EDGE
 from loopylatent.layout import FONT_SIZE, NODE_SIZE, shown_label
 from loopylatent.lesson.cast import Cast

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from loopylatent.distances import DistanceMatrix
-from loopylatent.figures.network import THEMES, ThemeName
+from loopylatent.figures.looks import THEMES, ThemeName
 from loopylatent.layout import shown_label
 from loopylatent.lesson.pairs import Points
 

@@ -17,7 +17,8 @@ from jinja2 import Template
 
 from loopylatent.export.base import Provenance, xml_text
 from loopylatent.export.page import page_template, script_policy
-from loopylatent.figures.network import THEMES, ThemeName, stroke, vis_bundle
+from loopylatent.figures.looks import THEMES, ThemeName, stroke
+from loopylatent.figures.network import vis_bundle
 from loopylatent.grouping.quartet import VERDICTS
 from loopylatent.layout import shown_label
 from loopylatent.lesson.drawing import (

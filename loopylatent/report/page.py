@@ -35,7 +35,9 @@ from loopylatent.export.page import (
 )
 from loopylatent.figures.curve import counts_at, shown_range
 from loopylatent.figures.curve_svg import LINES, curve_svg
-from loopylatent.figures.network import THEMES, node_labels, vis_bundle
+from loopylatent.figures.given import node_labels
+from loopylatent.figures.looks import THEMES
+from loopylatent.figures.network import vis_bundle
 from loopylatent.figures.svg import to_svg
 from loopylatent.graph import LatentGraph
 from loopylatent.inference import Model

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from loopylatent.export.base import edge_signs, xml_text
-from loopylatent.figures.network import node_labels
+from loopylatent.figures.given import node_labels
 from loopylatent.inference import Model
 from loopylatent.nodes import nearest_columns
 from loopylatent.report.findings import Findings, HeldOut, Skipped

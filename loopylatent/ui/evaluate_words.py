@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from loopylatent.coherence import Coherence
-from loopylatent.figures.network import THEMES
+from loopylatent.figures.looks import THEMES
 from loopylatent.layout import shown_line
 from loopylatent.topics import Topic, TopicWord
 from loopylatent.ui.plain import plain

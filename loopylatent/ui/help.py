@@ -13,7 +13,7 @@ import streamlit as st
 from loopylatent.compare import LEFT, RIGHT
 from loopylatent.figures.comparison import COLOURS
 from loopylatent.figures.difference import GONE, NEW
-from loopylatent.figures.network import NEGATIVE, LegendItem, ThemeName, colours_of
+from loopylatent.figures.looks import NEGATIVE, LegendItem, ThemeName, colours_of
 from loopylatent.figures.recovery import FALSE_EDGE, MISSED_EDGE
 from loopylatent.lesson.words import GLOSSARY
 from loopylatent.ui import words

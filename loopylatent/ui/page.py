@@ -13,7 +13,7 @@ from typing import Any
 import streamlit as st
 
 from loopylatent.errors import LimitError, LoopyLatentError
-from loopylatent.figures.network import ThemeName
+from loopylatent.figures.looks import ThemeName
 from loopylatent.initial_graph import EdgeDensity
 from loopylatent.learn import LearnResult, Progress
 from loopylatent.simplify import SIMPLE_FROM

@@ -8,7 +8,7 @@ import streamlit as st
 from loopylatent.errors import LoopyLatentError
 from loopylatent.figures.described import described
 from loopylatent.figures.distribution import distribution_figure, value_counts
-from loopylatent.figures.network import ThemeName
+from loopylatent.figures.looks import ThemeName
 from loopylatent.layout import shown_label
 from loopylatent.learn import LearnResult
 from loopylatent.matching import name_node

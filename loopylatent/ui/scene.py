@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loopylatent.figures.difference import GONE, NEW, difference, mark_cycles, mark_edges
-from loopylatent.figures.network import EDGE, LegendItem
+from loopylatent.figures.looks import EDGE, LegendItem
 from loopylatent.figures.support import mark_edges as shade_edges
 from loopylatent.figures.support import mark_nodes as shade_nodes
 from loopylatent.figures.support import shaded_looks

@@ -10,7 +10,7 @@ import streamlit as st
 from loopylatent.api import provenance
 from loopylatent.errors import LoopyLatentError
 from loopylatent.export import Extras, render
-from loopylatent.figures.network import node_labels
+from loopylatent.figures.given import node_labels
 from loopylatent.figures.svg import to_svg
 from loopylatent.layout import positions
 from loopylatent.limits import MEGABYTE
