@@ -23,8 +23,10 @@ from loopylatent._kernels.quartets import list_quartets
 from loopylatent.api import provenance
 from loopylatent.distances import DistanceMatrix
 from loopylatent.errors import DataError
+from loopylatent.figures.network import LABEL_BELOW
 from loopylatent.grouping.quartet import VERDICTS, quartets
 from loopylatent.learn import learn
+from loopylatent.lesson.drawing import draw
 from loopylatent.lesson.frames import Frame
 from loopylatent.lesson.markup import caption_html, code_html
 from loopylatent.lesson.page import lesson_data, to_page
@@ -279,6 +281,9 @@ def test_the_page_draws_the_edges_and_says_the_words_of_every_step(lesson):
     for index, drawn in enumerate(drawn_by_the_page(data)):
         frame = lesson.frame(index)
         assert drawn == shown_by(frame)
+        for node in draw(lesson, frame).nodes:
+            above = node["font"]["vadjust"] < LABEL_BELOW
+            assert (data["nodes"][node["id"]][4] < LABEL_BELOW) == above
         step = data["steps"][index]
         said = "".join(part if isinstance(part, str) else part[1] for part in step["says"])
         assert said == str(frame.caption)

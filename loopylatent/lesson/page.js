@@ -46,10 +46,12 @@
   }
 
   function nodeRow(step, id) {
-    const [label, hidden, x, y] = lesson.nodes[id];
+    const [label, hidden, x, y, side] = lesson.nodes[id];
     const shown = label.length > 24 ? `${label.slice(0, 23)}…` : label;
     const shape = hidden ? "diamond" : "dot";
-    return { id, label: shown, title: label, shape, x, y, group: group(step, id) };
+    const isAbove = side < lesson.looks.light.options.nodes.font.vadjust;
+    const vadjust = isAbove && step.centre === id ? side - lesson.centre_rise : side;
+    return { id, label: shown, title: label, shape, x, y, font: { vadjust }, group: group(step, id) };
   }
 
   function edgeRow(step, id, mark) {

@@ -18,10 +18,11 @@ from jinja2 import Template
 from loopylatent.export.base import Provenance, xml_text
 from loopylatent.export.page import page_template, script_policy
 from loopylatent.figures.looks import THEMES, ThemeName, stroke
-from loopylatent.figures.network import vis_bundle
+from loopylatent.figures.network import LABEL_ABOVE, LABEL_BELOW, vis_bundle
 from loopylatent.grouping.quartet import VERDICTS
-from loopylatent.layout import shown_label
+from loopylatent.layout import NODE_SIZE, shown_label
 from loopylatent.lesson.drawing import (
+    CENTRE,
     FADED,
     MARKED_WIDTH,
     MARKS,
@@ -94,12 +95,18 @@ def lesson_data(lesson: Lesson) -> dict[str, Any]:
         "glossary": dict(GLOSSARY),
         "asks": ASKS[method],
         "nodes": [
-            [_clean(label), int(cast.is_hidden(node)), *(round(float(x)) for x in place)]
+            [
+                _clean(label),
+                int(cast.is_hidden(node)),
+                *(round(float(x)) for x in place),
+                LABEL_ABOVE if node in cast.above else LABEL_BELOW,
+            ]
             for node, (label, place) in enumerate(zip(cast.labels, cast.places, strict=True))
         ],
         "n_observed": cast.n_observed,
         "looks": first.looks,
         "marks": {mark: [look.colour, look.dashed, look.wider] for mark, look in MARKS.items()},
+        "centre_rise": round(2 * NODE_SIZE * (CENTRE - 1)),
         "faded": FADED,
         "marked_width": MARKED_WIDTH,
         "edges": writer.edges,
