@@ -9,7 +9,6 @@ products; there is no loop over pairs.
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,19 +19,24 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import erfc
 
 from loopylatent.block_sums import sum_blocks
 from loopylatent.block_table import BlockTable
 from loopylatent.cluster import Engine
 from loopylatent.data import Column, Observations
+from loopylatent.distance_checks import check_distances, check_distinct, check_n_samples
 from loopylatent.errors import DistanceError, quoted
 from loopylatent.graph import frozen_array
-from loopylatent.intake import FEWEST_COLUMNS
 from loopylatent.limits import check_memory
-from loopylatent.moments import block_rows, total_weight
+from loopylatent.noise_floor import (
+    correlation_noise_floor,
+    null_rows,
+    permutation_noise_floor,
+    weight_of,
+)
 from loopylatent.pool import Progress
 from loopylatent.strengths import (
+    SMALLEST_STRENGTH,
     Measure,
     Strengths,
     plan_sums,
@@ -46,17 +50,8 @@ Metric = Literal[
 ]
 
 METRICS: tuple[Metric, ...] = tuple(metric for metric in get_args(Metric) if metric != "given")
-SMALLEST_STRENGTH = 1e-12
-"""Strengths below this are rounding; they count as independence (an infinite distance)."""
 EQUAL_COLUMNS = 1e-12
 """Distances below this are rounding; such columns determine each other."""
-LARGEST_DISTANCE = 1e60
-"""Sums and squares of such distances are still numbers."""
-SYMMETRY_TOLERANCE = 1e-8
-NULL_TAIL = float(erfc(math.sqrt(2.0)))
-"""Share of pure-noise correlations beyond 2/sqrt(n): both tails of the normal beyond 2."""
-NULL_PAIRS = 2_000
-FEWEST_NULL_ROWS = 1_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -121,7 +116,7 @@ class DistanceMatrix:
             if names is None
             else tuple(str(name) for name in names)
         )
-        _check_distances(array, labels)
+        check_distances(array, labels)
         check_n_samples(n_samples)
         array = (array + array.T) / 2
         floor = None if n_samples is None else correlation_noise_floor(n_samples)
@@ -161,23 +156,6 @@ class DistanceMatrix:
         rows = "number of rows unknown" if self.n_samples is None else f"{self.n_samples} rows"
         floor = "" if self.noise_floor is None else f", noise floor {self.noise_floor:.3g}"
         return f"DistanceMatrix({self.n_columns} columns, {rows}, metric {self.metric}{floor})"
-
-
-def check_n_samples(n_samples: int | None) -> None:
-    """Refuse a number of rows from which no distances come."""
-    if n_samples is not None and n_samples < 3:
-        raise DistanceError(f"n_samples = {n_samples} is too few; give at least 3, or None.")
-
-
-def correlation_noise_floor(n_samples: float) -> float:
-    """Return -log(2/sqrt(n)): the distance at which a correlation is two standard errors.
-
-    Examples
-    --------
-    >>> round(correlation_noise_floor(8121), 2)
-    3.81
-    """
-    return math.log(math.sqrt(n_samples) / 2)
 
 
 def information_distances(
@@ -271,7 +249,7 @@ def _from_rows(obs: Observations, metric: Metric, seed: int) -> _Found:
     wanted = null_rows(obs.n_rows, obs.n_columns, seed)
     rows = obs if wanted is None or not _permutes(chosen) else obs.take(wanted)
     strengths = table_strengths(obs, chosen)
-    return _Found(chosen, strengths, obs.names, obs.n_samples, _weight(obs), rows)
+    return _Found(chosen, strengths, obs.names, obs.n_samples, weight_of(obs), rows)
 
 
 def _from_blocks(
@@ -363,7 +341,7 @@ def _distance_matrix(found: _Found, seed: int) -> DistanceMatrix:
         )
     counts = strengths.counts
     if _permutes(metric):
-        floor = _permutation_noise_floor(found, seed)
+        floor = permutation_noise_floor(found.rows, metric, found.weight, seed)
     else:
         n_typical = float(found.n_samples if counts is None else np.median(counts))
         floor = correlation_noise_floor(max(n_typical, 3.0))
@@ -396,37 +374,6 @@ def _to_distances(strength: FloatArray) -> FloatArray:
     return values
 
 
-def _permutation_noise_floor(found: _Found, seed: int) -> float:
-    """Return the distance beyond which NULL_TAIL of the pairs of shuffled columns do not come.
-
-    A long table is represented by some of its rows; strengths of pure noise fall with the root of
-    the number of rows, those of determinants with that root once for each state but one.
-    """
-    rows, metric = found.rows, found.metric
-    rng = np.random.default_rng(seed)
-    upper = np.triu_indices(rows.n_columns, 1)
-    draws = []
-    for _ in range(math.ceil(NULL_PAIRS / len(upper[0]))):
-        shuffled = rows.with_values(rng.permuted(rows.dense(), axis=0))
-        draws.append(table_strengths(shuffled, metric).values[upper])
-    cut = float(np.quantile(np.concatenate(draws), 1 - NULL_TAIL))
-    powers = 1 if metric == "canonical" else len(rows.columns[0].states) - 1
-    fewer = 0.5 * powers * math.log(found.weight / _weight(rows))
-    return fewer - math.log(max(cut, SMALLEST_STRENGTH))
-
-
-def null_rows(n_rows: int, n_columns: int, seed: int) -> NDArray[np.int64] | None:
-    """Return the rows that represent a long table in permutations: one block; None for all."""
-    most = max(block_rows(n_columns), FEWEST_NULL_ROWS)
-    if n_rows <= most:
-        return None
-    return np.sort(np.random.default_rng([seed, 1]).choice(n_rows, most, replace=False))
-
-
-def _weight(obs: Observations) -> float:
-    return total_weight(obs.n_rows, obs.n_columns, obs.weights)
-
-
 def _distinct_columns(
     strengths: Strengths, names: tuple[str, ...], on_degenerate: Literal["error", "drop"]
 ) -> list[int]:
@@ -443,56 +390,3 @@ def _distinct_columns(
     kept = [int(k) for k in np.flatnonzero(~later)]
     check_distinct(len(kept))
     return kept
-
-
-def check_distinct(n_columns: int) -> None:
-    """Refuse a table with too few columns that differ from each other."""
-    if n_columns < FEWEST_COLUMNS:
-        many = f"only {n_columns} columns differ from each other"
-        shown = many if n_columns > 1 else "all columns determine each other (distance 0)"
-        raise DistanceError(f"{shown}; at least {FEWEST_COLUMNS} that differ are needed.")
-
-
-def _check_distances(array: FloatArray, names: tuple[str, ...]) -> None:
-    if len(names) != len(array):
-        raise DistanceError(f"{len(array)} rows but {len(names)} names; give one name a row.")
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise DistanceError(f"the name {quoted(twice)} is given twice; names must differ.")
-    if len(array) < 3:
-        raise DistanceError(f"{len(array)} columns are too few; at least 3 are needed.")
-    if np.isnan(array).any():
-        i, j = np.argwhere(np.isnan(array))[0]
-        raise DistanceError(
-            f"the distance of {quoted(names[i])} and {quoted(names[j])} is missing; "
-            "use infinity where two columns are independent."
-        )
-    if (array < 0).any():
-        i, j = np.argwhere(array < 0)[0]
-        raise DistanceError(
-            f"the distance of {quoted(names[i])} and {quoted(names[j])} is {array[i, j]:g}; "
-            "distances are at least 0."
-        )
-    too_far = np.isfinite(array) & (array > LARGEST_DISTANCE)
-    if too_far.any():
-        i, j = np.argwhere(too_far)[0]
-        raise DistanceError(
-            f"the distance of {quoted(names[i])} and {quoted(names[j])} is {array[i, j]:g}, beyond "
-            f"{LARGEST_DISTANCE:g}; divide all by a round number, or use infinity there."
-        )
-    if np.diag(array).any():
-        i = int(np.flatnonzero(np.diag(array))[0])
-        raise DistanceError(
-            f"the distance of {quoted(names[i])} to itself is {array[i, i]:g}; it must be 0. "
-            "Are these similarities? Use -log of them."
-        )
-    with np.errstate(invalid="ignore"):
-        gap = np.where(array == array.T, 0.0, np.abs(array - array.T))
-    if (gap > SYMMETRY_TOLERANCE * np.maximum(1.0, array)).any():
-        i, j = np.argwhere(gap > SYMMETRY_TOLERANCE * np.maximum(1.0, array))[0]
-        raise DistanceError(
-            f"the matrix is not symmetric: {quoted(names[i])} to {quoted(names[j])} is "
-            f"{array[i, j]:g}, back it is {array[j, i]:g}."
-        )
-    if not np.isfinite(array[~np.eye(len(array), dtype=bool)]).any():
-        raise DistanceError("every distance is infinite, so there is no graph to learn.")

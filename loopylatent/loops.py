@@ -14,11 +14,12 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from loopylatent.distances import SMALLEST_STRENGTH, DistanceMatrix
+from loopylatent.distances import DistanceMatrix
 from loopylatent.errors import DataError, LoopyLatentError, ThresholdError
 from loopylatent.graph import LatentGraph, frozen_array
 from loopylatent.learn import learn
 from loopylatent.settings import LearnSettings, Thresholds
+from loopylatent.strengths import SMALLEST_STRENGTH
 from loopylatent.thresholds import default_thresholds, loop_radius
 
 FloatArray = NDArray[np.float64]

@@ -15,8 +15,9 @@ from typing import Any, Literal, get_args
 
 from loopylatent._version import __version__
 from loopylatent.data import Kind, read_frame
+from loopylatent.distance_checks import check_n_samples
 from loopylatent.distance_files import check_first_column, read_npz
-from loopylatent.distances import METRICS, DistanceMatrix, Metric, check_n_samples
+from loopylatent.distances import METRICS, DistanceMatrix, Metric
 from loopylatent.errors import DataError, did_you_mean, listed, quoted
 from loopylatent.escapes import escaped, unescaped
 from loopylatent.export import name_from_csv

@@ -24,15 +24,11 @@ from scipy import sparse
 from loopylatent._kernels.list_trees import forest_from_lists
 from loopylatent._kernels.near_pairs import listed_lengths, near_products, products_of_pairs
 from loopylatent.data import Observations
-from loopylatent.distances import (
-    DistanceMatrix,
-    Metric,
-    check_distinct,
-    correlation_noise_floor,
-    to_distances,
-)
+from loopylatent.distance_checks import check_distinct
+from loopylatent.distances import DistanceMatrix, Metric, to_distances
 from loopylatent.errors import DataError, DistanceError, quoted
 from loopylatent.graph import frozen_array
+from loopylatent.noise_floor import correlation_noise_floor
 from loopylatent.pool import in_window
 from loopylatent.strengths import SMALLEST_COUNT, check_spread, spread_of
 

@@ -28,6 +28,8 @@ from loopylatent.moments import (
 
 FloatArray = NDArray[np.float64]
 Measure = Literal["correlation", "rank", "determinant", "determinant-printed", "canonical"]
+SMALLEST_STRENGTH = 1e-12
+"""Strengths below this are rounding; they count as independence (an infinite distance)."""
 SMALLEST_COUNT = 3
 """A pair with fewer common rows than this says nothing; it counts as independent."""
 ROUNDING = 1e-13

@@ -54,6 +54,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("block_table",),
     ("block_scan", "block_sums"),
     ("samples", "strengths"),
+    ("distance_checks", "noise_floor"),
     ("distances",),
     ("distance_files",),
     ("sparse_distances",),

@@ -30,7 +30,7 @@ NAMES = list("abcdef")
 def small_blocks(monkeypatch):
     """Blocks of some hundred rows, so that small tables have several portions."""
     monkeypatch.setattr("loopylatent.moments.BLOCK_CELLS", 600)
-    monkeypatch.setattr("loopylatent.distances.NULL_PAIRS", 150)
+    monkeypatch.setattr("loopylatent.noise_floor.NULL_PAIRS", 150)
 
 
 def real_table(rng, n, p=6):
@@ -218,8 +218,8 @@ def test_repeated_and_constant_columns_are_named_and_can_be_dropped(rng, tmp_pat
 
 
 def test_the_noise_floor_of_some_rows_is_that_of_all(rng, tmp_path, monkeypatch):
-    monkeypatch.setattr("loopylatent.distances.FEWEST_NULL_ROWS", 500)
-    monkeypatch.setattr("loopylatent.distances.NULL_PAIRS", 1500)
+    monkeypatch.setattr("loopylatent.noise_floor.FEWEST_NULL_ROWS", 500)
+    monkeypatch.setattr("loopylatent.noise_floor.NULL_PAIRS", 1500)
     frame = pd.DataFrame({name: np.array(list("xyz"))[rng.integers(0, 3, 3000)] for name in NAMES})
     for metric in ("determinant", "canonical"):
         some = ll.information_distances(frame, metric).noise_floor

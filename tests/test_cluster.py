@@ -108,9 +108,9 @@ def test_distances_of_part_files_are_the_same_bit_for_bit(parts, on_cluster, sor
 
 @pytest.mark.long
 def test_the_sampled_rows_of_the_noise_floor_are_the_same(parts, on_cluster, monkeypatch):
-    monkeypatch.setattr("loopylatent.distances.FEWEST_NULL_ROWS", 400)
-    monkeypatch.setattr("loopylatent.distances.block_rows", lambda _: 400)
-    monkeypatch.setattr("loopylatent.distances.NULL_PAIRS", 100)
+    monkeypatch.setattr("loopylatent.noise_floor.FEWEST_NULL_ROWS", 400)
+    monkeypatch.setattr("loopylatent.noise_floor.block_rows", lambda _: 400)
+    monkeypatch.setattr("loopylatent.noise_floor.NULL_PAIRS", 100)
     table = ll.scan_table(parts["yes"], block_rows=150)
     expected = ll.information_distances(table, "canonical")
     found = ll.information_distances(table, "canonical", **on_cluster)

@@ -12,9 +12,9 @@ import pytest
 from browser import AppTab, WatchedPage, visiting
 from streamlit.testing.v1 import AppTest
 
-from loopylatent.distances import correlation_noise_floor
 from loopylatent.figures.looks import THEMES
 from loopylatent.lesson.words import GLOSSARY
+from loopylatent.noise_floor import correlation_noise_floor
 from loopylatent.ui import help as help_page
 from loopylatent.ui import words
 from loopylatent.ui.page import PAGES

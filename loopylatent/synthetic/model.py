@@ -16,10 +16,11 @@ import numpy as np
 import pandas as pd
 
 from loopylatent.data import Column, Observations
-from loopylatent.distances import SMALLEST_STRENGTH, DistanceMatrix
+from loopylatent.distances import DistanceMatrix
 from loopylatent.errors import InferenceError
 from loopylatent.graph import FloatArray, IntArray, LatentGraph, frozen_array
 from loopylatent.pool import Progress
+from loopylatent.strengths import SMALLEST_STRENGTH
 from loopylatent.synthetic.checks import count, generator
 from loopylatent.synthetic.discrete import DiscreteLaw, StateArray
 from loopylatent.synthetic.gaussian import GaussianLaw
