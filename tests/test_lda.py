@@ -13,7 +13,8 @@ from scipy.stats import beta, gamma
 
 from loopylatent.data import Observations
 from loopylatent.errors import DataError, ThresholdError
-from loopylatent.lda import LdaModel, _most_likely_dirichlet, fit_lda, topic_shares
+from loopylatent.lda import LdaModel, fit_lda
+from loopylatent.lda_parameters import _most_likely_dirichlet, topic_shares
 from loopylatent.scoring import bic, perplexity, with_half_hidden
 
 TWO = LdaModel(
