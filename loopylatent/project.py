@@ -10,39 +10,36 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from loopylatent._version import __version__
-from loopylatent.errors import DataError, LoopyLatentError, listed, quoted
+from loopylatent.errors import DataError, LoopyLatentError, quoted
 from loopylatent.export import write_atomically
 from loopylatent.matching import NamedNode
 from loopylatent.project_archive import check_size, packed, unpacked
+from loopylatent.project_checks import (
+    Preference,
+    check_entries,
+    check_json,
+    check_text,
+    checked_groups,
+    checked_view,
+    is_number,
+    read_json,
+)
 from loopylatent.recipe import Recipe, check_encodable, digest_of
 from loopylatent.results import Results, read_results, write_results
 from loopylatent.tables import MAX_BYTES
-
-Plain = str | int | float | bool | None
-Preference = Plain | tuple[Plain, ...]
 
 VERSION = 3
 """Of the file format: raised where an older program could not read a newer file."""
 FORMAT = "loopylatent project"
 MAX_DESCRIPTION = MAX_RESULTS = 64 * 2**20
 """Bytes of ``project.json`` and of ``results.json``, unpacked."""
-MAX_VALUES = 8_000_000
-"""Numbers, texts and lists in one of them."""
-MAX_PREFERENCES = 200
-MAX_LISTED = 100
-"""Values of a preference that is a list."""
-MAX_TEXT = 10_000
-"""Characters of a title, and of a preference or its name."""
-LARGEST_WHOLE = 2**53
 MOST_PINS = 8
 LONGEST_PIN_NAME = 40
 
@@ -145,13 +142,13 @@ class Project:
         if self.version != VERSION:
             raise DataError(f"a project has version {VERSION} and not {self.version!r}.")
         for what in ("title", "written_by"):
-            _check_text(what, getattr(self, what))
+            check_text(what, getattr(self, what))
         for named in self.names:
             for text in (named.name, *named.columns):
                 check_encodable("the name", text)
         object.__setattr__(self, "names", tuple(self.names))
-        object.__setattr__(self, "view", _checked_view(self.view))
-        object.__setattr__(self, "groups", _checked_groups(self.groups))
+        object.__setattr__(self, "view", checked_view(self.view))
+        object.__setattr__(self, "groups", checked_groups(self.groups))
         self._check_data()
         self._check_pins()
 
@@ -171,7 +168,7 @@ class Project:
         if len(names) > MOST_PINS or len(set(names)) < len(names):
             raise DataError(f"pins are at most {MOST_PINS}, each with a name of its own.")
         for name in names:
-            _check_text("name of a pin", name)
+            check_text("name of a pin", name)
             if not name.strip() or len(name) > LONGEST_PIN_NAME:
                 raise DataError(f"a pin has a name of 1 to {LONGEST_PIN_NAME} characters.")
         wanted = {pin.recipe.data_digest for pin in self.pins} - {self.recipe.data_digest, None}
@@ -202,8 +199,8 @@ def save_project(project: Project) -> bytes:
     members |= dict(zip(_PINNED_DATA, project.pinned_data, strict=False))
     if results is not None:
         members[_RESULTS] = results
-        _check_json("results", results, MAX_RESULTS)
-    _check_json("description", members[_DESCRIPTION], MAX_DESCRIPTION)
+        check_json("results", results, MAX_RESULTS)
+    check_json("description", members[_DESCRIPTION], MAX_DESCRIPTION)
     return packed(members)
 
 
@@ -313,7 +310,7 @@ def _members(content: bytes, max_bytes: int) -> dict[str, bytes]:
 
 def _parsed(content: bytes) -> dict[str, Any]:
     """Read the description as JSON of the present version, whatever it was written in."""
-    values = _json("description", content, MAX_DESCRIPTION)
+    values = read_json("description", content, MAX_DESCRIPTION)
     if not isinstance(values, dict) or values.get("format") != FORMAT:
         raise DataError(f"its {_DESCRIPTION} does not describe a project")
     version = values.get("version")
@@ -331,37 +328,9 @@ def _parsed(content: bytes) -> dict[str, Any]:
     return current
 
 
-def _json(what: str, content: bytes, most: int) -> Any:
-    _check_json(what, content, most)
-    try:
-        return json.loads(
-            content.decode(), object_pairs_hook=_without_repeats, parse_constant=_no_constant
-        )
-    except (ValueError, RecursionError):
-        raise DataError(f"its {what} is no valid JSON; save it again") from None
-
-
-def _check_json(what: str, content: bytes, most: int) -> None:
-    """Refuse what is too large, or so full of values that reading it would fill the memory."""
-    check_size(what, len(content), most)
-    if sum(content.count(mark) for mark in (b",", b"[", b"{")) > MAX_VALUES:
-        raise DataError(f"the {what} holds more values than a project can have")
-
-
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    values = dict(pairs)
-    if len(values) < len(pairs):
-        raise ValueError("a key is given twice")
-    return values
-
-
-def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is no number of JSON")
-
-
 def _project(members: Mapping[str, bytes]) -> Project:
     values = _parsed(members[_DESCRIPTION])
-    _check_entries("its description", values, _KEYS)
+    check_entries("its description", values, _KEYS)
     pinned_data = [members[name] for name in _PINNED_DATA if name in members]
     _check_fingerprint("data", values["data"], members.get(_DATA))
     _check_fingerprint("results", values["results"], members.get(_RESULTS))
@@ -383,7 +352,7 @@ def _project(members: Mapping[str, bytes]) -> Project:
 
 
 def _pin(values: Any) -> Pin:
-    _check_entries("a pin in it", values, _PIN_KEYS)
+    check_entries("a pin in it", values, _PIN_KEYS)
     return Pin(values["name"], Recipe.from_dict(values["recipe"]))
 
 
@@ -391,7 +360,7 @@ def _results(content: bytes | None) -> Results | None:
     if content is None:
         return None
     try:
-        return read_results(_json("results", content, MAX_RESULTS))
+        return read_results(read_json("results", content, MAX_RESULTS))
     except LoopyLatentError:
         raise
     except (TypeError, ValueError, OverflowError):  # a value that no check thought of
@@ -403,7 +372,7 @@ def _check_fingerprint(what: str, described: Any, content: bytes | None) -> None
         missing = f"its {what} is missing" if content is None else f"it holds unnamed {what}"
         raise DataError(f"{missing}; save it again")
     if described is not None:
-        _check_entries(f"its {what}", described, _DATA_KEYS)
+        check_entries(f"its {what}", described, _DATA_KEYS)
     if described != _fingerprint(content):
         raise DataError(
             f"its {what} has been changed since it was saved: the digest is another one"
@@ -411,73 +380,13 @@ def _check_fingerprint(what: str, described: Any, content: bytes | None) -> None
 
 
 def _named_node(values: Any) -> NamedNode:
-    _check_entries("a name in it", values, _NAME_KEYS)
+    check_entries("a name in it", values, _NAME_KEYS)
     columns, profile = values["columns"], values["profile"]
     if not all(isinstance(column, str) for column in columns):
         raise DataError("a column of a name is not text; save it again")
-    if not all(_is_number(value) for value in profile):
+    if not all(is_number(value) for value in profile):
         raise DataError("a profile of a name holds something else than numbers; save it again")
     return NamedNode(values["name"], tuple(columns), profile)
-
-
-def _check_entries(what: str, values: Any, wanted: Mapping[str, type | tuple[type, ...]]) -> None:
-    """Refuse entries that are unknown, missing or of the wrong type."""
-    if not isinstance(values, dict):
-        raise DataError(f"{what} is not a set of named values")
-    unknown = [name for name in values if name not in wanted]
-    if unknown:
-        raise DataError(f"{what} has the unknown entry {listed(unknown, 3)}")
-    missing = [name for name in wanted if name not in values]
-    if missing:
-        raise DataError(f"{what} lacks the entry {listed(missing, 3)}")
-    for name, kinds in wanted.items():
-        if not isinstance(values[name], kinds) or isinstance(values[name], bool):
-            raise DataError(f"the entry {name!r} of {what} has the wrong type")
-
-
-# Checks ------------------------------------------------------------------------------------
-
-
-def _check_text(what: str, text: Any) -> None:
-    if not isinstance(text, str) or len(text) > MAX_TEXT:
-        raise DataError(f"the {what} must be text of at most {MAX_TEXT} characters.")
-    check_encodable(f"the {what}", text)
-
-
-def _checked_view(view: Any) -> Mapping[str, Preference]:
-    if not isinstance(view, Mapping) or len(view) > MAX_PREFERENCES:
-        raise DataError(f"the view must be at most {MAX_PREFERENCES} named preferences.")
-    for name, value in view.items():
-        _check_text("name of a preference", name)
-        for one in value if isinstance(value, tuple) else (value,):
-            _check_preference(name, one)
-        if isinstance(value, tuple) and len(value) > MAX_LISTED:
-            raise DataError(f"the preference {quoted(name)} lists more than {MAX_LISTED} values.")
-    return MappingProxyType({name: view[name] for name in sorted(view)})
-
-
-def _check_preference(name: str, value: Any) -> None:
-    if isinstance(value, str):
-        _check_text(f"preference {quoted(name)}", value)
-    elif not (value is None or isinstance(value, bool) or _is_number(value)):
-        raise DataError(
-            f"the preference {quoted(name)} must be text, a finite number, true, false or none."
-        )
-
-
-def _checked_groups(groups: Any) -> Mapping[str, str]:
-    if not isinstance(groups, Mapping):
-        raise DataError("the groups must be columns, each with the name of its group.")
-    for text in (*groups, *groups.values()):
-        _check_text("name of a column or group", text)
-    return MappingProxyType(dict(groups))
-
-
-def _is_number(value: Any) -> bool:
-    """Whether this is a finite number of a moderate size, and no truth value."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return False
-    return math.isfinite(value) if isinstance(value, float) else abs(value) <= LARGEST_WHOLE
 
 
 def _fingerprint(content: bytes | None) -> dict[str, Any] | None:

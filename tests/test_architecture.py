@@ -135,6 +135,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("support_table",),
     ("escapes", "recipe_checks"),
     ("recipe",),
+    ("project_checks",),
     ("project",),
     ("report", "report.words"),
     ("report.findings",),

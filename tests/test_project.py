@@ -311,7 +311,7 @@ def test_a_bomb_is_refused_before_it_is_unpacked(monkeypatch):
 
 
 def test_more_values_than_fit_into_the_memory_are_refused(monkeypatch):
-    monkeypatch.setattr(projects, "MAX_VALUES", 1_000)
+    monkeypatch.setattr("loopylatent.project_checks.MAX_VALUES", 1_000)
     monkeypatch.setattr(json, "loads", lambda *_: pytest.fail("nothing may be read"))
     assert "more values" in refusal(packed(project=b"[" + b"[]," * 1_000 + b"0]"))
 

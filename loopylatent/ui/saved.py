@@ -21,7 +21,8 @@ from loopylatent.evaluate import LDA_TOPICS, Evaluation
 from loopylatent.figures.grid import MEASURES
 from loopylatent.inference import Model
 from loopylatent.limits import MEGABYTE, size
-from loopylatent.project import MAX_RESULTS, Preference, Project
+from loopylatent.project import MAX_RESULTS, Project
+from loopylatent.project_checks import Preference
 from loopylatent.recipe import digest_of
 from loopylatent.resampling import SCHEMES
 from loopylatent.results import (
