@@ -167,6 +167,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("__init__",),
     ("__main__", "ui"),
     ("ui.plain", "ui.upkeep"),
+    ("ui.refusal",),
     (
         "ui.background",
         "ui.evaluate_words",

@@ -12,7 +12,7 @@ from loopylatent.seeds import SeedEffect, over_seeds
 from loopylatent.settings import LearnSettings
 from loopylatent.ui.background import Job
 from loopylatent.ui.patience import patience_for
-from loopylatent.ui.plain import plain
+from loopylatent.ui.refusal import said
 from loopylatent.ui.state import Session
 
 KIND = "seeds"
@@ -39,7 +39,7 @@ def show_chance(s: Session, D: DistanceMatrix) -> None:
     elif not job.finished.is_set():
         _wait(job)
     elif job.error is not None:
-        st.caption(plain(job.error))
+        st.caption(said(job.error))
     else:
         st.caption(sentence(job.result))
 

@@ -16,7 +16,7 @@ from loopylatent.errors import DataError, LoopyLatentError
 from loopylatent.graph import LatentGraph
 from loopylatent.limits import APP
 from loopylatent.ui.background import Job
-from loopylatent.ui.plain import plain
+from loopylatent.ui.refusal import said
 from loopylatent.ui.stages import Source
 from loopylatent.ui.state import Session, bound
 
@@ -78,7 +78,7 @@ def _found(s: Session, source: Source, graph: LatentGraph) -> Colouring:
     if not job.finished.is_set():
         return _numbered(quick, None, job)
     if job.error is not None:
-        return _numbered(quick, f"Groups of this graph alone: {plain(job.error)}")
+        return _numbered(quick, f"Groups of this graph alone: {said(job.error)}")
     found: Groups = job.result
     line = f"{found.n_groups} groups on which {found.n_resamples} resamples agree"
     if source.groups:
@@ -112,7 +112,7 @@ def _brought(s: Session, graph: LatentGraph) -> Colouring:
         try:
             s.view["brought"] = read_groups(file.getvalue(), file.name, graph)
         except LoopyLatentError as error:
-            st.error(plain(str(error)))
+            st.error(said(error))
     brought: dict[str, str] = s.view.get("brought", {})
     known = {name: group for name, group in brought.items() if name in graph.names}
     if len(known) < 2:

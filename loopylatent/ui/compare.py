@@ -23,6 +23,7 @@ from loopylatent.ui.graph_view import Picture, bring_script, graph_view, picture
 from loopylatent.ui.page import Present
 from loopylatent.ui.pins import add_pin, remove_pin, rename_pin
 from loopylatent.ui.plain import plain
+from loopylatent.ui.refusal import said
 from loopylatent.ui.stages import data_key
 from loopylatent.ui.state import Session, bound
 from loopylatent.ui.tune_words import progress_line
@@ -56,7 +57,7 @@ class Pair:
 def say_notices(s: Session) -> None:
     """What has to be said once."""
     if s.notice is not None:
-        st.info(plain(s.notice), icon=":material/info:")
+        st.info(said(s.notice), icon=":material/info:")
         s.notice = None
 
 
@@ -67,7 +68,7 @@ def choose_pair(s: Session, now: Present) -> Pair | None:
         return None
     sides = sides_of(s, now)
     for name, reason in sides.refused:
-        st.warning(f"{plain(name)}: {plain(reason)}")
+        st.warning(f"{plain(name)}: {said(reason)}")
     names = list(sides.by_name)
     if len(names) < 2:
         st.info("One pin is there, and it is what is shown now. Move a threshold, or pin a tree:")
@@ -139,7 +140,7 @@ def show(s: Session, pair: Pair | None) -> None:
     try:
         laid = overlay_of(s, pair.left, pair.right)
     except LoopyLatentError as error:
-        st.error(plain(str(error)), icon=":material/error:")
+        st.error(said(error), icon=":material/error:")
         _pins(s)
         return
     difference = laid.difference(0, 1)

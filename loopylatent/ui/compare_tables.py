@@ -19,6 +19,7 @@ from loopylatent.ui.background import Cancelled, Job
 from loopylatent.ui.compare_state import Side
 from loopylatent.ui.patience import Patience, patience_for
 from loopylatent.ui.plain import plain
+from loopylatent.ui.refusal import said
 from loopylatent.ui.state import Session
 from loopylatent.ui.tune_words import progress_line
 
@@ -78,7 +79,7 @@ def show_numbers(s: Session, sides: Sequence[Side]) -> None:
     st.dataframe(frame, hide_index=True, width="stretch", placeholder="", column_config=COLUMNS)
     for side, one in zip(sides, scores, strict=True):
         if isinstance(one, str):
-            st.caption(f"{plain(side.name)} cannot be scored: {plain(one)}")
+            st.caption(f"{plain(side.name)} cannot be scored: {said(one)}")
     _scores_job(s, sides, complete=all(one is not None for one in scores))
     _errors(s, sides)
 
@@ -102,7 +103,7 @@ def _scores_job(s: Session, sides: Sequence[Side], *, complete: bool) -> None:
         _wait(job)
     elif not complete or _unknown_errors(s, sides):
         if job is not None and job.error not in (None, "stopped"):
-            st.error(plain(str(job.error)))
+            st.error(said(job.error))
         with st.container(horizontal=True, vertical_alignment="center"):
             patience = _patience(s, sides)
             st.button(

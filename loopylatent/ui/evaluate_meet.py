@@ -15,6 +15,7 @@ from loopylatent.ui.colours import read_groups
 from loopylatent.ui.evaluate_topics import Found
 from loopylatent.ui.page import Present
 from loopylatent.ui.plain import plain
+from loopylatent.ui.refusal import said
 from loopylatent.ui.state import Session
 
 HEIGHT = 470
@@ -126,6 +127,6 @@ def _bring(s: Session, now: Present) -> None:
     try:
         s.view["brought"] = read_groups(file.getvalue(), file.name, now.result.graph)
     except LoopyLatentError as error:
-        st.error(plain(str(error)))
+        st.error(said(error))
         return
     st.rerun()

@@ -35,6 +35,7 @@ from loopylatent.ui.evaluate_state import (
 from loopylatent.ui.page import Present
 from loopylatent.ui.patience import patience_for
 from loopylatent.ui.plain import plain
+from loopylatent.ui.refusal import said
 from loopylatent.ui.state import Session, bound
 from loopylatent.ui.take_away import file_stem
 from loopylatent.ui.tune_words import progress_line
@@ -95,7 +96,7 @@ def _choose(s: Session, now: Present, board: Scoreboard, obs: Observations) -> C
         try:
             choice = replace(choice, radii=_choose_radii(s, now), methods=_choose_methods(s))
         except LoopyLatentError as error:
-            st.error(plain(str(error)))
+            st.error(said(error))
             return None
         if not all(kind in ("ordinal", "continuous") for kind in obs.kinds):
             choice = replace(choice, belief=_choose_belief(s))
@@ -256,12 +257,12 @@ def _progress(job: Job) -> None:
 def _table(s: Session, board: Scoreboard, obs: Observations, choice: Choice) -> None:
     job = s.jobs.current(JOB)
     if job is not None and job.finished.is_set() and job.error not in (None, "stopped"):
-        st.error(plain(str(job.error)))
+        st.error(said(job.error))
     key = split_key(obs, s.recipe.metric, choice)
     entries = entries_of(board, key, choice.contestants(s.recipe), choice.belief)
     for one in entries:
         if isinstance(one, NotEvaluated):
-            st.caption(f"Not scored: {plain(one.contestant.kind)}, {plain(one.reason)}")
+            st.caption(f"Not scored: {plain(one.contestant.kind)}, {said(one.reason)}")
     rows = [one for one in entries if isinstance(one, Evaluation)]
     if not rows:
         if running_job(s) is None:

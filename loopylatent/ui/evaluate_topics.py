@@ -38,6 +38,7 @@ from loopylatent.ui.fit import (
 from loopylatent.ui.page import Present
 from loopylatent.ui.panel import name_field
 from loopylatent.ui.plain import plain
+from loopylatent.ui.refusal import said
 from loopylatent.ui.state import Session, bound
 
 TRAINING, HELD, NEWSPAPER, BROUGHT = (
@@ -146,7 +147,7 @@ def _choose_corpus(s: Session, now: Present, board: Scoreboard) -> WordPairs | N
     try:
         return _pairs(s, now, board, obs, choice)
     except LoopyLatentError as error:
-        st.error(plain(str(error)))
+        st.error(said(error))
         return None
 
 
@@ -229,7 +230,7 @@ def _wait_for_fit(s: Session, now: Present, found: Found) -> None:
     if not job.finished.is_set():
         wait_for_fit(job)
     elif job.error is not None and job.error != "stopped":
-        st.error(plain(job.error))
+        st.error(said(job.error))
 
 
 def ordered(found: Found, measured: Coherence | None, order: str) -> list[Topic]:

@@ -27,6 +27,7 @@ from loopylatent.ui.opening import follow_test, say_curve_is_missing
 from loopylatent.ui.page import Present, theme
 from loopylatent.ui.panel import describe_node, find_node
 from loopylatent.ui.plain import plain
+from loopylatent.ui.refusal import said
 from loopylatent.ui.report import offer_report
 from loopylatent.ui.scene import CHANGED, LEARNED, LOCAL, Scene, draw, graph_of
 from loopylatent.ui.state import Session, bound
@@ -47,7 +48,7 @@ def say_notices(s: Session, now: Present | None = None) -> None:
         follow_test(s, now.source.distances)
     if s.notice is not None:
         left, right = st.columns([20, 1], vertical_alignment="center")
-        left.info(plain(s.notice), icon=":material/info:")
+        left.info(said(s.notice), icon=":material/info:")
 
         def read() -> None:
             s.notice = None

@@ -19,6 +19,7 @@ from loopylatent.limits import estimate
 from loopylatent.ui.background import Job
 from loopylatent.ui.patience import Patience, patience_for
 from loopylatent.ui.plain import plain
+from loopylatent.ui.refusal import said
 from loopylatent.ui.stages import Source
 from loopylatent.ui.state import Session
 
@@ -77,7 +78,7 @@ def show_fit(s: Session, source: Source, result: LearnResult, labels: tuple[str,
         wait_for_fit(job)
         return
     if job is not None and here and job.error is not None and job.error != "stopped":
-        st.error(plain(job.error))
+        st.error(said(job.error))
     fitted = fitted_of(s, source, graph)
     if fitted is None:
         patience = fit_patience(obs)

@@ -50,7 +50,7 @@ from loopylatent.ui.lab_state import (
 )
 from loopylatent.ui.page import show_pages, theme
 from loopylatent.ui.patience import Patience
-from loopylatent.ui.plain import plain
+from loopylatent.ui.refusal import said
 from loopylatent.ui.state import Session, bound
 from loopylatent.ui.tune_words import progress_line
 
@@ -89,7 +89,7 @@ def show(s: Session, here: Lab) -> None:
     """The model, and in tabs what was learned back, curves, and the paper's experiment."""
     refusal = refusal_of(s, here.specification)
     if refusal is not None:
-        st.error(plain(refusal), icon=":material/error:")
+        st.error(said(refusal), icon=":material/error:")
         return
     model = model_of(s, here.specification)
     learned_back(s, here, model)
@@ -143,7 +143,7 @@ def _following(s: Session, here: Lab, kind: str, draw: Callable[[], None]) -> No
     stage()
     last = s.jobs.current(kind)
     if last is not None and last.finished.is_set() and last.error not in (None, "stopped"):
-        st.error(plain(str(last.error)))
+        st.error(said(last.error))
 
 
 # Truth and learned -------------------------------------------------------------------------
@@ -164,7 +164,7 @@ def _graphs(s: Session, here: Lab, model: SyntheticModel) -> None:
         _wait(here, LEARN, job)
         return
     if job.error is not None:
-        st.error(plain(job.error), icon=":material/error:")
+        st.error(said(job.error), icon=":material/error:")
         return
     found: Recovery = job.result
     _numbers(found.comparison, model)
@@ -322,7 +322,7 @@ def _curve(points: list[Tried], by: Literal["n", "r"], mark: float | None) -> No
         st.plotly_chart(figure, key=f"lab_curve_{by}", theme=None, config=QUIET, alt=alt)
         st.caption(words.CURVES)
     if failed:
-        st.caption(f"{len(failed)} graphs could not be learned: {plain(failed[0].reason)}")
+        st.caption(f"{len(failed)} graphs could not be learned: {said(failed[0].reason)}")
     with st.expander("As a table"):
         st.dataframe(table, hide_index=True, width="stretch")
 
@@ -372,7 +372,7 @@ def _experiment(outcomes: list[Outcome]) -> None:
         st.plotly_chart(figure, key="lab_experiment_figure", theme=None, config=QUIET, alt=alt)
     failed = [one for one in outcomes if isinstance(one, Unscored)]
     if failed:
-        st.caption(f"{len(failed)} graphs could not be scored: {plain(failed[0].reason)}")
+        st.caption(f"{len(failed)} graphs could not be scored: {said(failed[0].reason)}")
 
 
 # To Explore --------------------------------------------------------------------------------

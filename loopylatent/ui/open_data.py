@@ -30,6 +30,7 @@ from loopylatent.thresholds import default_thresholds
 from loopylatent.ui import words
 from loopylatent.ui.opening import open_quickly, opens_quickly
 from loopylatent.ui.plain import plain
+from loopylatent.ui.refusal import said
 from loopylatent.ui.saved import checked, take, uploads_with
 from loopylatent.ui.stages import Source, data_key, observations_of, source_of
 from loopylatent.ui.state import Session
@@ -122,23 +123,9 @@ class _refusals:  # noqa: N801  (reads as a clause: with _refusals():)
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> bool:
         if isinstance(error, LoopyLatentError):
-            self.place.error(plain(_said_here(str(error))), icon=":material/error:")
+            self.place.error(said(error), icon=":material/error:")
             return True
         return False
-
-
-ELSEWHERE = {
-    "; in Python a file with another mark is read with, for example, delimiter=' '": "",
-    ", or in Python raise max_bytes": "",
-    "or use on_degenerate='drop'": "or tick the box that leaves such columns out",
-}
-"""Advice that only a program can follow, and what can be done here instead."""
-
-
-def _said_here(message: str) -> str:
-    for there, here in ELSEWHERE.items():
-        message = message.replace(there, here)
-    return message
 
 
 @dataclass(frozen=True, slots=True)

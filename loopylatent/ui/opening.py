@@ -13,7 +13,7 @@ from loopylatent.recipe import Recipe
 from loopylatent.simplify import SIMPLE_FROM, WHOLE_UP_TO
 from loopylatent.thresholds import default_thresholds
 from loopylatent.ui.background import Job
-from loopylatent.ui.plain import plain
+from loopylatent.ui.refusal import said
 from loopylatent.ui.stages import begin_curve, curve_job, data_key
 from loopylatent.ui.state import Session
 
@@ -100,7 +100,7 @@ def follow_curve(s: Session, D: DistanceMatrix) -> None:
         _wait(job, "All radii: ball {done:,} of {total:,}", "cancel_curve")
         return
     if job is not None and job.error not in (None, "stopped"):
-        st.caption(plain(str(job.error)))
+        st.caption(said(job.error))
     st.button(
         "Follow the local trees over all r",
         on_click=begin_curve,

@@ -27,7 +27,7 @@ from loopylatent.ui.controls import (
 )
 from loopylatent.ui.opening import follow_curve
 from loopylatent.ui.pins import offer_pin
-from loopylatent.ui.plain import plain
+from loopylatent.ui.refusal import said
 from loopylatent.ui.stages import (
     Source,
     data_key,
@@ -228,7 +228,7 @@ def _paying(s: Session, source: Source, meanwhile: LearnResult) -> LearnResult:
     try:
         job = regularized_job(s.jobs, s.memo, source, s.recipe)
     except LimitError as error:
-        st.warning(f"Without the BIC: {plain(str(error))}")
+        st.warning(f"Without the BIC: {said(error)}")
         return meanwhile
     return meanwhile if job is None else _regularized(s, job, meanwhile)
 
@@ -239,7 +239,7 @@ def _regularized(s: Session, job: Job, meanwhile: LearnResult) -> LearnResult:
         _wait_for_bic(s, job)
         return meanwhile
     if job.error is not None:
-        st.warning(f"Without the BIC: {plain(job.error)}")
+        st.warning(f"Without the BIC: {said(job.error)}")
         return meanwhile
     found: LearnResult = job.result
     return found
@@ -295,5 +295,5 @@ def refusals(s: Session, *, history: bool = True) -> Iterator[None]:
             with st.sidebar:
                 step_through_history(s)
         back = " Undo takes the last step back." if s.before else ""
-        st.error(plain(str(error)) + back, icon=":material/error:")
+        st.error(said(error) + back, icon=":material/error:")
         st.stop()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from loopylatent.errors import LimitError
 from loopylatent.limits import APP, Estimate, check_time
-from loopylatent.ui.plain import plain
+from loopylatent.ui.refusal import said
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ def patience_for(work: Estimate, times: int, what: str) -> Patience:
     try:
         check_time(work, times, what, APP)
     except LimitError as error:
-        return Patience(False, plain(str(error)))
+        return Patience(False, said(error))
     return Patience(True, f"Takes {_unbroken(work.words)}.")
 
 

@@ -18,7 +18,7 @@ from loopylatent.report.page import to_report
 from loopylatent.stability import N_RESAMPLES
 from loopylatent.ui.background import Job
 from loopylatent.ui.patience import Patience, patience_for
-from loopylatent.ui.plain import plain
+from loopylatent.ui.refusal import said
 from loopylatent.ui.scene import Scene
 from loopylatent.ui.stages import edge_signs
 from loopylatent.ui.state import Session
@@ -59,7 +59,7 @@ def offer_report(s: Session, scene: Scene, stem: str) -> None:
         if not job.finished.is_set():
             _wait(job)
         elif job.error is not None and job.error != "stopped":
-            st.error(plain(job.error))
+            st.error(said(job.error))
 
 
 def _patience(scene: Scene) -> Patience:

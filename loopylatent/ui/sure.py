@@ -23,7 +23,7 @@ from loopylatent.support_table import KINDS, LOCAL, scale_frame, support_csv, su
 from loopylatent.ui.background import Cancelled, Job
 from loopylatent.ui.graph_view import graph_view, picture
 from loopylatent.ui.patience import patience_for
-from loopylatent.ui.plain import plain
+from loopylatent.ui.refusal import said
 from loopylatent.ui.stages import Source
 from loopylatent.ui.state import Session, bound
 from loopylatent.ui.tune_words import progress_line
@@ -96,7 +96,7 @@ def show_sure(
             _wait(job)
             return
         if job.error is not None and job.error != "stopped":
-            st.error(plain(job.error))
+            st.error(said(job.error))
     if found is not None:
         _whole(found)
         _tables(found, labels)
@@ -256,7 +256,7 @@ def _whole(found: Stability) -> None:
         help=INSTABILITY,
     )
     for reason, count in list(found.reasons.items())[:3]:
-        st.caption(f"{count} more could not be learned and do not count: {plain(reason)}")
+        st.caption(f"{count} more could not be learned and do not count: {said(reason)}")
 
 
 def _tables(found: Stability, labels: tuple[str, ...]) -> None:

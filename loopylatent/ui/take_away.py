@@ -17,6 +17,7 @@ from loopylatent.limits import MEGABYTE
 from loopylatent.project import save_project
 from loopylatent.recipe import to_command, to_python
 from loopylatent.ui.plain import plain
+from loopylatent.ui.refusal import said
 from loopylatent.ui.saved import saving
 from loopylatent.ui.scene import Scene
 from loopylatent.ui.stages import edge_signs
@@ -121,7 +122,7 @@ def offer_code(s: Session) -> None:
     try:
         st.code(to_command(s.recipe), language="bash", wrap_lines=True)
     except LoopyLatentError as error:
-        st.caption(plain(str(error)))
+        st.caption(said(error))
 
 
 def file_stem(s: Session) -> str:

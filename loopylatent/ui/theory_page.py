@@ -40,6 +40,7 @@ from loopylatent.ui.lab_state import (
 from loopylatent.ui.lab_state import TITLES as JOBS
 from loopylatent.ui.page import refusals, show_pages, theme
 from loopylatent.ui.plain import plain
+from loopylatent.ui.refusal import said
 from loopylatent.ui.stages import source_of, title_of
 from loopylatent.ui.state import Session, bound
 from loopylatent.ui.tune_words import progress_line
@@ -138,7 +139,7 @@ def _own_numbers(here: Theory) -> None:
                 ),
             )
     if here.refused:
-        st.error(plain(here.refused))
+        st.error(said(here.refused))
 
 
 def _reporter(here: Theory, name: str) -> Callable[[float], None]:
@@ -205,7 +206,7 @@ def _numbers(s: Session, here: Theory) -> tuple[Ensemble, Thresholds, str] | Non
         e = ensemble_for(s, room.specification, here.decay)
         learned_back(s, room, model_of(s, room.specification))
     except LoopyLatentError as error:
-        st.error(plain(str(error)), icon=":material/error:")
+        st.error(said(error), icon=":material/error:")
         st.caption("The theorems are about yes/no columns; choose such a model in the Laboratory.")
         return None
     found = recovery_of(s, room)

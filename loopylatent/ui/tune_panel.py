@@ -10,7 +10,7 @@ from loopylatent.sweep_scores import TEST_SHARE, Failed
 from loopylatent.thresholds import default_thresholds
 from loopylatent.ui import tune_words as words
 from loopylatent.ui.patience import patience_for
-from loopylatent.ui.plain import plain
+from loopylatent.ui.refusal import said
 from loopylatent.ui.state import Session
 from loopylatent.ui.tune_state import (
     LOOPS,
@@ -95,11 +95,11 @@ def _card(s: Session, t: Tuning, plan: Plan, one: Suggestion) -> None:
 def _failures(s: Session, plan: Plan, found: Found) -> None:
     job = s.jobs.current(SCORES)
     if job is not None and is_of(job, plan.along_key) and job.error not in (None, "stopped"):
-        st.error(plain(job.error or ""))
+        st.error(said(job.error))
     failed = [one for one in found.scores if isinstance(one, Failed)]
     if failed:
         n, of = len(failed), found.n_wanted
-        st.caption(f"{n} of {of} settings could not be scored: {plain(failed[0].reason)}")
+        st.caption(f"{n} of {of} settings could not be scored: {said(failed[0].reason)}")
 
 
 def _loops(s: Session, t: Tuning, plan: Plan) -> None:
