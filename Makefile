@@ -31,7 +31,8 @@ test: lint
 
 test-long: $(VENV)/.test-installed
 	@tools/ensure_chromium
-	$(PYTEST) -m long 2>&1 | sed "s#$(CURDIR)#.#g" | tee docs/test-long.txt
+	@PYTHONUNBUFFERED=1 $(PYTEST) -m long 2>&1 | tee docs/test-long.new; said=$$?; \
+	  sed "s#$(CURDIR)#.#g" docs/test-long.new > docs/test-long.txt; rm docs/test-long.new; exit $$said
 
 test-pythons: $(VENV)/bin/python
 	@$(BIN)/python tools/test_pythons.py
