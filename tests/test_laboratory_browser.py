@@ -176,7 +176,7 @@ def test_names_in_an_edge_list_are_text_and_nothing_else(tab):
     hidden = tab.page.locator(".st-key-lab_hidden input")
     hidden.fill("h")
     hidden.press("Enter")
-    tab.page.get_by_text("5 columns, 1 hidden").wait_for()
+    tab.page.get_by_text("5 columns · 1 hidden").wait_for()
     tab.both_drawn()
     labels = tab.page.locator(".st-key-lab_truth .root").evaluate(
         "root => root.view.nodes.get().map(node => node.label)"
