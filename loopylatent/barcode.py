@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from loopylatent.errors import DataError
+from loopylatent.errors import DataError, listed
 from loopylatent.graph import FloatArray, LatentGraph
 from loopylatent.matching import cycle_columns, match_hidden
 from loopylatent.support import SAME_CYCLE, SAME_HIDDEN
@@ -26,7 +26,7 @@ MOST_NEAR = 4
 """Columns by which a hidden node is called."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Bar:
     """The life of a cycle or of a hidden node.
 
@@ -44,6 +44,11 @@ class Bar:
     columns: tuple[str, ...]
     start: float
     end: float
+
+    def __repr__(self) -> str:
+        return (
+            f"Bar({self.kind} of {listed(self.columns)}: r from {self.start:.3g} to {self.end:.3g})"
+        )
 
     @property
     def length(self) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import networkx as nx
 import numpy as np
@@ -35,15 +35,21 @@ N_RESAMPLES = 200
 """Of the rows, on which groups have to agree."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Groups:
-    """A group number for each observed column, largest group first."""
+    """A group number for each observed column, largest group first.
+
+    Examples
+    --------
+    >>> Groups(("a", "b", "c"), np.array([0, 0, 1]))
+    Groups(3 columns in 2 groups)
+    """
 
     names: tuple[str, ...]
     """The columns."""
     labels: IntArray
     """(p,) the group of each column, from 0."""
-    together: FloatArray | None = field(default=None, repr=False)
+    together: FloatArray | None = None
     """(p, p) share of the resamples in which two columns fell into one group."""
     n_resamples: int = 0
     """Resamples that count; 0 for the communities of one graph."""
@@ -53,6 +59,11 @@ class Groups:
     @property
     def n_groups(self) -> int:
         return int(self.labels.max()) + 1
+
+    def __repr__(self) -> str:
+        runs = f", {self.n_resamples} resamples" if self.n_resamples else ""
+        failed = f", {self.n_failed} failed" if self.n_failed else ""
+        return f"Groups({len(self.names)} columns in {self.n_groups} groups{runs}{failed})"
 
     def as_dict(self) -> dict[str, int]:
         return dict(zip(self.names, self.labels.tolist(), strict=True))

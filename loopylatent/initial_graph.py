@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
 from typing import Literal, TypeVar
@@ -102,7 +102,7 @@ def check_radius(D: Distances, r: float) -> None:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class EdgeDensity:
     """The initial graph as a function of r, exact at every r.
 
@@ -112,10 +112,16 @@ class EdgeDensity:
     intervals : (k, 4) float64 array
         Rows (u, v, start, end): edge uv is present for start <= r < end. Sorted by edge; the
         intervals of one edge do not touch.
+
+    Examples
+    --------
+    >>> D = DistanceMatrix.from_array([[0, 1, 3], [1, 0, 2.5], [3, 2.5, 0]])
+    >>> edge_density(D)
+    EdgeDensity(3 columns, edges change at 2 radii)
     """
 
     D: DistanceMatrix
-    intervals: FloatArray = field(repr=False)
+    intervals: FloatArray
 
     @cached_property
     def r(self) -> FloatArray:
@@ -145,6 +151,9 @@ class EdgeDensity:
     def n_cycles(self) -> IntArray:
         """Number of independent cycles: edges - columns + components."""
         return frozen_array(self.n_edges - self.D.n_columns + self.n_components, np.int64)
+
+    def __repr__(self) -> str:
+        return f"EdgeDensity({self.D.n_columns} columns, edges change at {len(self.r)} radii)"
 
     def at(self, r: float) -> int:
         """Return the number of edges at radius ``r``."""

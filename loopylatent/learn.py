@@ -7,7 +7,7 @@ determined by the distances and the settings.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,9 +25,18 @@ Progress = Callable[[int, int], None]
 """Called with the visits done and the visits in all; may raise to stop the learner."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LearnResult:
-    """A learned graph, where it started from, and how it came about."""
+    """A learned graph, where it started from, and how it came about.
+
+    Examples
+    --------
+    >>> from loopylatent.distances import DistanceMatrix
+    >>> from loopylatent.settings import Thresholds
+    >>> D = DistanceMatrix.from_array([[0, 2, 2], [2, 0, 2], [2, 2, 0]])
+    >>> learn(D, LearnSettings(Thresholds(r=2, Lambda=0, tau=0.1)))
+    LearnResult(LatentGraph(3 observed, 1 hidden, 3 edges, 0 cycles), r=2, Lambda=0, tau=0.1)
+    """
 
     graph: LatentGraph
     """What was learned."""
@@ -45,8 +54,11 @@ class LearnResult:
     """Visits in which no pair could be joined any more; a larger Lambda leaves fewer."""
     n_capped: int
     """Visits to neighbourhoods so large that only the nearest outsiders were asked."""
-    trace: tuple[Step, ...] | None = field(default=None, repr=False)
+    trace: tuple[Step, ...] | None = None
     """Every step, or None where the trace was not wanted."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.graph}, {self.settings.thresholds.in_short})"
 
 
 def learn(

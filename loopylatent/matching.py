@@ -33,13 +33,19 @@ class HiddenPair:
     cosine: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class HiddenMatching:
     """Which hidden nodes of two graphs correspond, and which have no counterpart."""
 
     pairs: tuple[HiddenPair, ...]
     unmatched_left: tuple[int, ...]
     unmatched_right: tuple[int, ...]
+
+    def __repr__(self) -> str:
+        alone = len(self.unmatched_left), len(self.unmatched_right)
+        return (
+            f"HiddenMatching({len(self.pairs)} pairs, {alone[0]} left and {alone[1]} right alone)"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,9 +140,8 @@ def match_hidden(left: LatentGraph, right: LatentGraph, threshold: float = 0.95)
     --------
     >>> star = LatentGraph.build("abc", 1, [(0, 3), (1, 3), (2, 3)], [1.0, 2.0, 3.0])
     >>> same = LatentGraph.build("cba", 1, [(0, 3), (1, 3), (2, 3)], [3.0, 2.0, 1.0])
-    >>> match_hidden(star, same)
-    HiddenMatching(pairs=(HiddenPair(left=3, right=3, cosine=1.0),), \
-unmatched_left=(), unmatched_right=())
+    >>> match_hidden(star, same).pairs
+    (HiddenPair(left=3, right=3, cosine=1.0),)
     """
     _check_cosine(threshold)
     order = column_order(left, right)

@@ -90,7 +90,7 @@ class Pin:
     recipe: Recipe
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Project:
     """What a project file holds.
 
@@ -124,19 +124,28 @@ class Project:
     >>> project = Project(recipe, title="Traits", view={"colour": "groups"})
     >>> open_project(save_project(project)).view["colour"]
     'groups'
+    >>> project
+    Project('Traits', 'sample:bfi25', 0 names, 0 pins, without results)
     """
 
     recipe: Recipe
-    data: bytes | None = field(default=None, repr=False)
+    data: bytes | None = None
     names: tuple[NamedNode, ...] = ()
     view: Mapping[str, Preference] = field(default_factory=dict)
     title: str = ""
     version: int = VERSION
     written_by: str = __version__
     pins: tuple[Pin, ...] = ()
-    pinned_data: tuple[bytes, ...] = field(default=(), repr=False)
-    groups: Mapping[str, str] = field(default_factory=dict, repr=False)
-    results: Results | None = field(default=None, repr=False)
+    pinned_data: tuple[bytes, ...] = ()
+    groups: Mapping[str, str] = field(default_factory=dict)
+    results: Results | None = None
+
+    def __repr__(self) -> str:
+        held = "without" if self.results is None else "with"
+        return (
+            f"Project({quoted(self.title)}, {quoted(self.recipe.source)}, {len(self.names)} names, "
+            f"{len(self.pins)} pins, {held} results)"
+        )
 
     def __post_init__(self) -> None:
         if self.version != VERSION:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -65,13 +65,13 @@ class Replacement:
     """Of the graph that it would make."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RegularizedResult(LearnResult):
     """A learned graph with its model, and every replacement that was taken or refused."""
 
-    replacements: tuple[Replacement, ...] = field(default=(), repr=False)
+    replacements: tuple[Replacement, ...] = ()
     """Every replacement that was tried, with its gain."""
-    model: Model | None = field(default=None, repr=False)
+    model: Model | None = None
     """The graph with its parameters."""
     bic_by_tau: tuple[tuple[float, float], ...] = ()
     """The training BIC that each tau led to; the largest one was chosen."""

@@ -16,7 +16,7 @@ from loopylatent.errors import DataError, did_you_mean, quoted
 from loopylatent.graph import LatentGraph
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Sample:
     """A bundled table and what is known about it.
 
@@ -45,6 +45,9 @@ class Sample:
     truth: LatentGraph | None
     labels: tuple[str, ...]
     opening: dict[str, float]
+
+    def __repr__(self) -> str:
+        return f"Sample({self.name!r}, {self.observations})"
 
 
 def sample_folder() -> Path:

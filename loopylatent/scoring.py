@@ -31,7 +31,7 @@ How = Literal["exact", "lbp"]
 STREAM = 1013
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Scores:
     """Scores of a model on a table.
 
@@ -67,6 +67,11 @@ class Scores:
     train_bic: float
     method: How
     seed: int
+
+    def __repr__(self) -> str:
+        names = ("perp_ll", "perp_bic", "pred_perp_ll", "pred_perp_bic")
+        parts = ", ".join(f"{name}={getattr(self, name):.4g}" for name in names)
+        return f"Scores({parts}, df={self.df}, {self.n_samples:g} rows, {self.method})"
 
 
 def score(

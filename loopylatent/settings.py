@@ -82,6 +82,11 @@ class Thresholds:
         object.__setattr__(self, "Lambda", Lambda)
         object.__setattr__(self, "tau", tau)
 
+    @property
+    def in_short(self) -> str:
+        """Three digits of each, for a line."""
+        return f"r={self.r:.3g}, Lambda={self.Lambda:.3g}, tau={self.tau:.3g}"
+
 
 @dataclass(frozen=True, slots=True)
 class LearnSettings:

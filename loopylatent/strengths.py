@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from loopylatent.data import Observations
 from loopylatent.errors import DistanceError, quoted
@@ -186,7 +187,7 @@ def check_spread(obs: Observations, spread: FloatArray, most: FloatArray) -> Non
     column that is constant in the rows that count has no spread, and that is known exactly.
     """
     close = np.flatnonzero(spread < LEAST_SPREAD * most)
-    rows = obs.values[:, close]
+    rows = sparse.csr_array(obs.values[:, close])
     if obs.weights is not None:
         rows = rows[obs.weights > 0]
     for j in close[(rows.min(axis=0) != rows.max(axis=0)).toarray().ravel()]:

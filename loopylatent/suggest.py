@@ -17,7 +17,7 @@ from loopylatent.sweep_scores import TEST_SHARE, PointScores, Scored
 Name = Literal["tree", "bic", "held-out"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Suggestion:
     """Thresholds, why to take them, and what they cost."""
 
@@ -39,6 +39,9 @@ class Suggestion:
     """How long its fit took; None where it was not fitted."""
     warning: str
     """What to beware of, in one sentence; empty where there is nothing."""
+
+    def __repr__(self) -> str:
+        return f"Suggestion({self.name!r}, {self.thresholds.in_short}: {self.cost})"
 
     @property
     def thresholds(self) -> Thresholds:

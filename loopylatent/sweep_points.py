@@ -32,7 +32,7 @@ MOST_RADII = 60
 MOST_KEPT = 4000
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SweepPoint:
     """A setting and the graph that it gives."""
 
@@ -48,6 +48,9 @@ class SweepPoint:
     """Visits in which no pair could be joined any more; a larger Lambda leaves fewer."""
     n_capped: int
     """Visits to neighbourhoods so large that only the nearest outsiders were asked."""
+
+    def __repr__(self) -> str:
+        return f"SweepPoint({self.graph}, {self.thresholds.in_short})"
 
     @property
     def thresholds(self) -> Thresholds:

@@ -86,7 +86,7 @@ class Split:
         return float(self.train.n_rows if weights is None else weights.sum())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class PointScores:
     """How a graph that was learned and fitted on some rows does on those and on others.
 
@@ -96,7 +96,7 @@ class PointScores:
 
     settings: LearnSettings
     """With which it was learned."""
-    graph: LatentGraph = field(repr=False)
+    graph: LatentGraph
     """Learned from the training rows alone."""
     test: Scores
     """On the rows kept apart."""
@@ -106,6 +106,10 @@ class PointScores:
     """Whether the fit came to rest."""
     seconds: float = field(compare=False)
     """Fit and scores together."""
+
+    def __repr__(self) -> str:
+        short = self.settings.thresholds.in_short
+        return f"PointScores({short}, train {self.train_row:.4g}, test {self.test_row:.4g} a row)"
 
     @property
     def is_exact(self) -> bool:

@@ -42,7 +42,7 @@ class TopicWord:
     strength: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Topic:
     """A hidden node and the columns nearest to it, nearest first."""
 
@@ -50,6 +50,9 @@ class Topic:
     """The hidden node."""
     words: tuple[TopicWord, ...]
     """The columns, each with its distance and strength."""
+
+    def __repr__(self) -> str:
+        return f"Topic(node={self.node}, columns={self.columns})"
 
     @property
     def columns(self) -> tuple[int, ...]:

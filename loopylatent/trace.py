@@ -148,7 +148,7 @@ class InitialStep:
     graph: LatentGraph
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class VisitStep:
     """One visit: the neighbourhood of ``node`` was replaced by a local latent tree."""
 
@@ -175,12 +175,18 @@ class VisitStep:
     gaps: tuple[float, ...] = ()
     """How far each node is from that column; its edges lost as much."""
 
+    def __repr__(self) -> str:
+        return (
+            f"VisitStep(node={self.node}, {len(self.neighbourhood)} in the neighbourhood, "
+            f"{len(self.joins)} joins, {len(self.contractions)} contractions)"
+        )
+
     @property
     def changes_graph(self) -> bool:
         return {(e.u, e.v) for e in self.removed} != {(e.u, e.v) for e in self.added}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class CleanUpStep:
     """Hidden nodes of degree below 3 were removed or bridged; the others got their numbers.
 
@@ -193,6 +199,10 @@ class CleanUpStep:
     hidden_ids: tuple[int, ...]
     """The working number of each hidden node of the finished graph."""
     contractions: tuple[Contraction, ...] = ()
+
+    def __repr__(self) -> str:
+        removed, left = len(self.removed_nodes), len(self.hidden_ids)
+        return f"CleanUpStep({removed} hidden nodes removed, {left} left)"
 
 
 Step = InitialStep | VisitStep | CleanUpStep

@@ -326,3 +326,10 @@ def test_progress_counts_columns_and_can_stop():
 
     with pytest.raises(KeyboardInterrupt):
         sparse_distances(table, on_degenerate="drop", progress=stop)
+
+
+def test_observations_that_are_not_sparse_give_the_same_near_pairs():
+    values = (np.random.default_rng(1).random((200, 8)) < 0.3).astype(float)
+    full = sparse_distances(ll.Observations.from_array(values), cutoff=4.0)
+    kept = sparse_distances(sparse.csr_array(values), cutoff=4.0)
+    assert full.length.tolist() == kept.length.tolist()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -52,7 +52,7 @@ class ExtremeRows:
     least: IntArray
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Model:
     """A graph with fitted parameters.
 
@@ -82,16 +82,20 @@ class Model:
 
     graph: LatentGraph
     kind: Kind
-    distribution: DiscreteModel | GaussianModel = field(repr=False)
-    history: FloatArray = field(repr=False)
+    distribution: DiscreteModel | GaussianModel
+    history: FloatArray
     converged: bool
     largest_slope: float
     fitted_by: How
     train_log_likelihood: float
     n_samples: float
-    settings: FitSettings = field(repr=False)
+    settings: FitSettings
     data_digest: str = ""
     note: str = ""
+
+    def __repr__(self) -> str:
+        rest = "converged" if self.converged else "not converged"
+        return f"Model({self.kind}, {self.graph}, {self.n_samples:g} rows, {rest})"
 
     @property
     def is_exact(self) -> bool:

@@ -57,7 +57,7 @@ class HeldOut:
     n_test: int
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Findings:
     """What is known of a graph.
 
@@ -88,6 +88,9 @@ class Findings:
     stability: Stability | Skipped
     known_groups: Mapping[str, str] | None = None
     max_hidden: int | None = None
+
+    def __repr__(self) -> str:
+        return f"Findings({self.result})"
 
     @property
     def graph(self) -> LatentGraph:
