@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import loopylatent as ll
-from loopylatent import cli
+from loopylatent import cli, cli_input
 from loopylatent.errors import DataError, LoopyLatentError
 from loopylatent.kinds import KINDS
 from loopylatent.recipe import (
@@ -243,11 +243,11 @@ def test_the_shell_line_says_what_the_recipe_says(recipe):
     program, *arguments = shlex.split(line)
     options = cli._parser().parse_args(arguments)
     if options.escaped:
-        cli._unescape(options)
+        cli_input.unescape(options)
     assert program == "loopylatent"
     assert options.table.removeprefix("./") == recipe.source
     assert (options.drop, options.label) == (list(recipe.drop), list(recipe.labels))
-    assert dict(map(cli._kind, options.kind)) == dict(recipe.kinds)
+    assert dict(map(cli_input.column_kind, options.kind)) == dict(recipe.kinds)
     assert (options.r, options.Lambda, options.tau) == (recipe.r, recipe.Lambda, recipe.tau)
     for name in ("weights", "metric", "drop_degenerate", "method", "order", "seed", "n_samples"):
         assert getattr(options, name) == getattr(recipe, name)
