@@ -43,6 +43,16 @@ def settings_for(
     r, Lambda, tau : float, optional
     method, order, seed
         As in `learn`.
+
+    Returns
+    -------
+    LearnSettings
+
+    Examples
+    --------
+    >>> D = DistanceMatrix.from_array([[0, 2, 2.2], [2, 0, 2.4], [2.2, 2.4, 0]], n_samples=100)
+    >>> settings_for(D, tau=0.2).thresholds
+    Thresholds(r=2.4, Lambda=0.05, tau=0.2)
     """
     default = default_thresholds(D)
     thresholds = Thresholds(
@@ -184,6 +194,20 @@ def export(
     -------
     Path
         The file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> D = DistanceMatrix.from_array([[0, 2, 2.2], [2, 0, 2.4], [2.2, 2.4, 0]], ["a", "b", "c"])
+    >>> result = learn(D, r=3, Lambda=0, tau=0.1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = export(result, Path(folder) / "graph.csv")
+    ...     for line in file.read_text(encoding="utf-8").splitlines():
+    ...         print(*line.split(",")[2:4])
+    "source_name" "target_name"
+    "a" "h1"
+    "b" "h1"
+    "c" "h1"
     """
     check_result(result)
     return export_graph(

@@ -26,7 +26,7 @@ from loopylatent.graph import LatentGraph, frozen_array
 from loopylatent.learn import learn
 from loopylatent.pool import Check, Progress
 from loopylatent.resampling import Resampler, bootstrapped_rows, shaken_distances
-from loopylatent.settings import LearnSettings, Thresholds
+from loopylatent.settings import LearnSettings, Thresholds, check_seed
 from loopylatent.thresholds import default_thresholds
 
 FloatArray = NDArray[np.float64]
@@ -92,6 +92,7 @@ def communities(graph: LatentGraph, seed: int = 0) -> Groups:
     >>> communities(LatentGraph.build(list("abcdef"), 0, edges)).labels.tolist()
     [0, 0, 0, 1, 1, 1]
     """
+    check_seed(seed)
     weighted: nx.Graph[int] = nx.Graph()
     weighted.add_nodes_from(range(graph.n_nodes))
     strengths = np.exp(-graph.lengths).tolist()
@@ -133,9 +134,19 @@ def groups(
     engine, scheduler
         Where the resamples are learned: threads of this machine, or a Dask cluster; see
         `information_distances`. The groups are the same.
+
+    Examples
+    --------
+    >>> from loopylatent.samples import load_sample
+    >>> found = groups(load_sample("ability16").observations, n_resamples=10)
+    >>> found
+    Groups(16 columns in 5 groups, 10 resamples)
+    >>> [name for name, group in found.as_dict().items() if group == 0]
+    ['reason.4', 'reason.16', 'reason.17', 'reason.19']
     """
     if n_resamples < 2:
         raise DataError(f"n_resamples = {n_resamples} is too few; give at least 2.")
+    check_seed(seed)
     if not isinstance(table, DistanceMatrix):
         check_observations(table)
     draw = (

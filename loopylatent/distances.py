@@ -35,6 +35,7 @@ from loopylatent.noise_floor import (
     weight_of,
 )
 from loopylatent.pool import Progress
+from loopylatent.settings import check_seed
 from loopylatent.strengths import (
     SMALLEST_STRENGTH,
     Measure,
@@ -210,6 +211,7 @@ def information_distances(
     >>> bool(abs(D.values[0, 1] - np.log(2)) < 0.1)   # the true correlation is 1/2
     True
     """
+    check_seed(seed)
     if isinstance(table, BlockTable):
         found = _from_blocks(table, metric, seed, progress, checkpoint, engine, scheduler)
     elif checkpoint is not None or engine != "threads" or scheduler is not None:

@@ -33,6 +33,7 @@ from loopylatent.errors import DataError, ThresholdError, quoted
 from loopylatent.graph import FloatArray, IntArray, frozen_array
 from loopylatent.lda_parameters import SMALLEST, STREAM, dirichlet_of, length_of, topic_shares
 from loopylatent.scoring import bic, perplexity, with_half_hidden
+from loopylatent.settings import check_seed
 
 LdaProgress = Callable[[int, int], None]
 """Called with the work done and the work in all; may raise to stop."""
@@ -290,6 +291,7 @@ def fit_lda(
     """
     if isinstance(n_topics, bool) or not isinstance(n_topics, int) or n_topics < 2:
         raise ThresholdError(f"topics = {n_topics!r} is not a whole number of at least 2.")
+    check_seed(seed)
     if _checked(obs).has_missing:
         raise DataError(
             "LDA learns from words that are there or not, and this table has missing values; "

@@ -104,6 +104,21 @@ def iter_steps(
         The initial graph, where it is already known.
     progress : callable, optional
         Called with the visits done and the visits in all.
+
+    Returns
+    -------
+    iterator of Step
+
+    Examples
+    --------
+    >>> from loopylatent.distances import DistanceMatrix
+    >>> from loopylatent.settings import Thresholds
+    >>> D = DistanceMatrix.from_array([[0, 2, 2], [2, 0, 2], [2, 2, 0]])
+    >>> for step in iter_steps(D, LearnSettings(Thresholds(r=2, Lambda=0, tau=0.1))):
+    ...     print(step)
+    InitialStep(graph=LatentGraph(3 observed, 0 hidden, 2 edges, 0 cycles))
+    VisitStep(node=0, 3 in the neighbourhood, 1 joins, 0 contractions)
+    CleanUpStep(0 hidden nodes removed, 1 left)
     """
     workspace = _prepare(D, settings, start)
     return _steps(workspace, workspace.graph(), D, settings, progress)

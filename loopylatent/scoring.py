@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from loopylatent.data import Observations
 from loopylatent.errors import InferenceError
+from loopylatent.settings import check_seed
 
 FloatArray = NDArray[np.float64]
 Likelihood = Callable[[Observations], FloatArray]
@@ -88,6 +89,7 @@ def score(
     Missing values count neither as foretold nor as predicted, and np is the number of values
     that are there.
     """
+    check_seed(seed)
     weights = np.ones(obs.n_rows) if obs.weights is None else obs.weights
     present = np.full(obs.n_rows, obs.n_columns)
     if obs.has_missing:

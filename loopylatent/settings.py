@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Literal, get_args
 
 from loopylatent.errors import ThresholdError
@@ -41,6 +42,19 @@ def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
 def _whole(name: str, value: int, least: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ThresholdError(f"{name} = {value!r} is not a whole number of at least {least}.")
+
+
+def check_seed(seed: object) -> None:
+    """Refuse what begins no sequence of random numbers.
+
+    Examples
+    --------
+    >>> check_seed(1.5)
+    Traceback (most recent call last):
+    loopylatent.errors.ThresholdError: seed = 1.5 is not a whole number of at least 0.
+    """
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
+        raise ThresholdError(f"seed = {seed!r} is not a whole number of at least 0.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +120,11 @@ class LearnSettings:
     max_outsiders : int
         In neighbourhoods larger than this, the quartet test of a pair looks at no more than
         this many outsiders, the nearest ones, and relaxed grouping splits into no more families.
+
+    Examples
+    --------
+    >>> LearnSettings(Thresholds(r=5, Lambda=0, tau=0.1), order="random", seed=3).seed
+    3
     """
 
     thresholds: Thresholds
@@ -150,6 +169,11 @@ class FitSettings:
     spread : float
         How far the further starts are shaken.
     largest_table : int
+
+    Examples
+    --------
+    >>> FitSettings(n_starts=3, inference="lbp").inference
+    'lbp'
     """
 
     n_starts: int = 1

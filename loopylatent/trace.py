@@ -215,6 +215,18 @@ def replay(steps: Iterable[Step]) -> LatentGraph:
     ----------
     steps : iterable of Step
         Of `iter_steps`, or the trace of a result.
+
+    Returns
+    -------
+    LatentGraph
+
+    Examples
+    --------
+    >>> edges = (Edge(0, 3, 1.0), Edge(1, 3, 1.0), Edge(2, 3, 1.0))
+    >>> path = LatentGraph.build("abc", 0, [(0, 1), (1, 2)], [2.0, 2.0])
+    >>> star = CleanUpStep((), (Edge(0, 1, 2.0), Edge(1, 2, 2.0)), edges, hidden_ids=(3,))
+    >>> replay([InitialStep(path), star])
+    LatentGraph(3 observed, 1 hidden, 3 edges, 0 cycles)
     """
     names: tuple[str, ...] | None = None
     edges: dict[tuple[int, int], float] = {}

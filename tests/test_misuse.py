@@ -63,3 +63,27 @@ def test_a_result_and_its_graph_are_told_apart(frame):
 def test_a_limit_that_nothing_reads_is_refused(frame):
     with pytest.raises(ll.ThresholdError, match="regularize='bic'"):
         ll.learn(ll.information_distances(frame), max_hidden=3)
+
+
+@pytest.mark.parametrize("seed", [1.5, -1, "first", True])
+def test_what_is_no_seed_is_refused_before_any_work(frame, seed):
+    obs = ll.Observations.from_frame(frame)
+    graph = ll.learn(ll.information_distances(obs)).graph
+    model = ll.fit_parameters(graph, obs)
+    words = ll.Observations.from_frame((frame > 0).astype(int))
+    for call in (
+        lambda: model.scores(obs, seed=seed),
+        lambda: ll.communities(graph, seed=seed),
+        lambda: ll.groups(obs, n_resamples=2, seed=seed),
+        lambda: ll.information_distances(obs, seed=seed),
+        lambda: ll.stability(obs, n_resamples=2, seed=seed),
+        lambda: ll.fit_lda(words, 2, seed=seed),
+    ):
+        with pytest.raises(ll.ThresholdError, match=r"^seed = .* is not a whole number of at "):
+            call()
+
+
+def test_a_whole_number_of_numpy_is_a_seed(frame):
+    obs = ll.Observations.from_frame(frame)
+    model = ll.fit_parameters(ll.learn(ll.information_distances(obs)).graph, obs)
+    assert model.scores(obs, seed=np.int64(3)).perp_ll == model.scores(obs, seed=3).perp_ll

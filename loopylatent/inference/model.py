@@ -78,6 +78,15 @@ class Model:
     data_digest : str
     note : str
         What a reader of the numbers should know; empty where there is nothing.
+
+    Examples
+    --------
+    >>> from loopylatent.inference import fit_parameters
+    >>> from loopylatent.samples import load_sample
+    >>> obs = load_sample("latent_cycle").observations
+    >>> chain = LatentGraph.build(obs.names[:3], 0, [(0, 1), (1, 2)])
+    >>> fit_parameters(chain, obs)
+    Model(binary, LatentGraph(3 observed, 0 hidden, 2 edges, 0 cycles), 5000 rows, converged)
     """
 
     graph: LatentGraph

@@ -129,6 +129,21 @@ def write_report(
     -------
     Path
         The file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from loopylatent.distances import information_distances
+    >>> from loopylatent.learn import learn
+    >>> from loopylatent.recipe import Recipe
+    >>> from loopylatent.report.findings import examine
+    >>> from loopylatent.samples import load_sample
+    >>> recipe = Recipe(source="sample:latent_cycle", source_kind="sample", r=4, Lambda=0, tau=0.1)
+    >>> D = information_distances(load_sample("latent_cycle").observations)
+    >>> findings = examine(recipe, D, learn(D, recipe.settings), n_resamples=2)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_report(findings, Path(folder) / "report.html").name
+    'report.html'
     """
     page = to_report(findings, extras, title=title, created=created)
     return write_atomically(path, page.encode())
