@@ -138,8 +138,18 @@ def signs(name: ThemeName) -> tuple[LegendItem, ...]:
         LegendItem("dashes", c.edge, c.edge, "in Support: it came back in less than half the runs"),
         LegendItem("dashes", left, left, "in Compare: only the left graph has it"),
         LegendItem("line", right, right, "in Compare: only the right graph has it"),
-        LegendItem("dashes", MISSED_EDGE, MISSED_EDGE, "in Laboratory: a true edge not learned"),
-        LegendItem("line", FALSE_EDGE, FALSE_EDGE, "in Laboratory: a learned edge that is false"),
+        LegendItem(
+            "dashes",
+            MISSED_EDGE,
+            MISSED_EDGE,
+            "in Laboratory, Step by step: a true edge not learned",
+        ),
+        LegendItem(
+            "line",
+            FALSE_EDGE,
+            FALSE_EDGE,
+            "in Laboratory, Step by step: a learned edge that is false",
+        ),
     )
 
 
