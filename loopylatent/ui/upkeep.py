@@ -1,9 +1,9 @@
 """Memory is given back while nobody waits: after pages have run, and when people have left.
 
 Streamlit would collect garbage after every run of a page, which for a process as large as this one
-takes longer than the run itself; `.streamlit/config.toml` turns that off. Here it is done when the
-pages rest. Sessions whose people are gone Streamlit drops only when another tab is closed; here
-they are dropped when their time is over.
+takes about as long as the run itself; `.streamlit/config.toml` turns that off. Here it is done
+when the pages rest. Sessions whose people are gone Streamlit drops only when another tab is
+closed; here they are dropped when their time is over.
 """
 
 from __future__ import annotations
