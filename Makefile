@@ -5,7 +5,6 @@
 # make lock       write the lock files anew, with a hash for every file that may be installed
 # make audit      look up known weaknesses of what the lock files name
 # make test-pythons  the tests without a browser on every supported Python that is there
-# make api        docs/api.md from the docstrings
 # make pictures   the pictures of the docs, taken anew
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c
@@ -17,7 +16,7 @@ TOOLS := .venv-tools
 PYTEST := $(BIN)/python -m pytest
 INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check
 
-.PHONY: run serve test test-long test-pythons api pictures lint format bench clean lock audit
+.PHONY: run serve test test-long test-pythons pictures lint format bench clean lock audit
 
 run: $(VENV)/.run-installed
 	$(BIN)/streamlit run app.py
@@ -31,14 +30,10 @@ test: lint
 
 test-long: $(VENV)/.test-installed
 	@tools/ensure_chromium
-	@PYTHONUNBUFFERED=1 $(PYTEST) -m long 2>&1 | tee docs/test-long.new; said=$$?; \
-	  sed "s#$(CURDIR)#.#g" docs/test-long.new > docs/test-long.txt; rm docs/test-long.new; exit $$said
+	@PYTHONUNBUFFERED=1 $(PYTEST) -m long
 
 test-pythons: $(VENV)/bin/python
 	@$(BIN)/python tools/test_pythons.py
-
-api: $(VENV)/.run-installed
-	$(BIN)/python tools/api_reference.py
 
 pictures: $(VENV)/.test-installed
 	@tools/ensure_chromium
@@ -48,6 +43,7 @@ lint: $(VENV)/.test-installed
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 format: $(VENV)/.test-installed
 	$(BIN)/ruff format .

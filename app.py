@@ -1,11 +1,11 @@
 """Explore: choose data and thresholds, see the graph, ask about a node, take it away."""
 
-from loopylatent.ui import explore
-from loopylatent.ui.page import chosen_first, setup
+from loopylatent.ui.explore import page as explore
+from loopylatent.ui.page import chosen_first, say_notices, setup
 
 session = setup("Explore")
 with chosen_first(session) as now:
-    explore.say_notices(session, now)
+    say_notices(session, now)
     explore.offer_tour(session)
     explore.headline(session, now)
     scene = explore.show_graph(session, now)

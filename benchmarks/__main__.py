@@ -8,25 +8,23 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from benchmarks import (
+from benchmarks import surroundings
+from benchmarks.app import slider, slider_profile
+from benchmarks.paper import newsgroup_texts
+from benchmarks.peers import peers
+from benchmarks.quality import groups, stability
+from benchmarks.results import write_section
+from benchmarks.speed import (
     fit,
     full_size,
-    groups,
     initial_graph,
     kernels,
     learn,
-    newsgroup_texts,
-    peers,
     rows,
     scale,
     side_by_side,
-    slider,
-    slider_profile,
-    stability,
-    surroundings,
     sweep,
 )
-from benchmarks.results import write_section
 
 REPORTS: Mapping[str, Callable[[], str]] = {
     "initial_graph": initial_graph.report,

@@ -1,8 +1,10 @@
 """``python -m loopylatent``."""
 
+from __future__ import annotations
+
 import sys
 
-from loopylatent.cli import main
+from loopylatent.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -10,6 +10,8 @@ from typing import Literal, get_args
 
 from loopylatent.errors import ThresholdError
 
+__version__ = "0.1.0"
+
 Method = Literal["quartet", "relaxed", "nj"]
 Order = Literal["degree", "index", "random"]
 Inference = Literal["auto", "exact", "lbp"]

@@ -1,6 +1,6 @@
 """Step by step: the algorithm as a lesson, with the numbers of each step in view."""
 
-from loopylatent.ui import lesson
+from loopylatent.ui.lesson import page as lesson
 from loopylatent.ui.page import choose, setup
 
 session = setup("Step by step")

@@ -1,7 +1,7 @@
 """Tune: which thresholds, seen over all of them; what lives long, what scores well."""
 
-from loopylatent.ui import tune
 from loopylatent.ui.page import choose, setup
+from loopylatent.ui.tune import page as tune
 
 session = setup("Tune")
 now = choose(session)

@@ -1,6 +1,6 @@
 """Compare: pinned settings side by side on one layout; what they share and where they differ."""
 
-from loopylatent.ui import compare
+from loopylatent.ui.compare import page as compare
 from loopylatent.ui.page import choose, setup
 
 session = setup("Compare")

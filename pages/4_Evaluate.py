@@ -1,6 +1,6 @@
 """Evaluate: hidden nodes as topics, where they meet, and how well models foretell."""
 
-from loopylatent.ui import evaluate
+from loopylatent.ui.evaluate import page as evaluate
 from loopylatent.ui.page import choose, setup
 
 session = setup("Evaluate")

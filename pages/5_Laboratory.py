@@ -1,6 +1,6 @@
 """Laboratory: make a model, sample it, learn it back, see where it breaks."""
 
-from loopylatent.ui import lab
+from loopylatent.ui.laboratory import page as lab
 from loopylatent.ui.page import setup
 
 session = setup("Laboratory")

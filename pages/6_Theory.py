@@ -1,7 +1,7 @@
 """Theory: what the paper guarantees for a model, and what can be checked on data."""
 
-from loopylatent.ui import theory_page
 from loopylatent.ui.page import setup
+from loopylatent.ui.theory import page as theory_page
 
 session = setup("Theory")
 chosen = theory_page.choose(session)

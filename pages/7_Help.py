@@ -1,6 +1,6 @@
 """Help: the method in plain words, its signs, its limits, and a glossary."""
 
-from loopylatent.ui import help as help_page
+from loopylatent.ui.help import page as help_page
 from loopylatent.ui.page import setup
 
 setup("Help")

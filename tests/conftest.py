@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from loopylatent.data import Observations
+from loopylatent.tables.observations import Observations
 
-pytest.register_assert_rewrite("browser", "app_server")
+pytest_plugins = ["helpers.browser", "helpers.app_server"]
 
 hypothesis.settings.register_profile(
     "steady",

@@ -18,14 +18,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from PIL import Image
-from playwright.sync_api import Browser, sync_playwright
-from playwright.sync_api import TimeoutError as LateError
+from playwright.sync_api import Browser, TimeoutError as LateError, sync_playwright
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
-from tests.app_server import serving  # noqa: E402
-from tests.browser import ARGUMENTS, EXECUTABLES, SIZE, AppTab, WatchedPage  # noqa: E402
-from tests.large_tables import many_columns  # noqa: E402
+from tests.helpers.app_server import serving  # noqa: E402
+from tests.helpers.browser import ARGUMENTS, EXECUTABLES, SIZE, AppTab, WatchedPage  # noqa: E402
+from tests.helpers.large_tables import many_columns  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
 PATIENCE = 300.0

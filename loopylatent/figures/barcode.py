@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from loopylatent.barcode import Bar
-from loopylatent.distances import DistanceMatrix
+from loopylatent.analysis.sweep.barcode import Bar
+from loopylatent.distances.matrix import DistanceMatrix
+from loopylatent.figures.labels import shown_label
 from loopylatent.figures.looks import ThemeName, colours_of
 from loopylatent.figures.sweep import (
     draw_current,
@@ -17,7 +18,6 @@ from loopylatent.figures.sweep import (
     radius_axis,
     structure_colours,
 )
-from loopylatent.layout import shown_label
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

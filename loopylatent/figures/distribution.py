@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from loopylatent.data import Observations
 from loopylatent.figures.looks import THEMES, ThemeName
+from loopylatent.tables.observations import Observations
 
 MOST_BARS = 20
 

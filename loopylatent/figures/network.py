@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from loopylatent.figures.given import (
+from loopylatent.figures.inputs import (
     Groups,
     checked_positions,
     checked_signs,
@@ -24,6 +24,8 @@ from loopylatent.figures.given import (
     names_of_groups,
     node_labels,
 )
+from loopylatent.figures.labels import FONT_SIZE, shown_label
+from loopylatent.figures.layout import NODE_SIZE, labels_above
 from loopylatent.figures.looks import (
     BORDER,
     DASHES,
@@ -40,8 +42,6 @@ from loopylatent.figures.looks import (
     symbol,
 )
 from loopylatent.graph import LatentGraph
-from loopylatent.label_sides import labels_above
-from loopylatent.layout import FONT_SIZE, NODE_SIZE, shown_label
 
 if TYPE_CHECKING:
     from pyvis.network import Network
@@ -72,7 +72,7 @@ def network(
     ----------
     graph : LatentGraph
     positions : (nodes, 2) array
-        Pixels, as `loopylatent.layout.positions` gives them; rounded to whole ones.
+        Pixels, as `loopylatent.figures.layout.positions` gives them; rounded to whole ones.
     groups : mapping or sequence of int, optional
         Group number of each node, or of the observed nodes only; -1 is no group. Groups take
         the place of the two colours for observed and hidden; shapes stay.

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from loopylatent.compute.arrays import FloatArray
+from loopylatent.figures.layout import filling, positions
 from loopylatent.figures.looks import LegendItem, Theme, ThemeName, colours_of
 from loopylatent.figures.sweep import FONT, faint, framed, quiet
-from loopylatent.graph import FloatArray
-from loopylatent.laboratory import FALSE, MISSED, Comparison
-from loopylatent.layout import filling, positions
+from loopylatent.synthetic.laboratory import FALSE, MISSED, Comparison
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from loopylatent.figures.given import (
+from loopylatent.figures.inputs import (
     Groups,
     checked_positions,
     checked_signs,
@@ -23,6 +23,8 @@ from loopylatent.figures.given import (
     names_of_groups,
     node_labels,
 )
+from loopylatent.figures.labels import CHARACTER_WIDTH, FONT_SIZE, label_sizes, shown_label
+from loopylatent.figures.layout import NODE_SIZE, labels_above
 from loopylatent.figures.looks import (
     BORDER,
     DASHES,
@@ -38,8 +40,6 @@ from loopylatent.figures.looks import (
 )
 from loopylatent.figures.network import LABEL_OUTLINE, legend, node_titles
 from loopylatent.graph import LatentGraph
-from loopylatent.label_sides import labels_above
-from loopylatent.layout import CHARACTER_WIDTH, FONT_SIZE, NODE_SIZE, label_sizes, shown_label
 
 _MARGIN = 20
 _BASELINE = NODE_SIZE + FONT_SIZE + 3  # of a label, below the middle of its node

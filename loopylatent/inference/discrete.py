@@ -12,16 +12,18 @@ from functools import cached_property
 
 import numpy as np
 
-from loopylatent.data import Column, Observations
+from loopylatent.compute.arrays import FloatArray, IntArray, frozen_array
 from loopylatent.errors import InferenceError
-from loopylatent.graph import FloatArray, IntArray, LatentGraph, frozen_array
-from loopylatent.inference.elimination import LARGEST_TABLE, Elimination, eliminate
+from loopylatent.graph import LatentGraph
+from loopylatent.inference.belief_propagation import Propagated, PropagatedRows, Propagation
+from loopylatent.inference.circuit import LARGEST_TABLE, Elimination, eliminate
 from loopylatent.inference.evidence import Rows, encode
 from loopylatent.inference.exact import ExactPartition, ExactRows, Sum
-from loopylatent.inference.layout import Basis, Layout
-from loopylatent.inference.lbp import Propagated, PropagatedRows, Propagation
 from loopylatent.inference.optimise import Value
+from loopylatent.inference.parameters import Basis, Layout
 from loopylatent.settings import Inference
+from loopylatent.tables.kinds import Column
+from loopylatent.tables.observations import Observations
 
 
 def layout_of(graph: LatentGraph, columns: Sequence[Column]) -> Layout:

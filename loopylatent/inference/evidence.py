@@ -11,13 +11,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from loopylatent._kernels.clamped import group_rows
-from loopylatent.data import Column, Observations, check_observations
+from loopylatent.compute._kernels.evidence import group_rows
+from loopylatent.compute.arrays import FloatArray, IntArray, StateArray, frozen_array
 from loopylatent.errors import DataError, InferenceError, listed, quoted
-from loopylatent.graph import FloatArray, IntArray, frozen_array
-from loopylatent.kinds import type_column
-
-StateArray = NDArray[np.int16]
+from loopylatent.tables.kinds import Column, type_column
+from loopylatent.tables.observations import Observations, check_observations
 
 
 @dataclass(frozen=True, eq=False)

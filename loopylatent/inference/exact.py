@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from loopylatent._kernels.clamped import sum_clamped
-from loopylatent.graph import FloatArray, IntArray
-from loopylatent.inference.circuit import Circuit, StateArray, circuits
-from loopylatent.inference.elimination import Elimination, eliminate
+from loopylatent.compute._kernels.evidence import sum_clamped
+from loopylatent.compute.arrays import FloatArray, IntArray, StateArray
+from loopylatent.inference.circuit import Circuit, Elimination, circuits, eliminate
 from loopylatent.inference.evidence import Patterns, Rows
-from loopylatent.inference.layout import Layout
+from loopylatent.inference.parameters import Layout
 
 
 @dataclass(frozen=True, slots=True, eq=False)

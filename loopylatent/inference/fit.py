@@ -11,18 +11,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from loopylatent.blas import one_thread
-from loopylatent.data import Observations
+from loopylatent.compute.arrays import FloatArray, Progress
+from loopylatent.compute.threads import one_thread
 from loopylatent.errors import InferenceError
-from loopylatent.graph import FloatArray, LatentGraph, check_graph
+from loopylatent.graph import LatentGraph, check_graph
 from loopylatent.inference.discrete import DiscreteProblem
-from loopylatent.inference.families import Family, Fitted, Problem, family_of
 from loopylatent.inference.model import Model
 from loopylatent.inference.optimise import Climb, StepProgress, climb
+from loopylatent.inference.problems import Family, Fitted, Problem, family_of
 from loopylatent.settings import FitSettings
+from loopylatent.tables.observations import Observations
 
-FitProgress = Callable[[int, int], None]
-"""Called with the steps done and the steps at most; may raise to stop the fit."""
 SETTLED_TOTAL = 1e-3
 """A fit has settled where 20 steps raise the log-likelihood of all rows by less than this."""
 
@@ -31,7 +30,7 @@ def fit_parameters(
     graph: LatentGraph,
     obs: Observations,
     settings: FitSettings | None = None,
-    progress: FitProgress | None = None,
+    progress: Progress | None = None,
 ) -> Model:
     """Fit the parameters of a model on a graph by maximum likelihood.
 
@@ -131,7 +130,7 @@ def finished(family: Family, reached: Reached, obs: Observations) -> Model:
 
 
 def _best_climb(
-    family: Family, problem: Problem, settings: FitSettings, progress: FitProgress | None
+    family: Family, problem: Problem, settings: FitSettings, progress: Progress | None
 ) -> Climb:
     rng = np.random.default_rng(settings.seed)
     first = family.start(problem)

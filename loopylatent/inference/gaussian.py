@@ -15,13 +15,15 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.lapack import dpotrf, dpotri
 
-from loopylatent._kernels.gaps import fill_gaps
-from loopylatent.data import Column, Observations
+from loopylatent.compute._kernels.gaps import fill_gaps
+from loopylatent.compute.arrays import FloatArray, IntArray, frozen_array
 from loopylatent.errors import InferenceError, quoted
-from loopylatent.graph import FloatArray, IntArray, LatentGraph, frozen_array
+from loopylatent.graph import LatentGraph
 from loopylatent.inference.evidence import pick
 from loopylatent.inference.optimise import Value
 from loopylatent.inference.start import STRONGEST, Anchors, representatives
+from loopylatent.tables.kinds import Column
+from loopylatent.tables.observations import Observations
 
 LOG_2PI = float(np.log(2 * np.pi))
 SMALLEST_PIVOT = 1e-6

@@ -8,17 +8,19 @@ from functools import cached_property
 
 import numpy as np
 
-from loopylatent.data import Observations
+from loopylatent.compute.arrays import FloatArray, IntArray, frozen_array
+from loopylatent.compute.shown import Shown
 from loopylatent.errors import InferenceError
-from loopylatent.graph import FloatArray, IntArray, LatentGraph, frozen_array
+from loopylatent.graph import LatentGraph
+from loopylatent.inference.belief_propagation import Propagation
+from loopylatent.inference.circuit import eliminate
 from loopylatent.inference.discrete import DiscreteModel
-from loopylatent.inference.elimination import eliminate
 from loopylatent.inference.evidence import pick
-from loopylatent.inference.families import Kind
 from loopylatent.inference.gaussian import GaussianModel
-from loopylatent.inference.lbp import Propagation
-from loopylatent.scoring import How, Scores, bic, score
+from loopylatent.inference.problems import Kind
+from loopylatent.inference.scores import How, Scores, bic, score
 from loopylatent.settings import FitSettings
+from loopylatent.tables.observations import Observations
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class ExtremeRows:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Model:
+class Model(Shown):
     """A graph with fitted parameters.
 
     Parameters

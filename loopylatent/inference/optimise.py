@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from loopylatent.graph import FloatArray, frozen_array
+from loopylatent.compute.arrays import FloatArray, frozen_array
 
 StepProgress = Callable[[int, float], None]
 """Called after each step with its number and the value reached; may raise to stop."""

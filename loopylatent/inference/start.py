@@ -13,9 +13,10 @@ from functools import cached_property
 
 import numpy as np
 
-from loopylatent.graph import FloatArray, IntArray, LatentGraph
+from loopylatent.compute.arrays import FloatArray, IntArray
+from loopylatent.graph import LatentGraph
 from loopylatent.inference.evidence import Rows
-from loopylatent.inference.layout import Layout, contrasts_of
+from loopylatent.inference.parameters import Layout, contrasts_of
 
 LEAST_RATIO = 0.05
 """No two states start less often together than this share of what independence would give."""

@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from loopylatent.figures.difference import GONE, NEW
+from loopylatent.figures.labels import FONT_SIZE, shown_label
+from loopylatent.figures.layout import NODE_SIZE
 from loopylatent.figures.looks import THEMES, ThemeName, stroke, symbol
 from loopylatent.figures.network import LABEL_ABOVE, LABEL_BELOW, network_options
+from loopylatent.figures.overlays import GONE, NEW
 from loopylatent.figures.recovery import FALSE_EDGE
-from loopylatent.layout import FONT_SIZE, NODE_SIZE, shown_label
 from loopylatent.lesson.cast import Cast
 from loopylatent.lesson.frames import DrawnEdge, Frame, Mark
 from loopylatent.lesson.lesson import Lesson

@@ -1,13 +1,148 @@
-"""One step of a lesson: what is drawn, what is said, which line of the algorithm it is."""
+"""The steps of a lesson in order: where each belongs, and how it is found again.
+
+All steps are listed once, at full detail. The coarse lesson is a selection of them: the last step
+of each ball and of each visit.
+
+One step of a lesson: what is drawn, what is said, which line of the algorithm it is.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from loopylatent.lesson.cast import EdgeKey
-from loopylatent.lesson.places import Place
-from loopylatent.lesson.words import Caption
+from loopylatent.learning.learner import LearnResult
+from loopylatent.learning.trace import CleanUpStep, Family, VisitStep
+from loopylatent.lesson.captions import Caption
+from loopylatent.lesson.cast import EdgeKey, checked_trace
+
+Detail = Literal["coarse", "fine"]
+Phase = Literal[
+    "data", "truth", "pair", "matrix", "ball", "tree", "union", "order", "look", "quartets",
+    "round", "join", "rest", "contract", "replace", "cleanup", "gained", "compared",
+]  # fmt: skip
+
+CHAPTERS: Mapping[int, str] = {
+    1: "Data",
+    2: "Distance",
+    3: "Balls and local trees",
+    4: "Grouping",
+    5: "Result",
+}
+_CHAPTER: Mapping[Phase, int] = {
+    "data": 1, "truth": 1, "pair": 2, "matrix": 2, "ball": 3, "tree": 3, "union": 3, "order": 4,
+    "look": 4, "quartets": 4, "round": 4, "join": 4, "rest": 4, "contract": 4, "replace": 4,
+    "cleanup": 4, "gained": 5, "compared": 5,
+}  # fmt: skip
+_ONLY_FINE: frozenset[Phase] = frozenset(
+    {"ball", "look", "quartets", "round", "join", "rest", "contract"}
+)
+_PHASES = tuple(_CHAPTER)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One step of a lesson."""
+
+    phase: Phase
+    node: int | None = None
+    """The column whose ball it is, or that is visited."""
+    visit: int = 0
+    """Counted from 1 over all visits; 0 outside them."""
+    part: int = 0
+    """Which round, join or contraction of the visit, counted from 1."""
+    step: int = -1
+    """The step of the trace that this is part of; -1 before the initial graph is complete."""
+
+    @property
+    def chapter(self) -> int:
+        return _CHAPTER[self.phase]
+
+    @property
+    def is_coarse(self) -> bool:
+        """Whether the step is part of the coarse lesson."""
+        return self.phase not in _ONLY_FINE
+
+    @property
+    def anchor(self) -> str:
+        """A short name for links.
+
+        Examples
+        --------
+        >>> Place("join", node=4, visit=3, part=2).anchor, Place("ball", node=6).anchor
+        ('visit-3-join-2', 'ball-7')
+        """
+        if self.visit:
+            part = f"-{self.part}" if self.part else ""
+            return f"visit-{self.visit}-{self.phase}{part}"
+        return self.phase if self.node is None else f"{self.phase}-{self.node + 1}"
+
+
+def places_of(result: LearnResult, has_truth: bool) -> tuple[Place, ...]:
+    """List every step, at full detail."""
+    trace = checked_trace(result)
+    found = [Place("data")]
+    if has_truth:
+        found.append(Place("truth"))
+    found += [Place("pair"), Place("matrix")]
+    for v in range(result.graph.n_observed):
+        found += [Place("ball", v), Place("tree", v)]
+    found += [Place("union", step=0), Place("order", step=0)]
+    visit = 0
+    for at, step in enumerate(trace):
+        if isinstance(step, VisitStep):
+            visit += 1
+            found += _of_visit(step, visit, at, result.settings.method == "quartet")
+        elif isinstance(step, CleanUpStep):
+            found.append(Place("cleanup", step=at))
+    found.append(Place("gained", step=len(trace) - 1))
+    if has_truth:
+        found.append(Place("compared", step=len(trace) - 1))
+    return tuple(found)
+
+
+def _of_visit(step: VisitStep, visit: int, at: int, by_quartets: bool) -> list[Place]:
+    def place(phase: Phase, part: int = 0) -> Place:
+        return Place(phase, step.node, visit, part, at)
+
+    found = [place("look")]
+    if by_quartets and len(step.neighbourhood) >= 4:
+        found.append(place("quartets"))
+    rounds = 0
+    for part, join in enumerate(step.joins, start=1):
+        if isinstance(join, Family) and join.round > rounds:
+            rounds = join.round
+            found.append(place("round", rounds))
+        found.append(place("join", part))
+    found.append(place("rest"))
+    found += [place("contract", part) for part in range(1, len(step.contractions) + 1)]
+    found.append(place("replace"))
+    return found
+
+
+def nearest(places: tuple[Place, ...], wanted: Place) -> int:
+    """Return where a step of another lesson on the same columns has its counterpart.
+
+    The same phase of the same column's ball or visit where there is one; else the same visit or
+    ball at the phase before; else the visit of the same number; else the same chapter.
+    """
+    return min(range(len(places)), key=lambda k: (*_unlikeness(places[k], wanted), k))
+
+
+def _unlikeness(place: Place, wanted: Place) -> tuple[float, ...]:
+    same_node = place.node == wanted.node
+    same_kind = bool(place.visit) == bool(wanted.visit)
+    phases = abs(_PHASES.index(place.phase) - _PHASES.index(wanted.phase))
+    return (
+        abs(place.chapter - wanted.chapter),
+        not same_kind,
+        not same_node,
+        abs(place.visit - wanted.visit),
+        phases,
+        abs(place.part - wanted.part),
+    )
+
 
 Mark = Literal[
     "kept", "tree", "added", "wrong", "removed", "sketch", "sketch-new", "sketch-gone", "truth"

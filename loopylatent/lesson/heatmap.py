@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from loopylatent.distances import DistanceMatrix
+from loopylatent.distances.matrix import DistanceMatrix
+from loopylatent.figures.labels import shown_label
 from loopylatent.figures.looks import THEMES, ThemeName
-from loopylatent.layout import shown_label
-from loopylatent.lesson.pairs import Points
+from loopylatent.lesson.distances_chapter import Points
 
 MOST_TICKS = 60
 """Columns up to which each row of the matrix has its name beside it."""

@@ -10,26 +10,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from loopylatent.data import Observations
-from loopylatent.distances import DistanceMatrix
+from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.errors import DataError
+from loopylatent.figures.layout import positions
 from loopylatent.graph import LatentGraph
-from loopylatent.layout import positions
-from loopylatent.learn import LearnResult
+from loopylatent.learning.learner import LearnResult
+from loopylatent.learning.trace import VisitStep
+from loopylatent.lesson.captions import Caption
 from loopylatent.lesson.cast import Cast, cast_of
-from loopylatent.lesson.chapter_grouping import (
-    cleanup_frame,
-    contract_frame,
-    join_frame,
-    look_frame,
-    order_frame,
-    quartets_frame,
-    replace_frame,
-    rest_frame,
-    round_frame,
-)
-from loopylatent.lesson.chapter_result import compared_frame, gained_frame
-from loopylatent.lesson.chapters_data import (
+from loopylatent.lesson.distances_chapter import (
     ball_frame,
     data_frame,
     matrix_frame,
@@ -38,12 +27,22 @@ from loopylatent.lesson.chapters_data import (
     truth_frame,
     union_frame,
 )
-from loopylatent.lesson.frames import Frame
-from loopylatent.lesson.guesses import guesses
+from loopylatent.lesson.frames import Detail, Frame, Place, nearest, places_of
+from loopylatent.lesson.grouping_chapter import (
+    cleanup_frame,
+    contract_frame,
+    guesses,
+    join_frame,
+    look_frame,
+    order_frame,
+    quartets_frame,
+    replace_frame,
+    rest_frame,
+    round_frame,
+)
 from loopylatent.lesson.material import Material
-from loopylatent.lesson.places import Detail, Place, nearest, places_of
-from loopylatent.lesson.words import Caption
-from loopylatent.trace import VisitStep
+from loopylatent.lesson.result_chapter import compared_frame, gained_frame
+from loopylatent.tables.observations import Observations
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,21 +1,28 @@
-"""What every step of a lesson is made from."""
+"""What every step of a lesson is made from.
+
+Balls and their shortest trees, one after the other, and the union as it grows.
+
+The trees come from the kernel with which the learner builds them.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
 
-from loopylatent.data import Observations
-from loopylatent.distances import DistanceMatrix
-from loopylatent.layout import shown_label
-from loopylatent.learn import LearnResult
-from loopylatent.lesson.balls import Balls
-from loopylatent.lesson.cast import Cast, EdgeKey, checked_trace
-from loopylatent.lesson.replaying import Replays
-from loopylatent.lesson.words import Name
+import numpy as np
+
+from loopylatent.analysis.structure_error import StructureError, structure_error
+from loopylatent.compute._kernels.spanning import spanning_tree
+from loopylatent.compute.arrays import IntArray
+from loopylatent.distances.matrix import DistanceMatrix
+from loopylatent.figures.labels import shown_label
+from loopylatent.learning.learner import LearnResult
+from loopylatent.learning.trace import Step, VisitStep
+from loopylatent.lesson.captions import Name
+from loopylatent.lesson.cast import Cast, EdgeKey, Replays, checked_trace
 from loopylatent.settings import Thresholds
-from loopylatent.structure_error import StructureError, structure_error
-from loopylatent.trace import Step, VisitStep
+from loopylatent.tables.observations import Observations
 
 LONGEST_NAME = 40
 MOST_BALLS = 6
@@ -99,3 +106,58 @@ class Material:
         """Return all columns, and the hidden nodes that have an edge."""
         hidden = {node for edge in edges for node in edge if self.cast.is_hidden(node)}
         return (*self.columns, *sorted(hidden))
+
+
+Edge = tuple[int, int]
+
+
+class Balls:
+    """The balls of all columns at one radius."""
+
+    def __init__(self, D: DistanceMatrix, r: float) -> None:
+        self.D = D
+        self.r = r
+        self._trees: dict[bytes, IntArray] = {}
+
+    def members(self, v: int) -> IntArray:
+        """Return the columns of the ball of ``v``, ascending."""
+        return np.flatnonzero(self.D.values[v] <= self.r)
+
+    def tree(self, v: int) -> tuple[Edge, ...]:
+        """Return the edges of the local tree of ``v``, sorted."""
+        return tuple(divmod(code, self.D.n_columns) for code in self._codes(v).tolist())
+
+    def _codes(self, v: int) -> IntArray:
+        """Edges as smaller * p + larger; equal balls have equal trees, built once."""
+        ball = self.members(v)
+        key = ball.tobytes()
+        if key not in self._trees:
+            parent = spanning_tree(self.D.values, ball)
+            child = np.flatnonzero(parent >= 0)
+            ends = np.sort(np.column_stack([ball[child], ball[parent[child]]]), axis=1)
+            self._trees[key] = np.sort(ends[:, 0] * self.D.n_columns + ends[:, 1])
+        return self._trees[key]
+
+    @cached_property
+    def _owners(self) -> dict[Edge, tuple[int, ...]]:
+        found: dict[Edge, list[int]] = {}
+        for v in range(self.D.n_columns):
+            for edge in self.tree(v):
+                found.setdefault(edge, []).append(v)
+        return {edge: tuple(balls) for edge, balls in sorted(found.items())}
+
+    def owners(self, edge: Edge) -> tuple[int, ...]:
+        """Return the columns in whose local trees an edge is, ascending; none if it is in none."""
+        return self._owners.get(edge, ())
+
+    def union(self, upto: int) -> dict[Edge, float]:
+        """Return the edges of the local trees of the columns 0 to ``upto`` with their lengths."""
+        return {
+            edge: float(self.D.values[edge])
+            for edge, balls in self._owners.items()
+            if balls[0] <= upto
+        }
+
+    def adds(self, v: int) -> tuple[Edge, ...]:
+        """Return the edges that no local tree before that of ``v`` had."""
+        return tuple(edge for edge in self.tree(v) if self._owners[edge][0] == v)

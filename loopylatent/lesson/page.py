@@ -15,12 +15,15 @@ from typing import Any, get_args
 import numpy as np
 from jinja2 import Template
 
-from loopylatent.export.base import Provenance, xml_text
-from loopylatent.export.page import page_template, script_policy
+from loopylatent.exporting.base import Provenance
+from loopylatent.exporting.page import page_template, script_policy
+from loopylatent.figures.labels import shown_label
+from loopylatent.figures.layout import NODE_SIZE
 from loopylatent.figures.looks import THEMES, ThemeName, stroke
 from loopylatent.figures.network import LABEL_ABOVE, LABEL_BELOW, vis_bundle
-from loopylatent.grouping.quartet import VERDICTS
-from loopylatent.layout import NODE_SIZE, shown_label
+from loopylatent.learning.grouping.quartet import VERDICTS
+from loopylatent.lesson.captions import GLOSSARY, Caption, Name, Number, Term
+from loopylatent.lesson.distances_chapter import closest_pair, heatmap_order, pair_view
 from loopylatent.lesson.drawing import (
     CENTRE,
     FADED,
@@ -32,15 +35,13 @@ from loopylatent.lesson.drawing import (
     in_layers,
     legend_of,
 )
-from loopylatent.lesson.frames import DrawnEdge, Frame
+from loopylatent.lesson.frames import CHAPTERS, DrawnEdge, Frame, Place
 from loopylatent.lesson.heatmap import SHADES
 from loopylatent.lesson.lesson import Lesson
-from loopylatent.lesson.pairs import closest_pair, heatmap_order, pair_view
-from loopylatent.lesson.places import CHAPTERS, Place
 from loopylatent.lesson.pseudocode import pseudocode
 from loopylatent.lesson.visits import Visit
-from loopylatent.lesson.words import GLOSSARY, Caption, Name, Number, Term
 from loopylatent.settings import Method
+from loopylatent.tables.spreadsheet import xml_text
 
 MOST_COLUMNS = 200
 """Columns up to which the matrix of distances is part of the page."""

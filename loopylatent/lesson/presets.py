@@ -9,9 +9,10 @@ from functools import cache
 import networkx as nx
 import pandas as pd
 
+from loopylatent.exporting.project.recipe import Recipe, digest_of
 from loopylatent.graph import LatentGraph
-from loopylatent.recipe import Recipe, digest_of
-from loopylatent.synthetic import SyntheticModel, from_skeleton, latent_cycle, latent_tree
+from loopylatent.synthetic.families import from_skeleton, latent_cycle, latent_tree
+from loopylatent.synthetic.model import SyntheticModel
 
 LETTERS = "abcdefgijkmnpqrstuvwxyz"
 """Without h, the letter of hidden nodes, and without those that look like digits."""

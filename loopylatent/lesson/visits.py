@@ -1,20 +1,28 @@
-"""One visit of the trace, and what can be read off it."""
+"""One visit of the trace, and what can be read off it.
+
+Quartets one by one: the three sums and products, the verdict, and where it changes.
+
+The verdicts are those of the learner's own kernel.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from loopylatent.grouping.base import finite_parts
-from loopylatent.grouping.neighbor_joining import Criterion, criterion
-from loopylatent.lesson.cast import EdgeKey
-from loopylatent.lesson.frames import Shade
+import numpy as np
+
+from loopylatent.compute._kernels.quartets import MARGIN, declares, list_quartets
+from loopylatent.compute.arrays import FloatArray, IntArray
+from loopylatent.learning.grouping.base import finite_parts
+from loopylatent.learning.grouping.neighbor_joining import Criterion, criterion
+from loopylatent.learning.grouping.quartet import VERDICTS, Verdict
+from loopylatent.learning.trace import Family, Round, VisitStep
+from loopylatent.lesson.captions import Name
+from loopylatent.lesson.cast import EdgeKey, LocalTreeSketch
+from loopylatent.lesson.frames import Place, Shade
 from loopylatent.lesson.material import Material
-from loopylatent.lesson.places import Place
-from loopylatent.lesson.quartets import QuartetTable, Votes, quartet_table, votes_on
-from loopylatent.lesson.replaying import LocalTreeSketch
-from loopylatent.lesson.words import Name
-from loopylatent.trace import Family, Round, VisitStep
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,3 +131,182 @@ class Visit:
         found = criterion(part.distances, min(self.joins_before(place), len(joins) - 1))
         ids = (*self.step.neighbourhood, *(join.parent for join in joins))
         return replace(found, nodes=tuple(ids[node] for node in found.nodes))
+
+
+MOST_NODES = 40
+"""Nodes of a neighbourhood whose quartets are listed; 40 have 91,390."""
+PAIRINGS: tuple[tuple[int, int, int, int], ...] = ((0, 1, 2, 3), (0, 2, 1, 3), (0, 3, 1, 2))
+"""Positions of ab|cd, ac|bd and ad|bc among four nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """One of the three ways to pair four nodes."""
+
+    name: Verdict
+    total: float
+    """d + d' of its two pairs: the smallest belongs together."""
+    product: float
+    """s * s', that is e to the minus total."""
+    lowered: float
+    """(s - Lambda)(s' - Lambda), each at least 0: what it brings as a candidate."""
+    raised: float
+    """(s + Lambda)(s' + Lambda): what a rival has to beat."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """What the test says of four nodes."""
+
+    pairings: tuple[Pairing, Pairing, Pairing]
+    Lambda: float
+    verdict: Verdict
+    winner: Verdict
+    """The pairing with the largest product."""
+    turning_point: float
+    """Below this Lambda the winner is declared, from it on the verdict is ⊥; 0: never declared."""
+
+
+def inspect(distances: FloatArray, Lambda: float) -> Inspection:
+    """Look at the quartet of four nodes from their (4, 4) distances.
+
+    Examples
+    --------
+    >>> d = np.array([[0, 2, 3, 3], [2, 0, 3, 3], [3, 3, 0, 2], [3, 3, 2, 0.0]])
+    >>> seen = inspect(d, Lambda=0.01)
+    >>> seen.verdict, [round(pairing.total, 2) for pairing in seen.pairings]
+    ('ab|cd', [4.0, 6.0, 6.0])
+    >>> round(seen.turning_point, 4)
+    0.0428
+    """
+    d = np.asarray(distances, dtype=np.float64)
+    s = np.exp(-d)
+    pairings = tuple(
+        _pairing(VERDICTS[k + 1], d, s, pairing, Lambda) for k, pairing in enumerate(PAIRINGS)
+    )
+    declared = [k + 1 for k, pairing in enumerate(PAIRINGS) if declares(s, float(Lambda), *pairing)]
+    best = max(range(3), key=lambda k: pairings[k].product)
+    return Inspection(
+        (pairings[0], pairings[1], pairings[2]),
+        float(Lambda),
+        VERDICTS[declared[0] if declared else 0],
+        VERDICTS[best + 1],
+        turning_point(s, PAIRINGS[best]),
+    )
+
+
+def _pairing(
+    name: Verdict, d: FloatArray, s: FloatArray, at: tuple[int, int, int, int], Lambda: float
+) -> Pairing:
+    a, b, c, e = at
+    first, second = float(s[a, b]), float(s[c, e])
+    return Pairing(
+        name,
+        float(d[a, b] + d[c, e]),
+        first * second,
+        max(first - Lambda, 0.0) * max(second - Lambda, 0.0),
+        (first + Lambda) * (second + Lambda),
+    )
+
+
+def turning_point(s: FloatArray, pairing: tuple[int, int, int, int]) -> float:
+    """Return the Lambda from which a pairing is declared no more; 0 if it never is.
+
+    With growing Lambda its own product falls and those of its rivals rise, so there is one such
+    point for each rival: the root of (s - L)(s' - L) = (1 + 1e-9)(t + L)(t' + L).
+    """
+    a, b, c, d = pairing
+    rivals = ((s[a, c], s[b, d]), (s[a, d], s[b, c]))
+    roots = [_root(float(s[a, b]), float(s[c, d]), float(t), float(u)) for t, u in rivals]
+    return max(0.0, min(roots))
+
+
+def _root(s: float, s2: float, t: float, t2: float) -> float:
+    constant = s * s2 - MARGIN * t * t2
+    slope = s + s2 + MARGIN * (t + t2)
+    if constant <= 0 or slope == 0:
+        return 0.0
+    return 2 * constant / (slope + math.sqrt(slope**2 + 4 * (MARGIN - 1) * constant))
+
+
+@dataclass(frozen=True, eq=False)
+class QuartetTable:
+    """All quartets of a neighbourhood, as columns of equal length."""
+
+    nodes: IntArray
+    """(q, 4) positions in the neighbourhood, ascending."""
+    products: FloatArray
+    """(q, 3) of ab|cd, ac|bd and ad|bc, without the margin."""
+    lead: FloatArray
+    """(q,) the largest product, lowered by the margin, less its best rival, raised by it."""
+    verdicts: IntArray
+    """(q,) 0 for ⊥, else 1, 2 or 3 for the pairing."""
+
+    @property
+    def n_quartets(self) -> int:
+        return len(self.nodes)
+
+    @property
+    def n_declared(self) -> int:
+        return int((self.verdicts > 0).sum())
+
+
+def n_quartets(m: int) -> int:
+    """How many quartets m nodes have.
+
+    Examples
+    --------
+    >>> n_quartets(6)
+    15
+    """
+    return math.comb(m, 4)
+
+
+def quartet_table(distances: FloatArray, Lambda: float) -> QuartetTable | None:
+    """List the quartets of a neighbourhood; None where it has more than ``MOST_NODES`` nodes."""
+    if len(distances) > MOST_NODES:
+        return None
+    s = np.exp(-np.asarray(distances, dtype=np.float64))
+    rows = list_quartets(s, float(Lambda))
+    nodes = rows[:, :4]
+    products = np.empty((len(rows), 3))
+    lowered, raised = np.empty_like(products), np.empty_like(products)
+    for k, (a, b, c, d) in enumerate(PAIRINGS):
+        first, second = s[nodes[:, a], nodes[:, b]], s[nodes[:, c], nodes[:, d]]
+        products[:, k] = first * second
+        lowered[:, k] = np.maximum(first - Lambda, 0) * np.maximum(second - Lambda, 0)
+        raised[:, k] = (first + Lambda) * (second + Lambda)
+    every = np.arange(len(rows))
+    best = products.argmax(axis=1) if len(rows) else every
+    own = lowered[every, best]
+    raised[every, best] = -np.inf
+    rival = raised.max(axis=1) if len(rows) else own
+    return QuartetTable(nodes, products, own - rival, rows[:, 4])
+
+
+@dataclass(frozen=True, slots=True)
+class Votes:
+    """Declared quartets that speak for a pair, against it, and about other nodes only."""
+
+    together: int
+    apart: int
+
+
+def votes_on(table: QuartetTable, left: frozenset[int], right: frozenset[int]) -> Votes:
+    """Count the declared quartets with one node of each set and two outside both.
+
+    ``left`` and ``right`` are positions in the neighbourhood: the leaves under the two nodes.
+    """
+    if table.n_quartets == 0:
+        return Votes(0, 0)
+    side = np.zeros(int(table.nodes.max()) + 1, dtype=np.int64)
+    side[list(left)], side[list(right)] = 1, 2
+    sides = side[table.nodes]
+    asked = ((sides == 1).sum(axis=1) == 1) & ((sides == 2).sum(axis=1) == 1)
+    together = apart = 0
+    for k, pairing in enumerate(PAIRINGS):
+        here = sides[asked & (table.verdicts == k + 1)][:, pairing]
+        one_side = (here[:, 0] + here[:, 1] == 3) | (here[:, 2] + here[:, 3] == 3)
+        together += int(one_side.sum())
+        apart += int((~one_side).sum())
+    return Votes(together, apart)

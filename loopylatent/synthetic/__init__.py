@@ -4,6 +4,8 @@
 a cage by name, a random regular graph, or a list of edges.
 """
 
+from __future__ import annotations
+
 from loopylatent.synthetic.checks import LENGTHS, STRONGEST_POTENTIAL, Range
 from loopylatent.synthetic.discrete import DiscreteLaw
 from loopylatent.synthetic.families import from_skeleton, latent_cycle, latent_tree

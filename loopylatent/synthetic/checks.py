@@ -6,8 +6,8 @@ from operator import index
 
 import numpy as np
 
+from loopylatent.compute.arrays import FloatArray
 from loopylatent.errors import ThresholdError
-from loopylatent.graph import FloatArray
 
 Range = tuple[float, float]
 

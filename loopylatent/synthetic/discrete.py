@@ -12,17 +12,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from loopylatent.compute.arrays import FloatArray, IntArray, Progress, StateArray, frozen_array
 from loopylatent.errors import InferenceError
-from loopylatent.graph import FloatArray, IntArray, LatentGraph, frozen_array
-from loopylatent.inference.elimination import LARGEST_TABLE, Elimination, eliminate
+from loopylatent.graph import LatentGraph
+from loopylatent.inference.belief_propagation import Propagation
+from loopylatent.inference.circuit import LARGEST_TABLE, Elimination, eliminate
 from loopylatent.inference.exact import ExactPartition
-from loopylatent.inference.layout import Layout
-from loopylatent.inference.lbp import Propagation
-from loopylatent.pool import Progress
-
-StateArray = NDArray[np.int16]
+from loopylatent.inference.parameters import Layout
 
 NEVER = -1e5
 """The log-potential of a state that is ruled out; it weighs nothing beside any other."""

@@ -9,9 +9,10 @@ from typing import Any, TypedDict, Unpack, get_args
 import networkx as nx
 import numpy as np
 
+from loopylatent.compute.arrays import FloatArray, frozen_array
 from loopylatent.errors import DataError, ThresholdError, quoted
-from loopylatent.graph import FloatArray, LatentGraph, frozen_array
-from loopylatent.inference.layout import Layout
+from loopylatent.graph import LatentGraph
+from loopylatent.inference.parameters import Layout
 from loopylatent.synthetic.checks import (
     LENGTHS,
     STRONGEST_POTENTIAL,

@@ -12,8 +12,9 @@ from functools import cached_property
 
 import numpy as np
 
+from loopylatent.compute.arrays import FloatArray, frozen_array
 from loopylatent.errors import InferenceError
-from loopylatent.graph import FloatArray, LatentGraph, frozen_array
+from loopylatent.graph import LatentGraph
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from loopylatent._kernels.gibbs import sweep_nodes
-from loopylatent.graph import FloatArray
-from loopylatent.pool import Progress
-from loopylatent.synthetic.discrete import DiscreteLaw, StateArray, report
+from loopylatent.compute._kernels.gibbs import sweep_nodes
+from loopylatent.compute.arrays import FloatArray, Progress, StateArray
+from loopylatent.synthetic.discrete import DiscreteLaw, report
 
 CHAINS = 8
 BURN_IN = 500

@@ -15,17 +15,18 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from loopylatent.data import Column, Observations
-from loopylatent.distances import DistanceMatrix
+from loopylatent.compute.arrays import FloatArray, IntArray, Progress, StateArray, frozen_array
+from loopylatent.distances.matrix import DistanceMatrix
+from loopylatent.distances.strengths import SMALLEST_STRENGTH
 from loopylatent.errors import InferenceError
-from loopylatent.graph import FloatArray, IntArray, LatentGraph, frozen_array
-from loopylatent.pool import Progress
-from loopylatent.strengths import SMALLEST_STRENGTH
+from loopylatent.graph import LatentGraph
 from loopylatent.synthetic.checks import count, generator
-from loopylatent.synthetic.discrete import DiscreteLaw, StateArray
+from loopylatent.synthetic.discrete import DiscreteLaw
 from loopylatent.synthetic.gaussian import GaussianLaw
 from loopylatent.synthetic.gibbs import Diagnostics, gibbs
 from loopylatent.synthetic.one_cycle import Parts, sample_spins
+from loopylatent.tables.kinds import Column
+from loopylatent.tables.observations import Observations
 
 Kind = Literal["ising", "symmetric", "tables", "gaussian"]
 LETTERS = string.ascii_lowercase

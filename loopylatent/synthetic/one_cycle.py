@@ -14,8 +14,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from loopylatent.compute.arrays import FloatArray, IntArray
 from loopylatent.errors import InferenceError
-from loopylatent.graph import FloatArray, IntArray, LatentGraph
+from loopylatent.graph import LatentGraph
 
 Spins = NDArray[np.int8]
 

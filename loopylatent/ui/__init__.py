@@ -1,1 +1,1 @@
-"""Streamlit glue: the only part of the package that knows the app."""
+"""Streamlit glue, a folder for each page over a small shell; the only room that knows the app."""

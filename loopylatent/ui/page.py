@@ -12,23 +12,19 @@ from typing import Any
 
 import streamlit as st
 
+from loopylatent.compute.arrays import Progress
 from loopylatent.errors import LimitError, LoopyLatentError
 from loopylatent.figures.looks import ThemeName
-from loopylatent.initial_graph import EdgeDensity
-from loopylatent.learn import LearnResult, Progress
-from loopylatent.simplify import SIMPLE_FROM
-from loopylatent.ui import link
-from loopylatent.ui.background import Job, warm_up_once
-from loopylatent.ui.controls import (
-    choose_data,
-    choose_method,
-    choose_thresholds,
-    step_through_history,
-)
-from loopylatent.ui.opening import follow_curve
-from loopylatent.ui.pins import offer_pin
-from loopylatent.ui.refusal import said
-from loopylatent.ui.stages import (
+from loopylatent.figures.simplify import SIMPLE_FROM
+from loopylatent.learning.initial_graph import EdgeDensity
+from loopylatent.learning.learner import LearnResult
+from loopylatent.ui.open.opening import follow_curve, follow_test
+from loopylatent.ui.shell import link
+from loopylatent.ui.shell.background import Job, upkeep, warm_up_once
+from loopylatent.ui.shell.messages import said
+from loopylatent.ui.shell.pins import offer_pin
+from loopylatent.ui.shell.session import Session, session
+from loopylatent.ui.shell.stages import (
     Source,
     data_key,
     known_curve,
@@ -36,8 +32,12 @@ from loopylatent.ui.stages import (
     regularized_job,
     source_of,
 )
-from loopylatent.ui.state import Session, session
-from loopylatent.ui.upkeep import upkeep
+from loopylatent.ui.sidebar import (
+    choose_data,
+    choose_method,
+    choose_thresholds,
+    step_through_history,
+)
 
 PAGES = {
     "app.py": "Explore",
@@ -297,3 +297,19 @@ def refusals(s: Session, *, history: bool = True) -> Iterator[None]:
         back = " Undo takes the last step back." if s.before else ""
         st.error(said(error) + back, icon=":material/error:")
         st.stop()
+
+
+def say_notices(s: Session, now: Present | None = None) -> None:
+    """What has to be said once; it goes when it has been read."""
+    if now is not None:
+        follow_test(s, now.source.distances)
+    if s.notice is not None:
+        left, right = st.columns([20, 1], vertical_alignment="center")
+        left.info(said(s.notice), icon=":material/info:")
+
+        def read() -> None:
+            s.notice = None
+
+        right.button(
+            ":material/close:", on_click=read, key="close_notice", help="Close", type="tertiary"
+        )

@@ -1,0 +1,279 @@
+"""One piece of work for every compiled kernel, as its callers do it, at a small and a large size.
+
+Inputs are drawn by numpy alone, so that every checkout of the package gets the same. What is
+measured is imported where it is prepared: an older checkout may not have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from benchmarks import Way
+from benchmarks.paper.words import topic_words
+
+# Inputs ------------------------------------------------------------------------------------
+
+
+def distances(size: int) -> Any:
+    """(size, size) columns by tens along a chain of hidden variables, with some noise."""
+    rng = np.random.default_rng(0)
+    owner, leaf = np.arange(size) // 10, rng.uniform(0.3, 0.6, size)
+    noise = np.triu(rng.normal(scale=0.03, size=(size, size)), 1)
+    found = leaf[:, None] + leaf + 0.4 * np.abs(owner[:, None] - owner) + noise + noise.T
+    np.fill_diagonal(found, 0.0)
+    return found
+
+
+def names(size: int) -> tuple[str, ...]:
+    return tuple(f"x{k}" for k in range(size))
+
+
+def ring(size: int) -> Any:
+    """Ten columns on each hidden variable; the hidden ones form a ring."""
+    from loopylatent.graph import LatentGraph
+
+    hidden = size // 10
+    edges = [(k, size + k // 10) for k in range(size)]
+    edges += [(size + k, size + (k + 1) % hidden) for k in range(hidden)]
+    return LatentGraph.build(names(size), hidden, edges)
+
+
+def ising(size: int) -> Any:
+    """A square grid of about so many nodes with weak potentials."""
+    from loopylatent.graph import LatentGraph
+    from loopylatent.synthetic.discrete import DiscreteLaw
+
+    side = round(size**0.5)
+    at = np.arange(side * side).reshape(side, side)
+    across = np.column_stack([at[:, :-1].ravel(), at[:, 1:].ravel()])
+    down = np.column_stack([at[:-1].ravel(), at[1:].ravel()])
+    graph = LatentGraph.build(names(side * side), 0, np.vstack([across, down]))
+    return DiscreteLaw.ising(graph, np.random.default_rng(0).uniform(0, 0.3, graph.n_edges))
+
+
+def states(size: int, n_rows: int) -> Any:
+    """(rows, size) yes or no by fives, so that few rows are unlike all others there."""
+    rng = np.random.default_rng(0)
+    hidden = np.repeat(rng.random((n_rows, size // 5)) < 0.5, 5, axis=1)
+    return (hidden ^ (rng.random((n_rows, size)) < 0.1)).astype(np.int16)
+
+
+# Work --------------------------------------------------------------------------------------
+
+
+def spanning_tree(size: int) -> Way:
+    from loopylatent.compute._kernels.spanning import spanning_lengths
+
+    return partial(spanning_lengths, distances(size))
+
+
+def initial_graph(size: int, share: float) -> Way:
+    from loopylatent import DistanceMatrix
+    from loopylatent.learning import initial_graph
+
+    D = DistanceMatrix.from_array(distances(size))
+    return partial(initial_graph, D, float(np.quantile(D.values, share)))
+
+
+def exact_curve(size: int) -> Way:
+    from loopylatent import DistanceMatrix, edge_density
+
+    return partial(edge_density, DistanceMatrix.from_array(distances(size)))
+
+
+def near_pairs(size: int) -> Way:
+    from loopylatent.distances import sparse as sparse_distances
+
+    return partial(sparse_distances, topic_words(2 * size, size), 3.5)
+
+
+def list_trees(size: int) -> Way:
+    from loopylatent.distances import sparse as sparse_distances
+    from loopylatent.learning import initial_graph
+
+    D = sparse_distances(topic_words(2 * size, size), 3.5)
+    return partial(initial_graph, D, 3.0)
+
+
+def new_nodes(size: int, members: int = 15, born: int = 3) -> Way:
+    from loopylatent.compute._kernels.node_distances import extend_distances, tree_path_lengths
+
+    values = np.full((size + born, size + born), np.inf)
+    values[:size, :size] = distances(size)
+    edges = np.array(
+        [(k, members + k * born // members) for k in range(members)]
+        + [(members + k, members + k + 1) for k in range(born - 1)]
+    )
+    ids = np.arange(size + born)
+
+    def once() -> object:
+        paths = tree_path_lengths(members + born, edges, np.full(len(edges), 0.4))
+        extend_distances(values, ids[:members], paths, ids[size:], ids[members:size])
+        return values[size:]
+
+    return once
+
+
+def lazy_distances(size: int, each: int = 5, asked: int = 20) -> Way:
+    from loopylatent.distances import sparse as sparse_distances
+    from loopylatent.learning.node_distances import LazyNodeDistances
+
+    known = LazyNodeDistances(sparse_distances(topic_words(2 * size, size), 3.5))
+    paths = np.full((each + 1, each + 1), 1.0)
+    paths[-1, :] = paths[:, -1] = 0.5
+    born = list(range(size, size + size // each))
+    for k, node in enumerate(born):
+        known.place(list(range(k * each, (k + 1) * each)), [node], paths, ())
+
+    def once() -> object:
+        fresh = known.copy()
+        return [fresh.between(born[k : k + asked]) for k in range(0, len(born), asked)]
+
+    return once
+
+
+def pair_table(size: int) -> Way:
+    from loopylatent.learning.node_distances import PairTable
+
+    rng = np.random.default_rng(0)
+    low = rng.integers(0, size, size)
+    high = low + rng.integers(1, size, size)
+
+    def once() -> object:
+        table = PairTable()
+        table.put((high << 31) | low, np.arange(size, dtype=np.float64))
+        return [table.get(int(u), int(v)) for u, v in zip(low[:50], high[:50], strict=True)]
+
+    return once
+
+
+def grouping(size: int, method: Any) -> Way:
+    from loopylatent.learning.grouping import group
+    from loopylatent.learning.grouping.base import Neighbourhood
+    from loopylatent.settings import LearnSettings, Thresholds
+
+    ids, values = tuple(range(size)), distances(size)
+    settings = LearnSettings(Thresholds(9.0, 0.02, 0.1), method)
+
+    def once() -> object:
+        rng = np.random.default_rng(0)
+        return group(Neighbourhood(ids, (False,) * size, ids, values, 1000, rng), settings)
+
+    return once
+
+
+def elimination(size: int) -> Way:
+    from loopylatent.inference.circuit import eliminate
+
+    return partial(eliminate, ising(size).graph)
+
+
+def propagation(size: int) -> Way:
+    from loopylatent.inference.belief_propagation import Propagation
+
+    law = ising(size)
+    return partial(Propagation(law.layout, law.elimination).evaluate, law.cells)
+
+
+def gibbs(size: int, sweeps: int = 20) -> Way:
+    from loopylatent.synthetic.gibbs import gibbs
+
+    law = ising(size)
+    return lambda: gibbs(law, 80, np.random.default_rng(0), burn_in=sweeps, thinning=1).states
+
+
+def junction_tree(size: int, what: str) -> Way:
+    """All rows of a model on a ring: its sums anew, or sums and gradient of a recorded circuit."""
+    from loopylatent.inference.evidence import Rows
+    from loopylatent.inference.exact import ExactRows
+    from loopylatent.inference.parameters import Layout
+
+    layout = Layout(ring(size), np.full(size + size // 10, 2))
+    tables = np.random.default_rng(1).normal(scale=0.3, size=layout.n_cells)
+    found = ExactRows.of(layout, Rows.of(states(size, 5 * size)))
+    return partial(getattr(found, what), tables)
+
+
+def partition(size: int) -> Way:
+    from loopylatent.inference.exact import ExactPartition
+
+    law = ising(size)
+    return partial(ExactPartition(law.layout, law.elimination).evaluate, law.cells)
+
+
+def equal_rows(size: int) -> Way:
+    from loopylatent.inference.evidence import Rows
+
+    rows = Rows.of(states(20, size))
+    return partial(rows.pattern_of_rows, tuple(range(20)))
+
+
+def gaps(size: int) -> Way:
+    from loopylatent.inference.gaussian import GaussianProblem, GaussianRows
+
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(5 * size, size))
+    scores[rng.random(scores.shape) < 0.05] = np.nan
+    graph = ring(size)
+    point = np.concatenate([np.zeros(size), np.full(graph.n_edges, 0.15), np.zeros(size)])
+    problem = GaussianProblem(graph, GaussianRows(scores, np.ones(len(scores))))
+    return partial(problem.evaluate, point)
+
+
+def layout(size: int) -> Way:
+    from loopylatent.figures.layout import positions
+
+    return partial(positions, ring(size))
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One piece of work, the modules of ``_kernels`` that do it, and its two sizes."""
+
+    name: str
+    kernels: tuple[str, ...]
+    prepare: Callable[[int], Way]
+    unit: str
+    small: int
+    large: int
+
+
+CASES = (
+    Case("spanning tree of all columns", ("spanning",), spanning_tree, "columns", 100, 1_000),
+    Case("initial graph, balls of a tenth of the columns", ("spanning",),
+         partial(initial_graph, share=0.1), "columns", 100, 1_000),
+    Case("initial graph, balls of half of the columns", ("spanning",),
+         partial(initial_graph, share=0.5), "columns", 50, 1_000),
+    Case("initial graph, all columns in every ball", ("spanning",),
+         partial(initial_graph, share=1.0), "columns", 50, 1_000),
+    Case("exact curve", ("spanning",), exact_curve, "columns", 40, 500),
+    Case("near pairs of sparse columns", ("near_pairs",), near_pairs, "columns", 200, 5_000),
+    Case("initial graph from lists of neighbours", ("list_trees",), list_trees,
+         "columns", 200, 5_000),
+    Case("distances of new hidden nodes", ("extension",), new_nodes, "columns", 300, 2_000),
+    Case("the same, worked out when asked for", ("lazy_distances", "pair_cache", "near_pairs"),
+         lazy_distances, "columns", 200, 2_000),
+    Case("table of pairs", ("pair_cache",), pair_table, "pairs", 5_000, 200_000),
+    Case("quartet tests", ("quartets",), partial(grouping, method="quartet"), "nodes", 30, 150),
+    Case("relaxed grouping", ("families",), partial(grouping, method="relaxed"),
+         "nodes", 30, 200),
+    Case("neighbor joining", ("neighbor_joining",), partial(grouping, method="nj"),
+         "nodes", 40, 300),
+    Case("order of elimination, a grid", ("elimination",), elimination, "nodes", 49, 400),
+    Case("junction tree, a ring: likelihoods of rows", ("circuit", "circuit_run", "clamped"),
+         partial(junction_tree, what="row_values"), "columns", 50, 300),
+    Case("junction tree, a ring: sum and gradient", ("circuit_run",),
+         partial(junction_tree, what="evaluate"), "columns", 50, 300),
+    Case("junction tree, a grid: log Z and marginals", ("circuit_run",), partition,
+         "nodes", 25, 144),
+    Case("which rows are equal", ("clamped",), equal_rows, "rows", 2_000, 100_000),
+    Case("belief propagation, a grid", ("propagation",), propagation, "nodes", 49, 400),
+    Case("Gibbs sampling, a grid", ("gibbs",), gibbs, "nodes", 49, 900),
+    Case("Gaussian rows with gaps: value and gradient", ("gaps",), gaps, "columns", 30, 100),
+    Case("places of nodes in a picture", ("layout",), layout, "columns", 50, 300),
+)  # fmt: skip

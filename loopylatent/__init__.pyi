@@ -1,0 +1,97 @@
+"""The public names; `loopylatent` imports each when it is first used."""
+
+from . import synthetic as synthetic, theory as theory
+from .analysis.evaluation.coherence import coherence as coherence
+from .analysis.evaluation.contest import (
+    Contestant as Contestant,
+    contestants as contestants,
+    iter_evaluations as iter_evaluations,
+)
+from .analysis.evaluation.cycle_groups import cycle_groups as cycle_groups
+from .analysis.evaluation.lda import fit_lda as fit_lda
+from .analysis.evaluation.topics import (
+    Topic as Topic,
+    shared_columns as shared_columns,
+    topics as topics,
+)
+from .analysis.matching import match_hidden as match_hidden
+from .analysis.stability.groups import (
+    Groups as Groups,
+    communities as communities,
+    groups as groups,
+)
+from .analysis.stability.runs import Stability as Stability
+from .analysis.stability.seeds import SeedEffect as SeedEffect, over_seeds as over_seeds
+from .analysis.structure_error import structure_error as structure_error
+from .analysis.sweep.barcode import Bar as Bar, barcode as barcode
+from .analysis.sweep.points import SweepPoint as SweepPoint
+from .analysis.sweep.scores import PointScores as PointScores
+from .analysis.sweep.suggest import Suggestion as Suggestion, suggest as suggest
+from .analysis.sweep.table import Sweep as Sweep, sweep as sweep
+from .api import (
+    LocalCLGrouping as LocalCLGrouping,
+    export as export,
+    learn as learn,
+    settings_for as settings_for,
+    stability as stability,
+)
+from .distances.files import read_distances as read_distances
+from .distances.matrix import (
+    DistanceMatrix as DistanceMatrix,
+    information_distances as information_distances,
+)
+from .distances.sparse import (
+    SparseDistances as SparseDistances,
+    sparse_distances as sparse_distances,
+)
+from .errors import (
+    DataError as DataError,
+    DistanceError as DistanceError,
+    InferenceError as InferenceError,
+    LimitError as LimitError,
+    LoopyLatentError as LoopyLatentError,
+    ThresholdError as ThresholdError,
+)
+from .exporting import notebook as notebook
+from .exporting.project.file import (
+    Project as Project,
+    open_project as open_project,
+    write_project as write_project,
+)
+from .exporting.project.recipe import Recipe as Recipe
+from .exporting.report.findings import Findings as Findings, examine as examine
+from .exporting.report.page import to_report as to_report, write_report as write_report
+from .graph import LatentGraph as LatentGraph
+from .inference.fit import fit_parameters as fit_parameters
+from .inference.model import Model as Model
+from .inference.scores import Scores as Scores
+from .learning.initial_graph import (
+    EdgeDensity as EdgeDensity,
+    edge_density as edge_density,
+    initial_graph as initial_graph,
+)
+from .learning.learner import LearnResult as LearnResult, iter_steps as iter_steps
+from .learning.regularized import RegularizedResult as RegularizedResult
+from .learning.thresholds import (
+    default_thresholds as default_thresholds,
+    loop_radius as loop_radius,
+)
+from .learning.trace import replay as replay
+from .settings import (
+    FitSettings as FitSettings,
+    LearnSettings as LearnSettings,
+    Thresholds as Thresholds,
+)
+from .synthetic import laboratory as laboratory
+from .tables.blocks.scan import scan_table as scan_table
+from .tables.blocks.table import BlockTable as BlockTable
+from .tables.observations import Observations as Observations, read_table as read_table
+from .tables.samples import (
+    Sample as Sample,
+    load_sample as load_sample,
+    sample_names as sample_names,
+)
+from .tables.sparse import read_sparse as read_sparse
+from .theory import assumptions as assumptions
+
+__version__: str

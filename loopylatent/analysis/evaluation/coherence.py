@@ -1,0 +1,243 @@
+"""Topic coherence: do the words of a topic occur together in some body of text? (section 6.1)
+
+The paper's measure is the mean pointwise mutual information (PMI) of the pairs among the ten
+nearest words of each topic, log P(both) / (P(one) P(other)), in a corpus. Which corpus matters:
+the rows that were learned from flatter every method, rows that were kept apart do so less, and
+other texts say whether the topics mean something beyond this table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from loopylatent.compute.arrays import FloatArray, frozen_array
+from loopylatent.errors import DataError, did_you_mean, quoted
+from loopylatent.tables.observations import Observations
+from loopylatent.tables.samples import load_word_pmi
+
+NEVER = 0.5
+"""Two words that never occur together count as if they did in half a row: log 0 is no number."""
+
+
+@dataclass(frozen=True, eq=False)
+class WordPairs:
+    """The pointwise mutual information of pairs of words in some corpus.
+
+    Parameters
+    ----------
+    title : str
+        What the corpus is.
+    names : tuple of str
+    pmi : (words, words) float64 array
+        NaN where the corpus says nothing of a pair, and on the diagonal.
+    """
+
+    title: str
+    names: tuple[str, ...]
+    pmi: FloatArray = field(repr=False)
+
+    @property
+    def covered(self) -> tuple[str, ...]:
+        """The words of which the corpus says something."""
+        known = np.isfinite(self.pmi).any(axis=1)
+        return tuple(self.names[k] for k in np.flatnonzero(known))
+
+    def among(self, names: Sequence[str]) -> WordPairs:
+        """Return the pairs of these words, in this order; unknown words have no PMI."""
+        place = {_folded(name): k for k, name in enumerate(self.names)}
+        at = np.array([place.get(_folded(name), -1) for name in names], np.int64)
+        found = np.full((len(names), len(names)), np.nan)
+        known = np.flatnonzero(at >= 0)
+        found[np.ix_(known, known)] = self.pmi[np.ix_(at[known], at[known])]
+        np.fill_diagonal(found, np.nan)
+        return WordPairs(self.title, tuple(names), frozen_array(found, np.float64))
+
+
+@dataclass(frozen=True, slots=True)
+class Coherence:
+    """How well the words of topics go together in a corpus.
+
+    Parameters
+    ----------
+    mean : float
+        The mean over topics of the mean PMI of their covered pairs; NaN where no pair is covered.
+    with_zeros : float
+        The same with 0 for every pair that the corpus does not cover.
+    by_topic : tuple of float
+        The mean PMI of the covered pairs of each topic; NaN where there is none.
+    n_pairs, n_covered : int
+        Pairs of words in all topics, and those of them that the corpus covers.
+    corpus : str
+    """
+
+    mean: float
+    with_zeros: float
+    by_topic: tuple[float, ...]
+    n_pairs: int
+    n_covered: int
+    corpus: str
+
+
+def coherence(topics: Sequence[Sequence[int]], pairs: WordPairs) -> Coherence:
+    """Return the paper's mean PMI of topics.
+
+    Parameters
+    ----------
+    topics : sequence of sequences of int
+        The columns of each topic, such as its ten nearest.
+    pairs : WordPairs
+        Of the columns of the table, in their order (``WordPairs.among``).
+
+    Examples
+    --------
+    >>> pmi = np.array([[np.nan, 1.0, 3.0], [1.0, np.nan, np.nan], [3.0, np.nan, np.nan]])
+    >>> pairs = WordPairs("made up", ("a", "b", "c"), pmi)
+    >>> found = coherence([(0, 1, 2), (1, 2)], pairs)
+    >>> found.mean, found.with_zeros, found.n_covered, found.n_pairs
+    (2.0, 0.6666666666666666, 2, 4)
+    """
+    means, sums, n_pairs, n_covered = [], [], 0, 0
+    for topic in topics:
+        at = np.asarray(topic, dtype=np.int64)
+        here = pairs.pmi[np.ix_(at, at)][np.triu_indices(len(at), 1)]
+        known = here[np.isfinite(here)]
+        n_pairs, n_covered = n_pairs + len(here), n_covered + len(known)
+        means.append(float(known.mean()) if len(known) else float("nan"))
+        if len(here):
+            sums.append(float(known.sum()) / len(here))
+    scored = [value for value in means if not np.isnan(value)]
+    return Coherence(
+        float(np.mean(scored)) if scored else float("nan"),
+        float(np.mean(sums)) if sums else float("nan"),
+        tuple(means),
+        n_pairs,
+        n_covered,
+        pairs.title,
+    )
+
+
+def pairs_in_rows(obs: Observations, title: str = "these rows") -> WordPairs:
+    """Count how often two columns are both there in the rows of a table.
+
+    A pair is counted in the rows in which both columns have a value; weights count.
+
+    Examples
+    --------
+    >>> rows = Observations.from_array([[1, 1, 0], [1, 1, 1], [0, 0, 1], [0, 0, 0]])
+    >>> pairs_in_rows(rows).pmi.round(4).tolist()[0]   # log 2, and log 1
+    [nan, 0.6931, 0.0]
+    """
+    for column in obs.columns:
+        if column.kind != "binary":
+            raise DataError(
+                f"coherence counts what occurs together, and {quoted(column.name)} is "
+                f"{column.kind}; it is for columns with two values."
+            )
+    values = obs.dense()
+    weights = np.ones(obs.n_rows) if obs.weights is None else obs.weights
+    there, known = np.nan_to_num(values), (~np.isnan(values)).astype(float)
+    both = there.T @ (there * weights[:, None])
+    n = known.T @ (known * weights[:, None])
+    alone = there.T @ (known * weights[:, None])
+    return WordPairs(title, obs.names, frozen_array(_pmi(both, alone, n), np.float64))
+
+
+def _pmi(both: FloatArray, alone: FloatArray, n: FloatArray) -> FloatArray:
+    """PMI from counts; ``alone[i, j]`` counts i in the rows in which j is known."""
+    possible = (alone > 0) & (alone.T > 0)
+    one, other, rows = (np.where(possible, part, 1.0) for part in (alone, alone.T, n))
+    found: FloatArray = np.log(np.maximum(both, NEVER) * rows / (one * other))
+    found = np.where(possible, found, np.nan)
+    np.fill_diagonal(found, np.nan)
+    return found
+
+
+def newspaper_pairs() -> WordPairs:
+    """Return the bundled table of the New York Times.
+
+    It covers 70 of the 100 newsgroup words; of pairs with one of the other 30 it says nothing.
+
+    Examples
+    --------
+    >>> pairs = newspaper_pairs()
+    >>> len(pairs.names), len(pairs.covered)
+    (100, 70)
+    """
+    table = load_word_pmi()
+    names = tuple(str(name) for name in table.columns)
+    values = table.to_numpy(np.float64)
+    return WordPairs(
+        "8,447 articles of the New York Times", names, frozen_array(values, np.float64)
+    )
+
+
+def pairs_in_table(frame: pd.DataFrame, title: str, names: Sequence[str]) -> WordPairs:
+    """Read word pairs from a table that a user brings.
+
+    It is either square, with the same words down the first column and across the head, and holds
+    the PMI of each pair; or it has one row for each text and one column for each word, and what
+    is larger than 0 is there.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    title : str
+    names : sequence of str
+        The columns of the table that is studied; at least two of them must be among the words.
+
+    Examples
+    --------
+    >>> texts = pd.DataFrame({"moon": [2, 1, 0, 0], "space": [1, 3, 0, 0], "car": [0, 1, 1, 0]})
+    >>> found = pairs_in_table(texts, "my texts", ["space", "moon", "bible"])
+    >>> found.covered, round(float(found.among(["space", "moon"]).pmi[0, 1]), 4)
+    (('moon', 'space', 'car'), 0.6931)
+    """
+    head = [str(name) for name in frame.columns]
+    side = [str(name) for name in frame.iloc[:, 0]] if len(head) > 1 else []
+    if [_folded(name) for name in side] == [_folded(name) for name in head[1:]]:
+        found = _square(frame, title, head[1:])
+    else:
+        found = _texts(frame, title)
+    shared = {_folded(name) for name in found.covered} & {_folded(name) for name in names}
+    if len(shared) < 2:
+        first = names[0] if names else ""
+        raise DataError(
+            f"fewer than two of the columns are words of {quoted(title)}, such as "
+            f"{quoted(first)}; {did_you_mean(first, list(found.names))}"
+        )
+    return found
+
+
+def _square(frame: pd.DataFrame, title: str, names: Sequence[str]) -> WordPairs:
+    numbers = frame.iloc[:, 1:].apply(pd.to_numeric, errors="coerce").to_numpy(np.float64)
+    numbers = np.where(np.isfinite(numbers), numbers, np.nan)
+    if not np.allclose(numbers, numbers.T, equal_nan=True, atol=1e-6):
+        raise DataError(f"the table {quoted(title)} is square but not symmetric; check it.")
+    numbers[np.diag_indices(len(names))] = np.nan
+    return WordPairs(title, tuple(names), frozen_array(numbers, np.float64))
+
+
+def _texts(frame: pd.DataFrame, title: str) -> WordPairs:
+    numbers = frame.select_dtypes(["number", "bool"])
+    if numbers.shape[1] < 2 or len(numbers) < 2:
+        raise DataError(
+            f"the table {quoted(title)} has {numbers.shape[1]} columns of numbers and "
+            f"{len(numbers)} rows; give one row for each text and one column for each word, or the "
+            "PMI of the words as a square."
+        )
+    values = numbers.to_numpy(np.float64)
+    there = np.where(np.isnan(values), 0.0, values > 0)
+    count = there.sum(axis=0)
+    both = there.T @ there
+    alone = np.repeat(count[:, None], len(count), axis=1)
+    n = np.full(both.shape, float(len(there)))
+    names = tuple(str(name) for name in numbers.columns)
+    return WordPairs(title, names, frozen_array(_pmi(both, alone, n), np.float64))
+
+
+def _folded(name: str) -> str:
+    return name.strip().casefold()

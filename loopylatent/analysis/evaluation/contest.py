@@ -1,0 +1,400 @@
+"""Scores of many models on the same rows that none of them has seen (section 6, Tables 1 and 4).
+
+The rows are split once, at random or by a column. Every contestant learns from one part alone
+and is scored on the other: independent columns, trees, graphs with and without hidden nodes, LDA.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import Literal
+
+import numpy as np
+
+from loopylatent.analysis.evaluation.lda import N_DRAWS, LdaModel, LdaScores, fit_lda
+from loopylatent.analysis.evaluation.topics import topics
+from loopylatent.analysis.sweep.scores import TEST_SHARE, Split
+from loopylatent.compute.arrays import Check, Progress
+from loopylatent.compute.threads import as_they_finish, one_thread
+from loopylatent.distances.matrix import Metric, information_distances
+from loopylatent.errors import DataError, LoopyLatentError, ThresholdError, did_you_mean, quoted
+from loopylatent.graph import LatentGraph
+from loopylatent.inference.belief_estimate import BeliefEstimate, belief_estimate
+from loopylatent.inference.fit import fit_parameters
+from loopylatent.inference.model import Model
+from loopylatent.learning.initial_graph import edge_density
+from loopylatent.learning.learner import learn
+from loopylatent.learning.regularized import learn_regularized
+from loopylatent.settings import FitSettings, LearnSettings
+from loopylatent.tables.observations import Observations
+
+Kind = Literal["independent", "tree", "local trees", "latent", "regularised", "lda"]
+How = Literal["exact", "belief propagation", "sampling"]
+LDA_TOPICS = (10, 20, 30, 40)
+
+
+def split_by_share(
+    obs: Observations, metric: Metric = "auto", share: float = TEST_SHARE, seed: int = 0
+) -> Split:
+    """Keep a share of the rows, drawn with ``seed``, to be foretold."""
+    return Split.of(obs, information_distances(obs, metric), share, seed)
+
+
+def split_by_column(
+    obs: Observations, column: str, test: str = "test", metric: Metric = "auto", seed: int = 0
+) -> Split:
+    """Keep the rows whose label ``column`` is ``test`` to be foretold; learn from the others.
+
+    Parameters
+    ----------
+    obs : Observations
+    column : str
+        One of ``obs.labels``.
+    test : str
+    metric : str
+    seed : int
+        For the choice of the half of each row that is foretold.
+
+    Examples
+    --------
+    >>> from loopylatent.samples import load_sample
+    >>> posts = load_sample("newsgroups100_roweislike").observations
+    >>> split = split_by_column(posts, "split")
+    >>> split.train.n_rows, split.test.n_rows
+    (9236, 6112)
+    """
+    known = [str(name) for name in obs.labels.columns]
+    if column not in known:
+        remedy = did_you_mean(column, known) if known else "this table has no label columns."
+        raise DataError(f"there is no label column {quoted(column)}; {remedy}")
+    chosen = (obs.labels[column].astype(str) == test).to_numpy(bool)
+    if chosen.all() or not chosen.any():
+        which = "every" if chosen.all() else "no"
+        raise DataError(
+            f"{which} row has {quoted(test)} in {quoted(column)}; some rows must be learned "
+            "from and some kept."
+        )
+    train = obs.take(~chosen).usable()
+    D = information_distances(train, metric)
+    return Split(train, obs.take(chosen), D, edge_density(D), seed)
+
+
+@dataclass(frozen=True, slots=True)
+class Contestant:
+    """A way to a model.
+
+    Parameters
+    ----------
+    kind : str
+        independent: the columns know nothing of each other. tree: the shortest tree, without
+        hidden nodes (Chow-Liu by correlation). local trees: the union of the shortest trees of
+        all balls. latent: the learned graph. regularised: hidden nodes only where BIC pays for
+        them. lda: latent Dirichlet allocation.
+    settings : LearnSettings, optional
+        For local trees, latent and regularised ones.
+    n_topics : int, optional
+        For LDA.
+    """
+
+    kind: Kind
+    settings: LearnSettings | None = None
+    n_topics: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind == "lda" and self.n_topics is None:
+            raise ThresholdError("LDA needs a number of topics, such as 10.")
+        if self.kind in ("local trees", "latent", "regularised") and self.settings is None:
+            raise ThresholdError(f"{self.kind} graphs need settings with their thresholds.")
+
+    @property
+    def r(self) -> float:
+        """The radius; NaN where there is none."""
+        return math.nan if self.settings is None else self.settings.thresholds.r
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """How one contestant does.
+
+    Parameters
+    ----------
+    contestant : Contestant
+    title : str
+        What it is, in words; a latent graph without cycles is a latent tree.
+    n_hidden, n_edges, n_cycles : int
+        Hidden nodes, or topics of LDA; edges and cycles, 0 for LDA.
+    df : int
+    perp_ll, perp_bic, pred_perp_ll, pred_perp_bic : float
+        Lower is better.
+    perp_error, pred_error : float
+        Standard errors that come from estimating; 0 where the likelihood is exact.
+    perp_bias, pred_bias : float
+        By how much an estimate is too high on average; 0 where the likelihood is exact.
+    method : str
+        How likelihoods were computed.
+    train_bic : float
+        BIC on the rows learned from; NaN for LDA.
+    top_columns : tuple of tuples of int
+        The ten first columns of each topic, for coherence.
+    belief : BeliefEstimate or None
+        The paper's own estimate, where it was asked for.
+    graph : LatentGraph or None
+    converged : bool
+    seconds : float
+    """
+
+    contestant: Contestant
+    title: str
+    n_hidden: int
+    n_edges: int
+    n_cycles: int
+    df: int
+    perp_ll: float
+    perp_bic: float
+    pred_perp_ll: float
+    pred_perp_bic: float
+    method: How
+    train_bic: float = math.nan
+    perp_error: float = 0.0
+    pred_error: float = 0.0
+    perp_bias: float = 0.0
+    pred_bias: float = 0.0
+    top_columns: tuple[tuple[int, ...], ...] = field(default=(), repr=False)
+    belief: BeliefEstimate | None = None
+    graph: LatentGraph | None = field(default=None, repr=False)
+    converged: bool = True
+    seconds: float = field(default=0.0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class NotEvaluated:
+    """A contestant that could not be scored, and why."""
+
+    contestant: Contestant
+    reason: str
+
+
+Entry = Evaluation | NotEvaluated
+
+
+def contestants(
+    settings: Sequence[LearnSettings],
+    *,
+    kinds: Sequence[Kind] = ("independent", "tree", "local trees", "latent"),
+    n_topics: Sequence[int] = (),
+) -> tuple[Contestant, ...]:
+    """Return the contestants of a table of scores.
+
+    Parameters
+    ----------
+    settings : sequence of LearnSettings
+        Of the graphs: a contestant for each of them and each kind that is learned.
+    kinds : sequence of str
+        Which kinds; see `Contestant`.
+    n_topics : sequence of int
+        An LDA for each of these numbers of topics.
+
+    Examples
+    --------
+    >>> from loopylatent.settings import Thresholds
+    >>> two = [LearnSettings(Thresholds(r, 0.0, 0.1)) for r in (5, 9)]
+    >>> [one.kind for one in contestants(two, n_topics=[10])]
+    ['independent', 'tree', 'local trees', 'local trees', 'latent', 'latent', 'lda']
+    """
+    found: list[Contestant] = []
+    for kind in kinds:
+        if kind in ("independent", "tree"):
+            found.append(Contestant(kind))
+        elif kind == "local trees":
+            same_r = {one.thresholds.r: one for one in reversed(settings)}
+            found += [Contestant(kind, one) for _, one in sorted(same_r.items())]
+        elif kind != "lda":
+            found += [Contestant(kind, one) for one in settings]
+    found += [Contestant("lda", None, count) for count in n_topics]
+    return tuple(dict.fromkeys(found))
+
+
+def iter_evaluations(
+    split: Split,
+    chosen: Sequence[Contestant],
+    *,
+    fit: FitSettings | None = None,
+    belief: bool = False,
+    n_draws: int = N_DRAWS,
+    progress: Progress | None = None,
+    threads: int | None = None,
+) -> Iterator[tuple[int, Entry]]:
+    """Yield (position in ``chosen``, its scores) as they come.
+
+    Parameters
+    ----------
+    split : Split
+    chosen : sequence of Contestant
+    fit : FitSettings, optional
+    belief : bool
+        Whether to add the paper's own estimate, for discrete models; that takes longer.
+    n_draws : int
+        Draws for each row in LDA's likelihood.
+    progress : callable, optional
+        Called with the contestants done and in all, several times a second; may raise to stop.
+    threads : int, optional
+        All cores by default. The scores do not depend on it.
+
+    Examples
+    --------
+    >>> from loopylatent.settings import Thresholds
+    >>> from loopylatent.synthetic import latent_cycle
+    >>> split = split_by_share(latent_cycle(girth=6, seed=1).sample(500))
+    >>> graphs = [LearnSettings(Thresholds(split.D.r_max, 0.05, 0.1))]
+    >>> found = dict(iter_evaluations(split, contestants(graphs)))
+    >>> [(found[k].title, found[k].method) for k in sorted(found)][:2]
+    [('independent columns', 'exact'), ('tree without hidden nodes', 'exact')]
+    """
+    how = _How(split, fit or FitSettings(), belief, n_draws)
+    tasks = [_task(how, one) for one in chosen]
+    with one_thread():
+        yield from as_they_finish(tasks, progress, threads)
+
+
+@dataclass(frozen=True, slots=True)
+class _How:
+    split: Split
+    fit: FitSettings
+    belief: bool
+    n_draws: int
+
+
+def _task(how: _How, contestant: Contestant) -> Callable[[Check], Entry]:
+    def work(check: Check) -> Entry:
+        began = perf_counter()
+        try:
+            if contestant.kind == "lda":
+                found = _lda(how, contestant, check)
+            else:
+                found = _graph(how, contestant, check)
+        except LoopyLatentError as error:
+            return NotEvaluated(contestant, str(error))
+        return replace(found, seconds=perf_counter() - began)
+
+    return work
+
+
+def _graph(how: _How, contestant: Contestant, check: Check) -> Evaluation:
+    model = _fitted(how, contestant, check)
+    graph, split = model.graph, how.split
+    check(0, 0)
+    found = model.scores(split.test, seed=split.seed)
+    estimate = None
+    if how.belief and model.kind != "gaussian":
+        estimate = belief_estimate(model, split.test, split.seed, check)
+    return Evaluation(
+        contestant,
+        title_of(contestant, graph),
+        graph.n_hidden,
+        graph.n_edges,
+        graph.n_cycles,
+        found.df,
+        found.perp_ll,
+        found.perp_bic,
+        found.pred_perp_ll,
+        found.pred_perp_bic,
+        "exact" if found.method == "exact" else "belief propagation",
+        found.train_bic,
+        top_columns=tuple(topic.columns for topic in topics(graph)),
+        belief=estimate,
+        graph=graph,
+        converged=model.converged,
+    )
+
+
+def _fitted(how: _How, contestant: Contestant, check: Check) -> Model:
+    split, settings = how.split, contestant.settings
+    D, train = split.D, split.train
+    if contestant.kind == "independent":
+        return fit_parameters(LatentGraph.build(D.names, 0, []), train, how.fit, check)
+    if settings is None:
+        return fit_parameters(split.curve.graph_at(D.r_max), train, how.fit, check)
+    start = split.curve.graph_at(settings.thresholds.r)
+    if contestant.kind == "local trees":
+        return fit_parameters(start, train, how.fit, check)
+    if contestant.kind == "regularised":
+        found = learn_regularized(D, train, settings, progress=check, start=start)
+        assert found.model is not None
+        return found.model
+    graph = learn(D, settings, start=start, trace=False, progress=check).graph
+    return fit_parameters(graph, train, how.fit, check)
+
+
+def _lda(how: _How, contestant: Contestant, check: Check) -> Evaluation:
+    assert contestant.n_topics is not None
+    split = how.split
+    model: LdaModel = fit_lda(split.train, contestant.n_topics, seed=split.seed, progress=check)
+    found: LdaScores = model.scores(
+        split.test, n_draws=how.n_draws, seed=split.seed, progress=check
+    )
+    return Evaluation(
+        contestant,
+        title_of(contestant),
+        model.n_topics,
+        0,
+        0,
+        found.df,
+        found.perp_ll,
+        found.perp_bic,
+        found.pred_perp_ll,
+        found.pred_perp_bic,
+        "sampling",
+        perp_error=found.perp_error,
+        pred_error=found.pred_error,
+        perp_bias=found.perp_bias,
+        pred_bias=found.pred_bias,
+        top_columns=model.top_words(),
+    )
+
+
+def title_of(contestant: Contestant, graph: LatentGraph | None = None) -> str:
+    """Say in words what a contestant is.
+
+    Examples
+    --------
+    >>> title_of(Contestant("lda", n_topics=20))
+    'LDA, 20 topics'
+    """
+    kind = contestant.kind
+    if kind == "independent":
+        return "independent columns"
+    if kind == "tree":
+        return "tree without hidden nodes"
+    if kind == "lda":
+        return f"LDA, {contestant.n_topics} topics"
+    if kind == "local trees":
+        return "local trees without hidden nodes"
+    settings = contestant.settings
+    assert settings is not None
+    shape = "latent graph"
+    if graph is not None:
+        shape = "loopy latent graph" if graph.n_cycles else "latent tree"
+    method = "" if settings.method == "quartet" else f", {METHODS[settings.method]}"
+    return f"{shape}{method}" + (", by BIC" if kind == "regularised" else "")
+
+
+METHODS = {"relaxed": "relaxed grouping", "nj": "neighbor joining"}
+
+
+def best_of(found: Sequence[Entry]) -> dict[str, int]:
+    """Return for each of the four scores the position of the lowest one.
+
+    An estimate counts with its bias taken off, the kindest reading.
+    """
+    scores = ("perp_ll", "perp_bic", "pred_perp_ll", "pred_perp_bic")
+    rows = [k for k, one in enumerate(found) if isinstance(one, Evaluation)]
+    return {name: min(rows, key=lambda k: (_value(found[k], name), k)) for name in scores if rows}
+
+
+def _value(entry: Entry, name: str) -> float:
+    value = float(getattr(entry, name))
+    bias = float(getattr(entry, "perp_bias" if name.startswith("perp") else "pred_bias"))
+    return value - bias if np.isfinite(value) else math.inf

@@ -1,0 +1,460 @@
+"""Latent Dirichlet allocation as a distribution over yes/no rows, the paper's comparison (6.1).
+
+Scikit-learn finds the topics. What makes them a distribution over rows of yes and no is the model
+of Blei, Ng and Jordan itself, of which only the presence of words is seen. A row has topic shares
+theta, drawn from a Dirichlet distribution, and a length xi. The number of times that word w is
+written is Poisson with mean xi * sum_k theta_k phi_kw, so that
+
+    P(w occurs | theta, xi) = 1 - exp(-xi * sum_k theta_k phi_kw),
+
+independently of the other words, given theta and xi. Posts differ much more in length than a
+Poisson number does, so xi has a Gamma distribution, chosen such that the number of words in a row
+has the mean and the variance of the training rows; with one length for all rows LDA would look
+worse than it is. The parameters of the Dirichlet distribution are estimated too.
+
+The integral over theta and xi has no closed form. It is estimated by importance sampling, one set
+of draws for each row: a part from the prior, the rest from the variational posterior of that row.
+The estimate of a row's *probability* has no bias; its logarithm lies on average about half its
+variance too low, and both that and the standard error are reported.
+
+What LDA estimates beside its topics: the shares of a row, their prior, the length of rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import digamma, gammaincinv, gammaln, logsumexp, polygamma
+from sklearn.decomposition import LatentDirichletAllocation
+
+from loopylatent.compute.arrays import FloatArray, IntArray, Progress, frozen_array
+from loopylatent.errors import DataError, ThresholdError, quoted
+from loopylatent.inference.scores import bic, perplexity, with_half_hidden
+from loopylatent.settings import check_seed
+from loopylatent.tables.observations import Observations
+
+MOST_PASSES = 20
+"""Passes of scikit-learn over the rows, at most."""
+MOST_ROUNDS = 30
+"""Rounds of scikit-learn on one row in each pass, at most."""
+N_DRAWS = 256
+PRIOR_SHARE = 8
+"""One draw in so many comes from the prior, which bounds the weights."""
+BLOCK = 2_000_000
+"""Numbers in the largest array of draws."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowEstimates:
+    """Estimated log-likelihoods of rows.
+
+    Parameters
+    ----------
+    values : (rows,) float64 array
+        The logarithm of an unbiased estimate of the probability of each row.
+    variances : (rows,) float64 array
+        The variance of each of them, from the spread of the weights.
+    same : (rows,) int64 array
+        Equal rows have one number here, and one estimate.
+    """
+
+    values: FloatArray
+    variances: FloatArray
+    same: IntArray
+
+    @property
+    def total_variance(self) -> float:
+        """Of the sum of all values; equal rows are wrong together."""
+        counts = np.bincount(self.same)
+        return float(counts[self.same] @ self.variances)
+
+
+@dataclass(frozen=True, slots=True)
+class LdaScores:
+    """The paper's four perplexities, with how wide they are.
+
+    Parameters
+    ----------
+    perp_ll, perp_bic, pred_perp_ll, pred_perp_bic : float
+        Lower is better.
+    perp_error, pred_error : float
+        Standard errors of ``perp_ll`` and ``pred_perp_ll`` that come from the draws.
+    perp_bias, pred_bias : float
+        By how much they lie too high on average, about: half of the variance, made a perplexity.
+    df : int
+        p * topics - 1, as the paper counts.
+    log_likelihood : float
+        Of all test rows.
+    n_draws : int
+    seed : int
+    """
+
+    perp_ll: float
+    perp_bic: float
+    pred_perp_ll: float
+    pred_perp_bic: float
+    perp_error: float
+    pred_error: float
+    perp_bias: float
+    pred_bias: float
+    df: int
+    log_likelihood: float
+    n_draws: int
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class LdaModel:
+    """Latent Dirichlet allocation with Poisson words, of which only the presence is seen.
+
+    Parameters
+    ----------
+    names : tuple of str
+    topics : (topics, p) float64 array
+        phi: the word probabilities of each topic; rows sum to 1.
+    alpha : (topics,) float64 array
+        Of the Dirichlet distribution of the topic shares.
+    shape, rate : float
+        Of the Gamma distribution of the length.
+    """
+
+    names: tuple[str, ...]
+    topics: FloatArray = field(repr=False)
+    alpha: FloatArray = field(repr=False)
+    shape: float
+    rate: float
+
+    @property
+    def n_topics(self) -> int:
+        return len(self.topics)
+
+    @property
+    def df(self) -> int:
+        return self.topics.size - 1
+
+    def top_words(self, most: int = 10) -> tuple[tuple[int, ...], ...]:
+        """Return for each topic the columns with the largest probabilities, largest first."""
+        order = np.argsort(-self.topics, axis=1, kind="stable")[:, :most]
+        return tuple(tuple(row) for row in order.tolist())
+
+    def log_likelihood(
+        self,
+        obs: Observations,
+        *,
+        n_draws: int = N_DRAWS,
+        seed: int = 0,
+        progress: Progress | None = None,
+    ) -> RowEstimates:
+        """Estimate the log-likelihood of each row; missing values are summed out."""
+        values = _checked(obs).select(list(self.names)).dense()
+        rows, of_row = np.unique(np.nan_to_num(values, nan=-1.0), axis=0, return_inverse=True)
+        found, spread = np.empty(len(rows)), np.empty(len(rows))
+        done = 0
+        for chosen in self._blocks(rows, n_draws):
+            rng = np.random.default_rng([seed, STREAM, len(rows), int(chosen[0])])
+            weights = self._log_weights(rows[chosen], n_draws, rng)
+            mean = logsumexp(weights, axis=1) - math.log(n_draws)
+            relative = np.exp(weights - mean[:, None])
+            found[chosen] = mean
+            # the two parts of the draws are strata; what is between them does not vary
+            first = max(n_draws // PRIOR_SHARE, 2)
+            parts = (relative[:, :first], relative[:, first:])
+            spread[chosen] = sum(
+                part.var(axis=1, ddof=1) * part.shape[1] / n_draws**2 for part in parts
+            )
+            done += len(chosen)
+            if progress is not None:
+                progress(done, len(rows))
+        same = of_row.ravel()
+        return RowEstimates(
+            frozen_array(found[same], np.float64),
+            frozen_array(spread[same], np.float64),
+            frozen_array(same, np.int64),
+        )
+
+    def scores(
+        self,
+        obs: Observations,
+        *,
+        n_draws: int = N_DRAWS,
+        seed: int = 0,
+        progress: Progress | None = None,
+    ) -> LdaScores:
+        """Score the model on other rows, with the same hidden halves as the graphs.
+
+        The predictive score is document completion: the probability of the hidden half of a row
+        given the other half, which is the ratio of two estimated probabilities.
+        """
+        chosen = obs.select(list(self.names))
+        n, n_values = obs.n_rows, obs.n_rows * obs.n_columns - chosen.n_missing
+        whole = self.log_likelihood(
+            chosen, n_draws=n_draws, seed=seed, progress=_in_two(progress, 0)
+        )
+        kept = self.log_likelihood(
+            with_half_hidden(chosen, seed),
+            n_draws=n_draws,
+            seed=seed,
+            progress=_in_two(progress, 1),
+        )
+        total, predicted = float(whole.values.sum()), float((whole.values - kept.values).sum())
+        variance = whole.total_variance
+        off, off_kept = float(whole.variances.sum()) / 2, float(kept.variances.sum()) / 2
+        perp, pred = perplexity(total, n_values), perplexity(predicted, n_values)
+        return LdaScores(
+            perp,
+            perplexity(bic(total, self.df, n), n_values),
+            pred,
+            perplexity(bic(predicted, self.df, n), n_values),
+            perp * math.sqrt(variance) / n_values,
+            pred * math.sqrt(variance + kept.total_variance) / n_values,
+            perp * off / n_values,
+            pred * (off - off_kept) / n_values,
+            self.df,
+            total,
+            n_draws,
+            seed,
+        )
+
+    def _blocks(self, rows: FloatArray, n_draws: int) -> Iterator[IntArray]:
+        """Rows with equally many words, not too many at once."""
+        n_words = (rows == 1).sum(axis=1)
+        for count in np.unique(n_words):
+            same = np.flatnonzero(n_words == count)
+            width = n_draws * max(self.n_topics, int(count), 1)
+            size = max(1, BLOCK // width)
+            for start in range(0, len(same), size):
+                yield same[start : start + size]
+
+    def _log_weights(self, rows: FloatArray, n_draws: int, rng: np.random.Generator) -> FloatArray:
+        """(rows, draws) the logarithm of likelihood times prior over proposal."""
+        m, alpha = len(rows), self.alpha
+        first = max(n_draws // PRIOR_SHARE, 2)
+        present, absent = rows == 1, rows == 0
+        gamma = topic_shares(present.astype(float), self.topics, alpha)
+        gamma = np.where(gamma - alpha > 1e-3, gamma, alpha)
+        seen = 1.0 - (rows < 0) @ (self.topics.T @ (alpha / alpha.sum()))
+        shape, rate = self.shape + present.sum(axis=1), self.rate + seen
+        shapes = np.repeat(gamma[:, None], n_draws, axis=1)
+        shapes[:, :first] = alpha
+        draws = np.maximum(rng.standard_gamma(shapes), SMALLEST)
+        theta = draws / draws.sum(axis=2, keepdims=True)
+        length_shapes = np.repeat(shape[:, None], n_draws, axis=1)
+        length_shapes[:, :first] = self.shape
+        length = np.maximum(rng.standard_gamma(length_shapes), SMALLEST)
+        length[:, :first] /= self.rate
+        length[:, first:] /= rate[:, None]
+        words = np.nonzero(present)[1].reshape(m, -1)
+        # absent words: the sum of -xi theta phi; present ones: log(1 - exp(-xi theta phi))
+        empty = (theta @ (absent @ self.topics.T)[:, :, None])[:, :, 0]
+        result: FloatArray = -length * empty
+        if words.shape[1]:
+            means = length[:, :, None] * (theta @ self.topics[:, words].transpose(1, 0, 2))
+            result += np.log(-np.expm1(-means)).sum(axis=2)
+        log_theta = np.log(np.maximum(theta, SMALLEST))
+        ratio = ((gamma - alpha)[:, None] * log_theta).sum(axis=2)
+        ratio += (_log_norm(alpha[None]) - _log_norm(gamma))[:, None]
+        ratio += _log_gamma(length, shape[:, None], rate[:, None])
+        ratio -= _log_gamma(length, self.shape, self.rate)
+        share = first / n_draws
+        result -= np.logaddexp(math.log(share), math.log1p(-share) + ratio)
+        return result
+
+
+def fit_lda(
+    obs: Observations, n_topics: int, *, seed: int = 0, progress: Progress | None = None
+) -> LdaModel:
+    """Fit latent Dirichlet allocation to yes/no rows.
+
+    Parameters
+    ----------
+    obs : Observations
+        Binary columns without missing values; the second state of a column is its presence.
+    n_topics : int
+    seed : int
+    progress : callable, optional
+
+    Returns
+    -------
+    LdaModel
+
+    Examples
+    --------
+    >>> from loopylatent.samples import load_sample
+    >>> rows = load_sample("latent_cycle").observations.take(range(300))
+    >>> model = fit_lda(rows, 3)
+    >>> model.n_topics, model.df, model.topics.sum(axis=1).round(6).tolist()
+    (3, 59, [1.0, 1.0, 1.0])
+    """
+    if isinstance(n_topics, bool) or not isinstance(n_topics, int) or n_topics < 2:
+        raise ThresholdError(f"topics = {n_topics!r} is not a whole number of at least 2.")
+    check_seed(seed)
+    if _checked(obs).has_missing:
+        raise DataError(
+            "LDA learns from words that are there or not, and this table has missing values; "
+            "leave LDA out, or fill them."
+        )
+    tell = progress if progress is not None else (lambda *_: None)
+    tell(0, 3)
+    values = obs.dense()
+    learner = LatentDirichletAllocation(
+        n_topics,
+        max_iter=MOST_PASSES,
+        max_doc_update_iter=MOST_ROUNDS,
+        evaluate_every=-1,
+        random_state=seed,
+    )
+    learner.fit(values)
+    topics = learner.components_ / learner.components_.sum(axis=1, keepdims=True)
+    tell(1, 3)
+    alpha = dirichlet_of(values, topics, np.full(n_topics, 1.0 / n_topics))
+    tell(2, 3)
+    length = length_of(values.sum(axis=1), topics, alpha)
+    tell(3, 3)
+    parts = (frozen_array(topics, np.float64), frozen_array(alpha, np.float64))
+    return LdaModel(obs.names, *parts, length.shape, length.rate)
+
+
+def _log_norm(alpha: FloatArray) -> FloatArray:
+    """(rows,) the logarithm of what makes a Dirichlet density integrate to 1, with other sign."""
+    found: FloatArray = gammaln(alpha).sum(axis=-1) - gammaln(alpha.sum(axis=-1))
+    return found
+
+
+def _log_gamma(x: FloatArray, shape: FloatArray | float, rate: FloatArray | float) -> FloatArray:
+    """Return the log-density of a Gamma distribution."""
+    found: FloatArray = (
+        shape * np.log(rate) - gammaln(shape) + (np.asarray(shape) - 1) * np.log(x) - rate * x
+    )
+    return found
+
+
+def _checked(obs: Observations) -> Observations:
+    if any(kind != "binary" for kind in obs.kinds):
+        name = obs.names[[kind != "binary" for kind in obs.kinds].index(True)]
+        raise DataError(
+            f"LDA is for words that occur or not, and {quoted(name)} has no two values; "
+            "leave LDA out."
+        )
+    if obs.weights is not None:
+        raise DataError("LDA counts every row once, and these rows have weights; leave LDA out.")
+    return obs
+
+
+def _in_two(progress: Progress | None, part: int) -> Progress | None:
+    """Progress of one of two parts as that of the whole."""
+    if progress is None:
+        return None
+
+    def tell(done: int, total: int) -> None:
+        progress(part * total + done, 2 * total)
+
+    return tell
+
+
+ALPHA_ROUNDS = 15
+SMALLEST = 1e-300
+SHAPES = (0.2, 200.0)
+"""Limits of the shape of the length: from very uneven to all alike."""
+N_QUANTILES = 2000
+STREAM = 2027
+
+
+def topic_shares(
+    words: FloatArray, topics: FloatArray, alpha: FloatArray, rounds: int = 50
+) -> FloatArray:
+    """(rows, topics) the variational posterior of each row, as parameters of a Dirichlet.
+
+    Examples
+    --------
+    >>> topics = np.array([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]])
+    >>> topic_shares(np.array([[1.0, 0.0, 0.0]]), topics, np.array([0.1, 0.1])).round(3).tolist()
+    [[1.1, 0.1]]
+    """
+    gamma = np.full((len(words), len(topics)), 1.0) + alpha
+    for _ in range(rounds):
+        share = np.exp(digamma(gamma) - digamma(gamma.sum(axis=1, keepdims=True)))
+        expected = np.maximum(share @ topics, SMALLEST)
+        fresh = alpha + share * ((words / expected) @ topics.T)
+        change = float(np.abs(fresh - gamma).mean())
+        gamma = fresh
+        if change < 1e-4:
+            break
+    return gamma
+
+
+def dirichlet_of(words: FloatArray, topics: FloatArray, alpha: FloatArray) -> FloatArray:
+    """(topics,) the Dirichlet parameters that suit the rows best, by variational EM.
+
+    Given the posteriors of the rows, the parameters follow by Newton's method (Minka, 2000).
+    """
+    for _ in range(ALPHA_ROUNDS):
+        gamma = topic_shares(words, topics, alpha)
+        target = (digamma(gamma) - digamma(gamma.sum(axis=1, keepdims=True))).mean(axis=0)
+        fresh = _most_likely_dirichlet(target, alpha)
+        settled = np.abs(np.log(fresh / alpha)).max() < 1e-2
+        alpha = fresh
+        if settled:
+            break
+    return alpha
+
+
+def _most_likely_dirichlet(target: FloatArray, alpha: FloatArray) -> FloatArray:
+    """Solve digamma(alpha_k) - digamma(sum alpha) = target_k."""
+    for _ in range(200):
+        gradient = digamma(alpha.sum()) - digamma(alpha) + target
+        curve = -polygamma(1, alpha)
+        common = polygamma(1, alpha.sum())
+        shift = (gradient / curve).sum() / (1.0 / common + (1.0 / curve).sum())
+        step = (gradient - shift) / curve
+        fresh: FloatArray = alpha - step
+        while (fresh <= 0).any():
+            step /= 2
+            fresh = alpha - step
+        if np.abs(step / alpha).max() < 1e-8:
+            return fresh
+        alpha = fresh
+    return alpha
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """The Gamma distribution of the length of a row."""
+
+    shape: float
+    rate: float
+
+
+def length_of(counts: FloatArray, topics: FloatArray, alpha: FloatArray) -> Length:
+    """Choose the length such that rows have as many words as ``counts``, and vary as much."""
+    rates = np.random.default_rng(STREAM).dirichlet(alpha, N_QUANTILES) @ topics
+    quantiles = (np.arange(N_QUANTILES) + 0.5) / N_QUANTILES
+
+    def chances(length: Length) -> FloatArray:
+        """(draws, p) the probability of each word, over all lengths and topic shares."""
+        lengths = gammaincinv(length.shape, quantiles) / length.rate
+        found: FloatArray = -np.expm1(-lengths[:, None] * rates)
+        return found
+
+    def with_right_mean(shape: float) -> Length:
+        def off(log_rate: float) -> float:
+            expected = chances(Length(shape, math.exp(log_rate))).sum(axis=1)
+            return float(expected.mean() - counts.mean())
+
+        middle = math.log(shape / counts.mean())
+        return Length(shape, math.exp(brentq(off, middle - 12, middle + 2, xtol=1e-6)))
+
+    def too_wide(log_shape: float) -> float:
+        found = chances(with_right_mean(math.exp(log_shape)))
+        within = float((found * (1 - found)).sum(axis=1).mean())
+        return float(found.sum(axis=1).var()) + within - float(counts.var())
+
+    low, high = (math.log(shape) for shape in SHAPES)
+    if too_wide(high) >= 0:
+        return with_right_mean(SHAPES[1])
+    if too_wide(low) <= 0:
+        return with_right_mean(SHAPES[0])
+    return with_right_mean(math.exp(brentq(too_wide, low, high, xtol=1e-3)))

@@ -1,0 +1,203 @@
+"""Hidden nodes as topics: the columns nearest to each, how strongly and with which sign (6.1).
+
+The paper takes the ten words that are nearest to a hidden node on the learned graph. A fitted model
+adds the correlation of each of them with the hidden node, exact where the model is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from loopylatent.compute.arrays import FloatArray
+from loopylatent.errors import InferenceError
+from loopylatent.graph import LatentGraph
+from loopylatent.inference.discrete import DiscreteModel, pair_strength
+from loopylatent.inference.gaussian import GaussianModel
+from loopylatent.inference.model import Model
+
+MOST_WORDS = 10
+FAR = 80.0
+"""How much is taken off a log-potential to rule a state out: e^-80 of it is left."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicWord:
+    """A column of a topic.
+
+    Parameters
+    ----------
+    column : int
+    distance : float
+        Along the learned graph, from the hidden node.
+    strength : float
+        Its correlation with the hidden node under the fitted model, signed; before a fit
+        e^-distance, without a sign. With more than two states the largest canonical
+        correlation, without a sign.
+    """
+
+    column: int
+    distance: float
+    strength: float
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Topic:
+    """A hidden node and the columns nearest to it, nearest first."""
+
+    node: int
+    """The hidden node."""
+    words: tuple[TopicWord, ...]
+    """The columns, each with its distance and strength."""
+
+    def __repr__(self) -> str:
+        return f"Topic(node={self.node}, columns={self.columns})"
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        return tuple(word.column for word in self.words)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedColumn:
+    """A column that several topics have in common.
+
+    Parameters
+    ----------
+    column : int
+    topics : tuple of int
+        The hidden nodes among whose nearest columns it is.
+    n_cycles : int
+        Cycles of the minimum cycle basis on which it lies.
+    others : tuple of int
+        The columns that are on these cycles with it.
+    between : tuple of int
+        The nodes next to it on these cycles, hidden or not: what it holds together.
+    """
+
+    column: int
+    topics: tuple[int, ...]
+    n_cycles: int
+    others: tuple[int, ...]
+    between: tuple[int, ...]
+
+
+def topics(
+    graph: LatentGraph, model: Model | None = None, most: int = MOST_WORDS
+) -> tuple[Topic, ...]:
+    """Return for each hidden node the columns nearest to it along the graph.
+
+    Parameters
+    ----------
+    graph : LatentGraph
+    model : Model, optional
+        A fit of this graph; without it strengths are e^-distance.
+    most : int
+        Columns in each topic, at most.
+
+    Examples
+    --------
+    >>> star = LatentGraph.build(["a", "b", "c"], 1, [(0, 3), (1, 3), (2, 3)], [2.0, 1.0, 3.0])
+    >>> found, = topics(star, most=2)
+    >>> found.node, [(star.names[word.column], round(word.strength, 3)) for word in found.words]
+    (3, [('b', 0.368), ('a', 0.135)])
+    """
+    lengths = graph.path_lengths(graph.hidden_nodes)[:, : graph.n_observed]
+    strengths = np.exp(-lengths) if model is None else hidden_strengths(graph, model)
+    found = []
+    for k, h in enumerate(graph.hidden_nodes):
+        order = np.argsort(lengths[k], kind="stable")[:most]
+        words = tuple(
+            TopicWord(int(j), float(lengths[k, j]), float(strengths[k, j]))
+            for j in order
+            if np.isfinite(lengths[k, j])
+        )
+        found.append(Topic(h, words))
+    return tuple(found)
+
+
+def hidden_strengths(graph: LatentGraph, model: Model) -> FloatArray:
+    """(hidden, columns) the correlation of each hidden node with each column under the model.
+
+    For discrete models the hidden node is held at each of its states in turn; the shares of all
+    other nodes then follow by one sum each, exact where the model is.
+    """
+    if model.graph.digest != graph.digest:
+        raise InferenceError("the model is a fit of another graph; fit this one.")
+    found = model.distribution
+    p = graph.n_observed
+    if isinstance(found, GaussianModel):
+        spread = np.sqrt(np.diag(found.correlation))
+        correlations: FloatArray = found.correlation / np.outer(spread, spread)
+        return correlations[p:, :p]
+    return np.array([_discrete_strengths(found, h) for h in graph.hidden_nodes]).reshape(-1, p)
+
+
+def _discrete_strengths(model: DiscreteModel, h: int) -> list[float]:
+    layout, p = model.layout, model.layout.graph.n_observed
+    shares = layout.node_table(model.marginals, h)
+    partition = model.method.partition()
+    given = []
+    for state in range(len(shares)):
+        cells = model.cells.copy()
+        table = layout.node_table(cells, h)
+        table[np.arange(len(table)) != state] -= FAR
+        given.append(partition.evaluate(cells).by_cells)
+    return [
+        pair_strength(
+            np.array(
+                [
+                    share * layout.node_table(by_cells, j)
+                    for share, by_cells in zip(shares, given, strict=True)
+                ]
+            )
+        )
+        for j in range(p)
+    ]
+
+
+def shared_columns(graph: LatentGraph, found: Sequence[Topic]) -> tuple[SharedColumn, ...]:
+    """Return the columns of several topics, those that lie on most cycles first.
+
+    Columns on a cycle are where topics meet: they make the loops. The others, which a tree has
+    too, follow.
+
+    Parameters
+    ----------
+    graph : LatentGraph
+    found : sequence of Topic
+        The topics of this graph.
+
+    Examples
+    --------
+    Two hidden nodes, 6 and 7, meet in columns a and b, which closes a cycle.
+
+    >>> edges = [(0, 6), (1, 6), (2, 6), (3, 6), (0, 7), (1, 7), (4, 7), (5, 7)]
+    >>> ring = LatentGraph.build(list("abcdef"), 2, edges)
+    >>> both = shared_columns(ring, topics(ring, most=4))
+    >>> [(ring.names[one.column], one.topics, one.n_cycles) for one in both]
+    [('a', (6, 7), 1), ('b', (6, 7), 1)]
+    """
+    of_column: dict[int, list[int]] = {}
+    for topic in found:
+        for column in topic.columns:
+            of_column.setdefault(column, []).append(topic.node)
+    p = graph.n_observed
+    result = []
+    for column, nodes in of_column.items():
+        if len(nodes) < 2:
+            continue
+        cycles = [cycle for cycle in graph.cycles if column in cycle]
+        others = sorted({k for cycle in cycles for k in cycle if k < p and k != column})
+        beside = sorted({k for cycle in cycles for k in _next_to(cycle, column)})
+        parts = (tuple(nodes), len(cycles), tuple(others), tuple(beside))
+        result.append(SharedColumn(column, *parts))
+    return tuple(sorted(result, key=lambda one: (-one.n_cycles, -len(one.topics), one.column)))
+
+
+def _next_to(cycle: tuple[int, ...], node: int) -> tuple[int, int]:
+    """The two nodes beside a node of a cycle."""
+    place = cycle.index(node)
+    return cycle[place - 1], cycle[(place + 1) % len(cycle)]

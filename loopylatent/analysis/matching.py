@@ -1,0 +1,404 @@
+"""Which hidden nodes of two graphs are the same, and which names they keep.
+
+Columns are matched by name. A hidden node is known by its profile, e^-(path length) to every
+column: this is the one definition for names, support and comparisons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from loopylatent.compute.arrays import FloatArray, IntArray, frozen_array
+from loopylatent.errors import DataError, ThresholdError, quoted
+from loopylatent.graph import LatentGraph
+
+ROUNDING = 1e-12
+"""Relative difference below which two lengths or two cosines are equal."""
+FEWEST_COMMON = 3
+"""With fewer columns in common, profiles of unlike nodes look alike."""
+
+Split = frozenset[frozenset[str]]
+"""The two sides of an edge, in no order."""
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenPair:
+    """A hidden node of each graph, and the cosine of their profiles."""
+
+    left: int
+    right: int
+    cosine: float
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class HiddenMatching:
+    """Which hidden nodes of two graphs correspond, and which have no counterpart."""
+
+    pairs: tuple[HiddenPair, ...]
+    unmatched_left: tuple[int, ...]
+    unmatched_right: tuple[int, ...]
+
+    def __repr__(self) -> str:
+        alone = len(self.unmatched_left), len(self.unmatched_right)
+        return (
+            f"HiddenMatching({len(self.pairs)} pairs, {alone[0]} left and {alone[1]} right alone)"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class NamedNode:
+    """A name that somebody gave to a hidden node, and what the node is known by.
+
+    Parameters
+    ----------
+    name : str
+    columns : tuple of str
+        The columns of the graph in which the node was named.
+    profile : (columns,) float64 array
+        e^-(path length) from the node to each of them; 0 where there is no path.
+
+    Examples
+    --------
+    >>> NamedNode("mood", ("happy", "sad"), [0.5, 0.25]).profile
+    array([0.5 , 0.25])
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    profile: FloatArray
+
+    def __post_init__(self) -> None:
+        name, columns = self.name, tuple(self.columns)
+        if not isinstance(name, str) or not name.strip():
+            raise DataError(f"{quoted(name)} is no name for a hidden node; give it some text.")
+        if not all(isinstance(column, str) for column in columns):
+            raise DataError(f"the columns behind the name {quoted(name)} must be text.")
+        if len(set(columns)) < len(columns):
+            raise DataError(f"the columns behind the name {quoted(name)} must differ.")
+        object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "profile", self._checked_profile(len(columns)))
+
+    def _checked_profile(self, n_columns: int) -> FloatArray:
+        try:
+            profile: FloatArray = frozen_array(self.profile, np.float64)
+        except (TypeError, ValueError, OverflowError):
+            profile = np.full(n_columns, np.nan)
+        if profile.shape != (n_columns,) or not ((profile >= 0) & (profile <= 1)).all():
+            raise DataError(
+                f"the profile behind the name {quoted(self.name)} must be {n_columns} numbers "
+                "from 0 to 1, one for each column."
+            )
+        return profile
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedNames:
+    """Where given names have gone in another graph.
+
+    Parameters
+    ----------
+    by_node : dict from int to str
+        The names of hidden nodes, by ascending node.
+    unmatched : tuple of str
+        Names that no hidden node is like enough to carry, in the given order.
+    """
+
+    by_node: dict[int, str]
+    unmatched: tuple[str, ...]
+
+
+def match_hidden(left: LatentGraph, right: LatentGraph, threshold: float = 0.95) -> HiddenMatching:
+    """Say which hidden nodes of two graphs on the same columns correspond.
+
+    A hidden node's profile is e^-(path length) to every column. The nodes are paired one to one so
+    that the sum of the cosines of their profiles is largest; a pair counts from ``threshold`` on.
+
+    Parameters
+    ----------
+    left, right : LatentGraph
+        Graphs on the same column names, in any order.
+    threshold : float
+        The least cosine of a match, from 0 to 1.
+
+    Returns
+    -------
+    HiddenMatching
+        Node numbers of the two graphs, ascending in the left one. A hidden node that reaches no
+        column is never matched.
+
+    Raises
+    ------
+    DataError
+        Where the two graphs have different columns.
+    ThresholdError
+        Where ``threshold`` is no cosine.
+
+    Examples
+    --------
+    >>> star = LatentGraph.build("abc", 1, [(0, 3), (1, 3), (2, 3)], [1.0, 2.0, 3.0])
+    >>> same = LatentGraph.build("cba", 1, [(0, 3), (1, 3), (2, 3)], [3.0, 2.0, 1.0])
+    >>> match_hidden(star, same).pairs
+    (HiddenPair(left=3, right=3, cosine=1.0),)
+    """
+    _check_cosine(threshold)
+    order = column_order(left, right)
+    profiles = _unit_profiles(_column_lengths(left)), _unit_profiles(_column_lengths(right))
+    cosines = _rounded(profiles[0] @ profiles[1][:, order].T)
+    rows, columns = linear_sum_assignment(cosines, maximize=True)
+    pairs = tuple(
+        HiddenPair(left.hidden_nodes[i], right.hidden_nodes[j], float(cosines[i, j]))
+        for i, j in zip(rows.tolist(), columns.tolist(), strict=True)
+        if cosines[i, j] > 0 and cosines[i, j] >= threshold
+    )
+    return HiddenMatching(
+        pairs,
+        tuple(sorted(set(left.hidden_nodes) - {pair.left for pair in pairs})),
+        tuple(sorted(set(right.hidden_nodes) - {pair.right for pair in pairs})),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recognised:
+    """Which of the hidden nodes met before each hidden node of a graph is.
+
+    Parameters
+    ----------
+    numbers : (hidden,) int64 array
+        Its number among those met; new ones are numbered on from there.
+    cosines : (hidden,) float64 array
+        How like it is; 1 for new ones.
+    """
+
+    numbers: IntArray
+    cosines: FloatArray
+
+
+def recognise(profiles: FloatArray, met: FloatArray, threshold: float = 0.95) -> Recognised:
+    """Match the profiles of hidden nodes with those met in other graphs, as `match_hidden` does.
+
+    Examples
+    --------
+    >>> star = LatentGraph.build("abc", 1, [(0, 3), (1, 3), (2, 3)])
+    >>> profiles = hidden_profiles(star)
+    >>> recognise(profiles, profiles).numbers, recognise(profiles, profiles[:0]).numbers
+    (array([0]), array([0]))
+    """
+    cosines = _rounded(profiles @ met.T)
+    rows, columns = linear_sum_assignment(cosines, maximize=True)
+    counts = (cosines[rows, columns] > 0) & (cosines[rows, columns] >= threshold)
+    numbers = np.full(len(profiles), -1, dtype=np.int64)
+    numbers[rows[counts]] = columns[counts]
+    likeness = np.ones(len(profiles))
+    likeness[rows[counts]] = cosines[rows[counts], columns[counts]]
+    new = numbers < 0
+    numbers[new] = len(met) + np.arange(new.sum())
+    return Recognised(frozen_array(numbers, np.int64), frozen_array(likeness, np.float64))
+
+
+def name_node(graph: LatentGraph, node: int, name: str) -> NamedNode:
+    """Give a hidden node a name that can follow it into other graphs.
+
+    Examples
+    --------
+    >>> star = LatentGraph.build("abc", 1, [(0, 3), (1, 3), (2, 3)], [0.0, 1.0, 2.0])
+    >>> name_node(star, 3, "mood").profile.round(3)
+    array([1.   , 0.368, 0.135])
+    """
+    if node not in graph.hidden_nodes:
+        raise DataError(f"node {node} is not hidden; only hidden nodes can be given a name.")
+    lengths = graph.path_lengths([node])[0, : graph.n_observed]
+    return NamedNode(name, graph.names, np.exp(-lengths))
+
+
+def follow_names(
+    named: Sequence[NamedNode], graph: LatentGraph, threshold: float = 0.8
+) -> FollowedNames:
+    """Say which hidden nodes of a graph carry the given names.
+
+    Names go to hidden nodes one to one, so that the sum of the cosines of their profiles is
+    largest; a pair below ``threshold`` does not take part. Profiles are compared on the columns
+    that both have.
+
+    Parameters
+    ----------
+    named : sequence of NamedNode
+    graph : LatentGraph
+        Any graph; columns may have come and gone since the names were given.
+    threshold : float
+        The least cosine with which a name stays, from 0 to 1.
+
+    Returns
+    -------
+    FollowedNames
+
+    Examples
+    --------
+    >>> before = LatentGraph.build("abcd", 2, [(0, 4), (1, 4), (2, 5), (3, 5), (4, 5)])
+    >>> names = [name_node(before, 4, "left"), name_node(before, 5, "right")]
+    >>> after = LatentGraph.build("dcba", 1, [(0, 4), (1, 4), (2, 0), (3, 0)])
+    >>> follow_names(names, after)
+    FollowedNames(by_node={4: 'right'}, unmatched=('left',))
+    """
+    _check_cosine(threshold)
+    if not named:
+        return FollowedNames({}, ())
+    lengths = _column_lengths(graph)
+    cosines = np.array([_cosines(one, graph.names, lengths) for one in named])
+    cosines = cosines.reshape(len(named), graph.n_hidden)
+    # a pair that cannot be used must not push aside one that can
+    counting = np.where(cosines >= threshold, cosines, 0.0)
+    rows, columns = linear_sum_assignment(counting, maximize=True)
+    node_of = {
+        row: graph.hidden_nodes[column]
+        for row, column in zip(rows.tolist(), columns.tolist(), strict=True)
+        if counting[row, column] > 0
+    }
+    return FollowedNames(
+        {node: named[row].name for row, node in sorted(node_of.items(), key=lambda pair: pair[1])},
+        tuple(one.name for row, one in enumerate(named) if row not in node_of),
+    )
+
+
+def split_of(graph: LatentGraph, u: int, w: int) -> frozenset[str]:
+    """Return the names of the columns that are nearer to ``u`` than to ``w``.
+
+    A column that is as near to one as to the other, or that neither reaches, is on no side.
+
+    Examples
+    --------
+    >>> graph = LatentGraph.build("abcd", 2, [(0, 4), (1, 4), (2, 5), (3, 5), (4, 5)])
+    >>> sorted(split_of(graph, 4, 5)), sorted(split_of(graph, 5, 4))
+    (['a', 'b'], ['c', 'd'])
+    """
+    for node in (u, w):
+        if not 0 <= node < graph.n_nodes:
+            raise DataError(f"node {node} does not exist; nodes are 0 to {graph.n_nodes - 1}.")
+    from_u, from_w = graph.path_lengths([u, w])[:, : graph.n_observed]
+    return _nearer(graph, from_u, from_w)
+
+
+def inner_splits(graph: LatentGraph) -> dict[tuple[int, int], Split]:
+    """Return, for each edge between two hidden nodes, the columns on its two sides.
+
+    An edge of another graph is found again where it has the same split.
+
+    Examples
+    --------
+    >>> graph = LatentGraph.build("abcd", 2, [(0, 4), (1, 4), (2, 5), (3, 5), (4, 5)])
+    >>> [sorted(sorted(side) for side in split) for split in inner_splits(graph).values()]
+    [[['a', 'b'], ['c', 'd']]]
+    """
+    p = graph.n_observed
+    lengths = _column_lengths(graph)
+    inner = [(u, w) for u, w in graph.edges.tolist() if u >= p]
+    return {
+        (u, w): frozenset(
+            {
+                _nearer(graph, lengths[u - p], lengths[w - p]),
+                _nearer(graph, lengths[w - p], lengths[u - p]),
+            }
+        )
+        for u, w in inner
+    }
+
+
+def cycle_columns(graph: LatentGraph) -> tuple[frozenset[str], ...]:
+    """Return what each cycle of ``graph.cycles`` is known by: its columns.
+
+    These are the columns on the cycle and those next to a hidden node on it, for a ring of hidden
+    nodes has no column of its own.
+
+    Examples
+    --------
+    >>> ring = LatentGraph.build("abc", 2, [(0, 3), (3, 4), (0, 4), (1, 3), (2, 1)])
+    >>> [sorted(columns) for columns in cycle_columns(ring)]
+    [['a', 'b']]
+    """
+    return tuple(
+        frozenset(
+            graph.names[near]
+            for node in cycle
+            for near in ((node,) if node < graph.n_observed else graph.neighbours(node))
+            if near < graph.n_observed
+        )
+        for cycle in graph.cycles
+    )
+
+
+def _nearer(graph: LatentGraph, from_u: FloatArray, from_w: FloatArray) -> frozenset[str]:
+    nearer = from_u < from_w * (1 - ROUNDING)
+    return frozenset(name for name, near in zip(graph.names, nearer, strict=True) if near)
+
+
+def column_order(left: LatentGraph, right: LatentGraph) -> IntArray:
+    """(columns,) the node of ``right`` that has the name of each column of ``left``."""
+    number = {name: node for node, name in enumerate(right.names)}
+    known = set(left.names)
+    differing = [name for name in left.names if name not in number]
+    differing += [name for name in right.names if name not in known]
+    if differing:
+        shown = ", ".join(quoted(name) for name in differing[:5])
+        more = f" and {len(differing) - 5} more" if len(differing) > 5 else ""
+        raise DataError(
+            f"the two graphs have different columns: {shown}{more} in only one of them; "
+            "compare graphs learned from the same columns."
+        )
+    for graph in (left, right):
+        if len(set(graph.names)) < graph.n_observed:
+            twice = next(name for name in graph.names if graph.names.count(name) > 1)
+            raise DataError(
+                f"two columns are called {quoted(twice)}; give every column its own name."
+            )
+    return np.array([number[name] for name in left.names], dtype=np.int64)
+
+
+def _check_cosine(threshold: float) -> None:
+    if not 0 <= threshold <= 1:
+        raise ThresholdError(f"threshold = {threshold} is no cosine; give a number from 0 to 1.")
+
+
+def _cosines(named: NamedNode, names: tuple[str, ...], lengths: FloatArray) -> FloatArray:
+    """(hidden,) cosine of a named profile with that of each hidden node, on common columns."""
+    at = {column: k for k, column in enumerate(named.columns)}
+    common = [node for node, column in enumerate(names) if column in at]
+    if len(common) < FEWEST_COMMON:
+        return np.zeros(len(lengths))
+    with np.errstate(divide="ignore"):
+        wanted = -np.log(named.profile[[at[names[node]] for node in common]])
+    return _rounded(_unit_profiles(lengths[:, common]) @ _unit_profiles(wanted[None])[0])
+
+
+def _column_lengths(graph: LatentGraph) -> FloatArray:
+    """(hidden, columns) path lengths."""
+    return graph.path_lengths(graph.hidden_nodes)[:, : graph.n_observed]
+
+
+def hidden_profiles(graph: LatentGraph) -> FloatArray:
+    """(hidden, columns) the profile of each hidden node, scaled to norm 1.
+
+    The product of two rows is the cosine by which hidden nodes are matched.
+
+    Examples
+    --------
+    >>> star = LatentGraph.build("abc", 1, [(0, 3), (1, 3), (2, 3)])
+    >>> hidden_profiles(star).round(3)
+    array([[0.577, 0.577, 0.577]])
+    """
+    return _unit_profiles(_column_lengths(graph))
+
+
+def _unit_profiles(lengths: FloatArray) -> FloatArray:
+    """(hidden, columns) e^-length, each row of norm 1, or 0 where no column is reached."""
+    nearest = lengths.min(axis=1, keepdims=True, initial=np.inf)
+    # a cosine does not change with the scale: counting from the nearest column avoids underflow
+    profiles: FloatArray = np.exp(np.where(np.isfinite(nearest), nearest, 0.0) - lengths)
+    norms = np.linalg.norm(profiles, axis=1, keepdims=True)
+    return profiles / np.where(norms > 0, norms, 1.0)
+
+
+def _rounded(cosines: FloatArray) -> FloatArray:
+    return np.where(cosines > 1 - ROUNDING, 1.0, cosines)

@@ -1,0 +1,179 @@
+"""Questions about one node: what is near it, which cycles it lies on, which visit created it.
+
+The hidden nodes of a graph at a glance: what is near each, and whether it lies on loops.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from loopylatent.distances.matrix import DistanceMatrix
+from loopylatent.graph import LatentGraph
+from loopylatent.learning.learner import LearnResult
+from loopylatent.learning.trace import CleanUpStep, VisitStep
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """A node and how far away it is."""
+
+    node: int
+    distance: float
+
+    @property
+    def strength(self) -> float:
+        return math.exp(-self.distance)
+
+
+@dataclass(frozen=True, slots=True)
+class Birth:
+    """The visit that created a hidden node."""
+
+    number: int
+    """Counted from 1 over all visits."""
+    step: int
+    """Position of the visit in the trace."""
+    visited: int
+    """The column at which it happened."""
+
+
+def neighbours_of(graph: LatentGraph, node: int) -> tuple[Near, ...]:
+    """Return the nodes next to ``node``, nearest first.
+
+    Examples
+    --------
+    >>> star = LatentGraph.build(["a", "b", "c"], 1, [(0, 3), (1, 3), (2, 3)], [2.0, 1.0, 3.0])
+    >>> [near.node for near in neighbours_of(star, 3)]
+    [1, 0, 2]
+    """
+    start, stop = graph.adjacency.indptr[node : node + 2]
+    ends = graph.adjacency.indices[start:stop].tolist()
+    lengths = graph.adjacency.data[start:stop].tolist()
+    found = [Near(int(end), float(length)) for end, length in zip(ends, lengths, strict=True)]
+    return tuple(sorted(found, key=lambda near: (near.distance, near.node)))
+
+
+def nearest_columns(
+    where: LatentGraph | DistanceMatrix, node: int, most: int = 10
+) -> tuple[Near, ...]:
+    """Return the columns nearest to a node, along a graph or by the estimated distances.
+
+    Examples
+    --------
+    >>> star = LatentGraph.build(["a", "b", "c"], 1, [(0, 3), (1, 3), (2, 3)], [2.0, 1.0, 3.0])
+    >>> [(near.node, near.distance) for near in nearest_columns(star, 0)]
+    [(1, 3.0), (2, 5.0)]
+    """
+    if isinstance(where, LatentGraph):
+        lengths = where.path_lengths([node])[0, : where.n_observed]
+    else:
+        lengths = where.values[node]
+    order = np.argsort(lengths, kind="stable").tolist()
+    found = [Near(k, float(lengths[k])) for k in order if k != node and np.isfinite(lengths[k])]
+    return tuple(found[:most])
+
+
+def columns_near_hidden(graph: LatentGraph, most: int = 5) -> tuple[tuple[int, ...], ...]:
+    """Return for every hidden node the columns nearest to it along the graph, found at once.
+
+    Examples
+    --------
+    >>> star = LatentGraph.build(["a", "b", "c"], 1, [(0, 3), (1, 3), (2, 3)], [2.0, 1.0, 3.0])
+    >>> columns_near_hidden(star, most=2)
+    ((1, 0),)
+    """
+    lengths = graph.path_lengths(graph.hidden_nodes)[:, : graph.n_observed]
+    order = np.argsort(lengths, axis=1, kind="stable")[:, :most]
+    reached = np.isfinite(np.take_along_axis(lengths, order, axis=1))
+    return tuple(
+        tuple(columns[there].tolist()) for columns, there in zip(order, reached, strict=True)
+    )
+
+
+def cycles_through(graph: LatentGraph, node: int) -> tuple[tuple[int, ...], ...]:
+    """Return the cycles of the minimum cycle basis on which a node lies, shortest first."""
+    return tuple(cycle for cycle in graph.cycles if node in cycle)
+
+
+def birth_of(result: LearnResult, node: int) -> Birth | None:
+    """Return the visit that created a hidden node; None for a column, or without a trace."""
+    if result.trace is None or node < result.graph.n_observed:
+        return None
+    last = result.trace[-1]
+    assert isinstance(last, CleanUpStep)
+    working = last.hidden_ids[node - result.graph.n_observed]
+    visits = [(k, step) for k, step in enumerate(result.trace) if isinstance(step, VisitStep)]
+    for number, (k, step) in enumerate(visits, start=1):
+        if any(join.is_new and join.parent == working for join in step.joins):
+            return Birth(number, k, step.node)
+    return None
+
+
+MOST_CYCLES = 400
+"""Cycles up to which those of each node are counted; a basis of many more takes too long."""
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenSummary:
+    """What a hidden node stands for."""
+
+    node: int
+    nearest: tuple[Near, ...]
+    """The nearest columns along the graph."""
+    n_columns: int
+    """Columns next to it."""
+    n_cycles: int | None
+    """Basic cycles on which it lies; None in a graph of very many."""
+
+
+def summaries(graph: LatentGraph, most_nearest: int = 5) -> tuple[HiddenSummary, ...]:
+    """Describe every hidden node, those with most columns next to them first.
+
+    Examples
+    --------
+    >>> star = LatentGraph.build("abc", 1, [(0, 3), (1, 3), (2, 3)], [2.0, 1.0, 3.0])
+    >>> (star_node,) = summaries(star, most_nearest=2)
+    >>> [near.node for near in star_node.nearest], star_node.n_columns, star_node.n_cycles
+    ([1, 0], 3, 0)
+    """
+    counted = graph.n_cycles <= MOST_CYCLES
+    on_cycles = Counter(node for cycle in graph.cycles for node in cycle) if counted else Counter()
+    found = [
+        HiddenSummary(
+            node,
+            nearest_on_graph(graph, node, most_nearest),
+            sum(end < graph.n_observed for end in graph.neighbours(node)),
+            on_cycles[node] if counted else None,
+        )
+        for node in graph.hidden_nodes
+    ]
+    return tuple(sorted(found, key=lambda one: (-one.n_columns, -(one.n_cycles or 0), one.node)))
+
+
+def nearest_on_graph(graph: LatentGraph, node: int, most: int) -> tuple[Near, ...]:
+    """Return the columns nearest to a node along the graph, looking no farther than needed.
+
+    Examples
+    --------
+    >>> star = LatentGraph.build("abc", 1, [(0, 3), (1, 3), (2, 3)], [2.0, 1.0, 3.0])
+    >>> [(near.node, near.distance) for near in nearest_on_graph(star, 0, 1)]
+    [(1, 3.0)]
+    """
+    waiting, done = [(0.0, node)], set[int]()
+    found: list[Near] = []
+    while waiting and len(found) < most:
+        so_far, here = heapq.heappop(waiting)
+        if here in done:
+            continue
+        done.add(here)
+        if here < graph.n_observed and here != node:
+            found.append(Near(here, so_far))
+        for near in neighbours_of(graph, here):
+            if near.node not in done:
+                heapq.heappush(waiting, (so_far + near.distance, near.node))
+    return tuple(found)

@@ -1,0 +1,197 @@
+"""Several graphs on the same columns as one: what they share, and what only some of them have.
+
+Hidden nodes of different graphs are the same where `matching` says so; each graph is matched with
+all nodes met before it. An edge is shared where both of its ends are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from loopylatent.analysis.matching import column_order, hidden_profiles, recognise
+from loopylatent.analysis.stability.support import SAME_HIDDEN
+from loopylatent.analysis.structure_error import StructureError, structure_error
+from loopylatent.compute.arrays import BoolArray, FloatArray, IntArray, frozen_array
+from loopylatent.errors import DataError
+from loopylatent.graph import LatentGraph
+
+
+@dataclass(frozen=True, eq=False)
+class Overlay:
+    """Several graphs laid on top of each other.
+
+    Parameters
+    ----------
+    graph : LatentGraph
+        All edges of all graphs, each as long as in the first graph that has it. Its columns are
+        in the order of the first graph; its hidden nodes are those of the first graph, then the
+        ones that came with the second, and so on.
+    edges_in : (edges, graphs) bool array
+    hidden_in : (hidden, graphs) bool array
+    nodes : tuple of (nodes of a graph,) int arrays
+        For each of the graphs, the node of ``graph`` that each of its nodes is.
+    cosines : (hidden, graphs) float64 array
+        How like the node is to what it was first met as; NaN where a graph has no such node.
+    lengths : (edges, graphs) float64 array
+        NaN where a graph has no such edge.
+    """
+
+    graph: LatentGraph
+    edges_in: BoolArray = field(repr=False)
+    hidden_in: BoolArray = field(repr=False)
+    nodes: tuple[IntArray, ...] = field(repr=False)
+    cosines: FloatArray = field(repr=False)
+    lengths: FloatArray = field(repr=False)
+
+    @property
+    def n_graphs(self) -> int:
+        return len(self.nodes)
+
+    def part(self, which: int) -> LatentGraph:
+        """Return one of the graphs in the common numbering; nodes that it lacks have no edge."""
+        own = self.edges_in[:, which]
+        return LatentGraph.build(
+            self.graph.names,
+            self.graph.n_hidden,
+            self.graph.edges[own],
+            self.lengths[own, which],
+        )
+
+    def difference(self, left: int, right: int) -> Difference:
+        """Say what two of the graphs share, and what only one of them has."""
+        return Difference(
+            _status(self.edges_in[:, left], self.edges_in[:, right]),
+            _status(self.hidden_in[:, left], self.hidden_in[:, right]),
+        )
+
+
+BOTH, LEFT, RIGHT, NEITHER = 0, -1, 1, 2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Difference:
+    """For each edge and hidden node of an overlay: in both (0), only left (-1), only right (1).
+
+    A part that neither has is 2.
+    """
+
+    edges: IntArray
+    hidden: IntArray
+
+    def count(self, which: int) -> tuple[int, int]:
+        """Edges and hidden nodes of one status."""
+        return int((self.edges == which).sum()), int((self.hidden == which).sum())
+
+
+def overlay(graphs: Sequence[LatentGraph]) -> Overlay:
+    """Lay two or more graphs on top of each other.
+
+    Raises
+    ------
+    DataError
+        Where there are fewer than two, or where they have different columns.
+
+    Examples
+    --------
+    >>> star = LatentGraph.build("abc", 1, [(0, 3), (1, 3), (2, 3)])
+    >>> mixed = LatentGraph.build("cba", 1, [(0, 3), (1, 3), (2, 3), (0, 1)])
+    >>> both = overlay([star, mixed])
+    >>> both.graph.n_hidden, both.difference(0, 1).edges.tolist()
+    (1, [0, 1, 0, 0])
+    """
+    if len(graphs) < 2:
+        raise DataError(f"{len(graphs)} graphs were given; it takes two to compare.")
+    first = graphs[0]
+    met = np.zeros((0, first.n_observed))
+    nodes, cosines = [], []
+    for graph in graphs:
+        order = column_order(first, graph)
+        profiles = hidden_profiles(graph)[:, order]
+        known = recognise(profiles, met, SAME_HIDDEN)
+        nodes.append(np.concatenate([np.argsort(order), first.n_observed + known.numbers]))
+        cosines.append(dict(zip(known.numbers.tolist(), known.cosines.tolist(), strict=True)))
+        met = np.concatenate([met, profiles[known.numbers >= len(met)]])
+    by_node = np.array(
+        [[one.get(k, math.nan) for one in cosines] for k in range(len(met))], dtype=np.float64
+    ).reshape(len(met), len(graphs))
+    union, lengths = _united(first.names, len(met), graphs, nodes)
+    return Overlay(
+        union,
+        frozen_array(np.isfinite(lengths), np.bool_),
+        frozen_array(np.isfinite(by_node), np.bool_),
+        tuple(frozen_array(one, np.int64) for one in nodes),
+        frozen_array(by_node, np.float64),
+        frozen_array(lengths, np.float64),
+    )
+
+
+def numbers(graphs: Sequence[LatentGraph], names: Sequence[str]) -> pd.DataFrame:
+    """Return a row of counts for each graph.
+
+    Examples
+    --------
+    >>> star = LatentGraph.build("abc", 1, [(0, 3), (1, 3), (2, 3)])
+    >>> numbers([star], ["star"]).to_dict("records")[0]["hidden nodes"]
+    1
+    """
+    return pd.DataFrame(
+        {
+            "graph": list(names),
+            "columns": [graph.n_observed for graph in graphs],
+            "hidden nodes": [graph.n_hidden for graph in graphs],
+            "edges": [graph.n_edges for graph in graphs],
+            "cycles": [graph.n_cycles for graph in graphs],
+            "shortest cycle": [
+                "–" if math.isinf(graph.girth) else f"{graph.girth:.0f}" for graph in graphs
+            ],
+            "pieces": [graph.n_components for graph in graphs],
+        }
+    )
+
+
+def structure_errors(graphs: Sequence[LatentGraph]) -> dict[tuple[int, int], StructureError]:
+    """Return the paper's edit distance of every two graphs, by their positions.
+
+    Examples
+    --------
+    >>> star = LatentGraph.build("abc", 1, [(0, 3), (1, 3), (2, 3)])
+    >>> chain = LatentGraph.build("abc", 0, [(0, 1), (1, 2)])
+    >>> structure_errors([star, chain, star])[0, 1].value
+    10
+    """
+    return {
+        (i, j): structure_error(graphs[i], graphs[j])
+        for i in range(len(graphs))
+        for j in range(i + 1, len(graphs))
+    }
+
+
+def _united(
+    names: tuple[str, ...],
+    n_hidden: int,
+    graphs: Sequence[LatentGraph],
+    nodes: Sequence[IntArray],
+) -> tuple[LatentGraph, FloatArray]:
+    """Return all edges as one graph, and (edges, graphs) their lengths, NaN where there is none."""
+    found: dict[tuple[int, int], dict[int, float]] = {}
+    for which, (graph, number) in enumerate(zip(graphs, nodes, strict=True)):
+        ends = np.sort(number[graph.edges], axis=1).tolist()
+        for (u, v), length in zip(ends, graph.lengths.tolist(), strict=True):
+            found.setdefault((u, v), {})[which] = length
+    edges = sorted(found)
+    lengths = np.array(
+        [[found[edge].get(which, math.nan) for which in range(len(graphs))] for edge in edges],
+        dtype=np.float64,
+    ).reshape(len(edges), len(graphs))
+    first = [next(iter(found[edge].values())) for edge in edges]
+    return LatentGraph.build(names, n_hidden, edges, first), lengths
+
+
+def _status(left: BoolArray, right: BoolArray) -> IntArray:
+    status = right.astype(np.int64) - left.astype(np.int64)
+    return frozen_array(np.where(left | right, status, NEITHER), np.int64)

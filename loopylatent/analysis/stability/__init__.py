@@ -1,0 +1,1 @@
+"""Which parts of a graph come back on resampled rows; groups; whether cycles are real."""

@@ -1,0 +1,243 @@
+"""Which columns belong together: communities of one graph, and a consensus over many.
+
+``communities`` reads one learned graph; that is quick, and moves with every resample. ``groups``
+learns a graph on each of many resamples and keeps the columns together that stay together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+
+import networkx as nx
+import numpy as np
+from scipy.cluster.hierarchy import linkage
+from scipy.spatial.distance import squareform
+from sklearn.metrics import adjusted_rand_score
+
+from loopylatent.analysis.stability.resampling import Resampler, bootstrapped_rows, shaken_distances
+from loopylatent.compute.arrays import Check, FloatArray, IntArray, Progress, frozen_array
+from loopylatent.compute.cluster import Engine, runner
+from loopylatent.compute.shown import Shown
+from loopylatent.compute.threads import one_thread
+from loopylatent.distances.matrix import DistanceMatrix, Metric
+from loopylatent.errors import DataError, LoopyLatentError
+from loopylatent.graph import LatentGraph
+from loopylatent.learning.learner import learn
+from loopylatent.learning.thresholds import default_thresholds
+from loopylatent.settings import LearnSettings, Thresholds, check_seed
+from loopylatent.tables.observations import Observations, check_observations
+
+N_RESAMPLES = 200
+"""Of the rows, on which groups have to agree."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Groups(Shown):
+    """A group number for each observed column, largest group first.
+
+    Examples
+    --------
+    >>> Groups(("a", "b", "c"), np.array([0, 0, 1]))
+    Groups(3 columns in 2 groups)
+    """
+
+    names: tuple[str, ...]
+    """The columns."""
+    labels: IntArray
+    """(p,) the group of each column, from 0."""
+    together: FloatArray | None = None
+    """(p, p) share of the resamples in which two columns fell into one group."""
+    n_resamples: int = 0
+    """Resamples that count; 0 for the communities of one graph."""
+    n_failed: int = 0
+    """Resamples on which no graph could be learned."""
+
+    @property
+    def n_groups(self) -> int:
+        return int(self.labels.max()) + 1
+
+    def __repr__(self) -> str:
+        runs = f", {self.n_resamples} resamples" if self.n_resamples else ""
+        failed = f", {self.n_failed} failed" if self.n_failed else ""
+        return f"Groups({len(self.names)} columns in {self.n_groups} groups{runs}{failed})"
+
+    def as_dict(self) -> dict[str, int]:
+        return dict(zip(self.names, self.labels.tolist(), strict=True))
+
+    def agreement(self, known: Mapping[str, str]) -> float:
+        """Adjusted Rand index with known groups, over the columns that have one."""
+        found = [(label, known[name]) for name, label in self.as_dict().items() if name in known]
+        if len(found) < 2:
+            raise DataError("fewer than two columns have a known group; nothing to compare.")
+        labels, truth = zip(*found, strict=True)
+        return float(adjusted_rand_score(truth, labels))
+
+
+def communities(graph: LatentGraph, seed: int = 0) -> Groups:
+    """Return the Louvain communities of one graph (edge weight e^-d, hidden nodes included).
+
+    Parameters
+    ----------
+    graph : LatentGraph
+    seed : int
+        Of the Louvain method.
+
+    Examples
+    --------
+    >>> edges = [(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5), (2, 3)]
+    >>> communities(LatentGraph.build(list("abcdef"), 0, edges)).labels.tolist()
+    [0, 0, 0, 1, 1, 1]
+    """
+    check_seed(seed)
+    weighted: nx.Graph[int] = nx.Graph()
+    weighted.add_nodes_from(range(graph.n_nodes))
+    strengths = np.exp(-graph.lengths).tolist()
+    for (u, v), strength in zip(graph.edges.tolist(), strengths, strict=True):
+        weighted.add_edge(u, v, weight=strength)
+    return Groups(graph.names, _louvain(weighted, graph.n_observed, seed))
+
+
+def groups(
+    table: Observations | DistanceMatrix,
+    *,
+    metric: Metric = "auto",
+    thresholds: Thresholds | None = None,
+    n_resamples: int = N_RESAMPLES,
+    seed: int = 0,
+    progress: Progress | None = None,
+    engine: Engine = "threads",
+    scheduler: str | None = None,
+) -> Groups:
+    """Return the groups of columns on which resamples agree; their number is found, not given.
+
+    Each resample is learned with the default thresholds, or with those given, and cut into
+    communities. Average linkage on the shares of resamples that keep two columns together gives a
+    hierarchy of the columns; it is cut where the modularity of the fourth powers of these shares
+    is largest. Rows are resampled where they are there; distances alone are shaken by the standard
+    error of a correlation.
+
+    Parameters
+    ----------
+    table : Observations or DistanceMatrix
+    metric : str
+        As in `information_distances`.
+    thresholds : Thresholds, optional
+        For every resample; by default each has its own by the default rule.
+    n_resamples : int
+    seed : int
+    progress : callable, optional
+        Called with the resamples done and those asked for.
+    engine, scheduler
+        Where the resamples are learned: threads of this machine, or a Dask cluster; see
+        `information_distances`. The groups are the same.
+
+    Examples
+    --------
+    >>> from loopylatent.samples import load_sample
+    >>> found = groups(load_sample("ability16").observations, n_resamples=10)
+    >>> found
+    Groups(16 columns in 5 groups, 10 resamples)
+    >>> [name for name, group in found.as_dict().items() if group == 0]
+    ['reason.4', 'reason.16', 'reason.17', 'reason.19']
+    """
+    if n_resamples < 2:
+        raise DataError(f"n_resamples = {n_resamples} is too few; give at least 2.")
+    check_seed(seed)
+    if not isinstance(table, DistanceMatrix):
+        check_observations(table)
+    draw = (
+        bootstrapped_rows(table, metric)
+        if isinstance(table, Observations)
+        else shaken_distances(table)
+    )
+    names = table.names
+    together = np.zeros((len(names), len(names)))
+    failed = 0
+    pieces = _generators(draw, seed, n_resamples)
+    with runner(engine, scheduler) as run, one_thread():
+        for _, labels in run(_learned_labels, _Run(draw, thresholds, seed), pieces, progress):
+            if labels is None:
+                failed += 1
+            else:
+                together += labels[:, None] == labels
+    if failed == n_resamples:
+        raise DataError("no resample could be learned; are there enough rows that differ?")
+    together /= n_resamples - failed
+    shares = frozen_array(together, np.float64)
+    return Groups(names, agreed(together), shares, n_resamples, failed)
+
+
+def agreed(together: FloatArray) -> IntArray:
+    """Return the groups on which resamples agree, from the shares that keep two columns together.
+
+    Examples
+    --------
+    >>> pairs = np.kron(np.eye(2), np.ones((2, 2)))
+    >>> agreed(0.1 + 0.9 * pairs).tolist()
+    [0, 0, 1, 1]
+    """
+    merges = linkage(squareform(1 - together, checks=False), "average")
+    excess = _beyond_chance(together**4)
+    parts: dict[int, list[int]] = {k: [k] for k in range(len(together))}
+    best, modularity, highest = list(parts.values()), 0.0, 0.0
+    for node, (a, b) in enumerate(merges[:, :2].astype(np.int64).tolist(), start=len(together)):
+        left, right = parts.pop(a), parts.pop(b)
+        modularity += 2 * float(excess[np.ix_(left, right)].sum())
+        parts[node] = left + right
+        if modularity > highest:
+            best, highest = list(parts.values()), modularity
+    return _labelled(best, len(together))
+
+
+def _beyond_chance(weights: FloatArray) -> FloatArray:
+    """What two columns share, less what their totals alone would give: the terms of modularity."""
+    np.fill_diagonal(weights, 0.0)
+    totals = weights.sum(axis=0)
+    expected: FloatArray = np.outer(totals, totals) / max(totals.sum(), np.finfo(float).tiny)
+    return weights - expected
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Run:
+    """What every resample reads."""
+
+    draw: Resampler
+    thresholds: Thresholds | None
+    seed: int
+
+
+def _generators(draw: Resampler, seed: int, n_resamples: int) -> list[np.random.Generator]:
+    """One generator for each resample; each goes on where the one before it will have stopped."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(n_resamples):
+        found.append(deepcopy(rng))
+        draw.draw(rng)
+    return found
+
+
+def _learned_labels(run: _Run, rng: np.random.Generator, check: Check) -> IntArray | None:
+    """Return the groups of one resample; None where no graph could be learned."""
+    try:
+        D = run.draw(rng)
+        settings = LearnSettings(run.thresholds or default_thresholds(D))
+        result = learn(D, settings, trace=False, progress=check)
+    except LoopyLatentError:
+        return None
+    return communities(result.graph, run.seed).labels
+
+
+def _louvain(weighted: nx.Graph[int], n_observed: int, seed: int) -> IntArray:
+    parts = nx.community.louvain_communities(weighted, weight="weight", seed=seed)
+    return _labelled([[node for node in part if node < n_observed] for part in parts], n_observed)
+
+
+def _labelled(parts: list[list[int]], n_columns: int) -> IntArray:
+    """Group of each column; larger groups first, then by their first column."""
+    ordered = sorted((sorted(part) for part in parts if part), key=lambda part: (-len(part), part))
+    labels = np.empty(n_columns, dtype=np.int64)
+    for k, members in enumerate(ordered):
+        labels[members] = k
+    return frozen_array(labels, np.int64)

@@ -1,0 +1,239 @@
+"""Are the loops real? A test against tables that a tree explains (not in the paper).
+
+Noise alone closes loops: local trees that should agree do not. So the loops of the learned graph
+are counted again on tables of the same size, drawn from the tree that is learned at r_max. Where
+those hardly ever have as many, a tree does not explain the loops.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import networkx as nx
+import numpy as np
+
+from loopylatent.compute.arrays import FloatArray, Progress, frozen_array
+from loopylatent.distances.matrix import DistanceMatrix
+from loopylatent.distances.strengths import SMALLEST_STRENGTH
+from loopylatent.errors import DataError, LoopyLatentError, ThresholdError
+from loopylatent.graph import LatentGraph
+from loopylatent.learning.learner import learn
+from loopylatent.learning.thresholds import default_thresholds, loop_radius
+from loopylatent.settings import LearnSettings, Thresholds
+
+REAL = 0.05
+"""Loops with a p-value of at most this are taken as real."""
+FEWEST_TO_DECIDE = round(1 / REAL) - 1
+"""With fewer simulated tables no p-value can be as small as REAL."""
+_RIDGE = 1e-9  # keeps the factor of equal columns (distance 0) defined
+
+
+@dataclass(frozen=True, slots=True)
+class LoopTest:
+    """How many loops there are, and how many a tree and noise would give."""
+
+    n_loops: int
+    """Independent cycles of the learned graph."""
+    mean_by_noise: float
+    """The same on the tables simulated from a tree, on average; NaN where all of them failed."""
+    p_value: float
+    """(1 + tables with at least as many loops) / (1 + tables)."""
+    n_simulations: int
+    n_failed: int
+    """Tables that could not be learned; they count as having as many loops."""
+
+    @property
+    def is_real(self) -> bool:
+        return self.p_value <= REAL
+
+    @property
+    def n_as_many(self) -> int:
+        """Simulated tables with at least as many loops."""
+        return round(self.p_value * (self.n_simulations + 1)) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """The radius at which to open a data set, and why."""
+
+    r: float
+    test: LoopTest | None
+    """None where there was nothing to test."""
+    reason: str
+    """One sentence for the reader."""
+
+
+def loop_test(
+    D: DistanceMatrix,
+    r: float,
+    *,
+    n_simulations: int = 39,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> LoopTest:
+    """Test whether noise on a tree would give as many loops as there are at ``r``.
+
+    The tree is learned at r_max. Each simulated table is Gaussian, with as many rows as the data
+    (the typical number for two columns, where values are missing) and with correlation e^-path
+    between columns. All graphs are learned alike, with the default thresholds of their own
+    table beside ``r``. Rare 0/1 columns are noisier than Gaussian ones: do not trust the test
+    on sparse binary data.
+
+    Parameters
+    ----------
+    D : DistanceMatrix
+    r : float
+        The radius at which loops are counted, such as ``loop_radius(D)``.
+    n_simulations : int
+        Simulated tables; the smallest p-value is 1 / (n_simulations + 1).
+    seed : int
+    progress : callable, optional
+        Called with the tables done and the tables in all; may raise to stop the test.
+
+    Examples
+    --------
+    >>> from loopylatent.distances import information_distances
+    >>> from loopylatent.synthetic import latent_cycle
+    >>> D = information_distances(latent_cycle(girth=10, seed=1).sample(2000, seed=1))
+    >>> test = loop_test(D, loop_radius(D))
+    >>> test.n_loops, test.mean_by_noise < 0.5, test.p_value
+    (1, True, 0.025)
+    """
+    _check_count(n_simulations, 1)
+    n_rows = _rows(D)
+    settings = LearnSettings(default_thresholds(D), seed=seed)
+    begin = None if progress is None else _still_at(progress, 0, n_simulations)
+    found = _loops(D, r, begin)
+    tree = _forest(learn(D, settings, trace=False, progress=begin).graph)
+    root = _root(tree)
+    rng = np.random.default_rng(seed)
+    counts: list[int] = []
+    for done in range(n_simulations):
+        tick = None if progress is None else _still_at(progress, done, n_simulations)
+        simulated = replace(
+            D, values=_simulated_distances(root, n_rows, rng), signs=None, pair_counts=None
+        )
+        try:
+            counts.append(_loops(simulated, r, tick) if r >= simulated.smallest else 0)
+        except LoopyLatentError:
+            continue
+    if progress is not None:
+        progress(n_simulations, n_simulations)
+    n_failed = n_simulations - len(counts)
+    as_many = sum(count >= found for count in counts) + n_failed
+    mean = float(np.mean(counts)) if counts else float("nan")
+    return LoopTest(found, mean, (1 + as_many) / (1 + n_simulations), n_simulations, n_failed)
+
+
+def opening_radius(
+    D: DistanceMatrix,
+    *,
+    n_simulations: int = 39,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Opening:
+    """Return the radius to open at: with loops where they are real, else as a tree.
+
+    Parameters
+    ----------
+    D : DistanceMatrix
+    n_simulations, seed, progress
+        As in `loop_test`; ``n_simulations`` at least 19, or no p-value could reach 0.05.
+
+    Examples
+    --------
+    >>> D = DistanceMatrix.from_array([[0, 1, 5], [1, 0, 2], [5, 2, 0]])
+    >>> opening = opening_radius(D)
+    >>> opening.r == D.r_max, opening.test
+    (True, None)
+    >>> opening.reason
+    'Opened as a tree (r = 5): how many rows there are is unknown, so loops cannot be tested.'
+    """
+    _check_count(n_simulations, FEWEST_TO_DECIDE)
+    r, tree = loop_radius(D), f"Opened as a tree (r = {D.r_max:.3g})"
+    if r >= D.r_max:
+        reason = "the distances are too alike to look for loops at a smaller r."
+        return Opening(D.r_max, None, f"{tree}: {reason}")
+    if D.n_samples is None:
+        reason = "how many rows there are is unknown, so loops cannot be tested."
+        return Opening(D.r_max, None, f"{tree}: {reason}")
+    test = loop_test(D, r, n_simulations=n_simulations, seed=seed, progress=progress)
+    if test.n_loops == 0:
+        return Opening(D.r_max, test, f"{tree}: at r = {r:.3g} there are no loops.")
+    if test.is_real:
+        return Opening(r, test, f"Opened with loops (r = {r:.3g}): {_comparison(test)}.")
+    reason = f"at r = {r:.3g} {_comparison(test)}, so noise can explain them."
+    return Opening(D.r_max, test, f"{tree}: {reason}")
+
+
+def _comparison(test: LoopTest) -> str:
+    found = "there is 1 loop" if test.n_loops == 1 else f"there are {test.n_loops} loops"
+    alike = f"{test.n_as_many or 'none'} of {test.n_simulations} tables simulated from a tree"
+    verb = "has" if test.n_as_many == 1 else "have"
+    return f"{found}, and {alike} {verb} as many (p = {test.p_value:.3g})"
+
+
+def _check_count(n_simulations: int, least: int) -> None:
+    if n_simulations < least:
+        raise ThresholdError(
+            f"n_simulations = {n_simulations} is too few; give at least {least}, such as 39."
+        )
+
+
+def _rows(D: DistanceMatrix) -> int:
+    """Rows behind a typical distance."""
+    if D.n_samples is None:
+        raise DataError(
+            "the loop test needs to know how many rows there are; give n_samples to "
+            "DistanceMatrix.from_array."
+        )
+    return D.n_samples if D.pair_counts is None else int(np.median(D.pair_counts))
+
+
+def _loops(D: DistanceMatrix, r: float, progress: Progress | None) -> int:
+    """Independent cycles of the graph learned at ``r``."""
+    default = default_thresholds(D)
+    settings = LearnSettings(Thresholds(r, default.Lambda, default.tau))
+    return learn(D, settings, trace=False, progress=progress).graph.n_cycles
+
+
+def _still_at(progress: Progress, done: int, total: int) -> Progress:
+    """A callback for the learner, so that a long visit to a large table can be cancelled too."""
+    return lambda *_: progress(done, total)
+
+
+def _forest(graph: LatentGraph) -> LatentGraph:
+    """The graph itself, or its spanning forest: infinite distances can close loops at r_max."""
+    if graph.n_cycles == 0:
+        return graph
+    edges = nx.minimum_spanning_edges(graph.to_networkx(), weight="distance", data=True)
+    kept = [(u, v, data["distance"]) for u, v, data in edges]
+    ends, lengths = [(u, v) for u, v, _ in kept], [length for *_, length in kept]
+    return LatentGraph.build(graph.names, graph.n_hidden, ends, lengths)
+
+
+def _root(tree: LatentGraph) -> FloatArray:
+    """(p, p) lower triangular factor of the correlations e^-path of the columns."""
+    p = tree.n_observed
+    correlations = np.exp(-tree.path_lengths(range(p))[:, :p]) + _RIDGE * np.eye(p)
+    return np.linalg.cholesky(correlations).astype(np.float64)
+
+
+def _simulated_distances(root: FloatArray, n_rows: int, rng: np.random.Generator) -> FloatArray:
+    """Distances between the columns of a Gaussian table of ``n_rows`` rows.
+
+    The table itself is not drawn: its scatter matrix is Wishart with ``n_rows - 1`` degrees of
+    freedom, and p squared numbers are enough for that (Bartlett).
+    """
+    p, freedom = len(root), n_rows - 1
+    if freedom >= p:
+        standard = np.tril(rng.normal(size=(p, p)), -1)
+        standard[np.diag_indices(p)] = np.sqrt(rng.chisquare(freedom - np.arange(p)))
+    else:
+        standard = rng.normal(size=(p, max(freedom, 2)))
+    rows = root @ standard
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    strengths = np.clip(np.abs(rows @ rows.T), SMALLEST_STRENGTH, 1.0)
+    values = -np.log((strengths + strengths.T) / 2)
+    np.fill_diagonal(values, 0.0)
+    return frozen_array(values, np.float64)

@@ -1,0 +1,170 @@
+"""Other tables that the same source could have given: what `groups` and `stability` learn from.
+
+A resampler takes a random generator and returns the distances of one such table. Rows are drawn
+again where they are there; distances alone are shaken by the standard error of a correlation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal, get_args
+
+import numpy as np
+
+from loopylatent.compute.arrays import FloatArray, frozen_array
+from loopylatent.distances.matrix import DistanceMatrix, Metric, information_distances
+from loopylatent.errors import DataError, ThresholdError
+from loopylatent.tables.observations import Observations
+
+Scheme = Literal["bootstrap", "blocks", "subsample", "noise", "orders"]
+"""Rows drawn again one by one or in blocks, a part of the rows, shaken distances, other orders."""
+
+SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
+NEEDS_ROWS = ("bootstrap", "blocks", "subsample")
+SHARE = 0.5
+"""Share of the rows in a subsample, unless another one is asked for."""
+
+
+def check_scheme(scheme: str, table: Observations | DistanceMatrix) -> None:
+    """Refuse a scheme that does not exist or that these data cannot serve."""
+    if scheme not in SCHEMES:
+        known = ", ".join(SCHEMES)
+        raise ThresholdError(f"scheme = {scheme!r} is unknown; choose one of {known}.")
+    if scheme in NEEDS_ROWS and not isinstance(table, Observations):
+        raise DataError(
+            f"scheme {scheme!r} draws rows, and only distances are given; pass the observations, "
+            "or use 'noise' or 'orders'."
+        )
+
+
+def default_block(n_rows: int) -> int:
+    """Return the length of a block of rows in time order: the cube root of their number.
+
+    Examples
+    --------
+    >>> default_block(1000), default_block(1001)
+    (10, 11)
+    """
+    root = round(math.cbrt(n_rows))
+    return max(2, root if root**3 >= n_rows else root + 1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Resampler:
+    """Draws another table: takes a random generator and returns its distances.
+
+    It can be sent to another process.
+    """
+
+    draw: Callable[[np.random.Generator], FloatArray]
+    """All that chance decides."""
+    distances: Callable[[FloatArray], DistanceMatrix]
+    """What follows from it."""
+
+    def __call__(self, rng: np.random.Generator) -> DistanceMatrix:
+        return self.distances(self.draw(rng))
+
+
+def bootstrapped_rows(obs: Observations, metric: Metric) -> Resampler:
+    """Bootstrap: each row gets the number of times it was drawn as its weight."""
+    n = obs.n_samples
+    share = np.full(obs.n_rows, 1 / obs.n_rows) if obs.weights is None else obs.weights / n
+    return Resampler(partial(_times_drawn, n, share / share.sum()), partial(_weighted, obs, metric))
+
+
+def block_bootstrapped_rows(
+    obs: Observations, metric: Metric, block: int | None = None
+) -> Resampler:
+    """Bootstrap for rows in time order: runs of ``block`` rows are drawn; the end meets the start.
+
+    Neighbouring rows stay together, so that what they share is not mistaken for precision.
+    """
+    n = obs.n_rows
+    length = default_block(n) if block is None else block
+    if not 1 <= length <= n:
+        raise ThresholdError(f"block = {length} is no run of {n} rows; give 1 to {n}.")
+    own = np.ones(n) if obs.weights is None else obs.weights
+    return Resampler(partial(_blocks_drawn, length, own), partial(_weighted, obs, metric))
+
+
+def subsampled_rows(obs: Observations, metric: Metric, share: float = SHARE) -> Resampler:
+    """Keep a share of the rows, none of them twice; a row that counts k times is k rows."""
+    if not 0 < share < 1:
+        raise ThresholdError(f"share = {share:g} is not between 0 and 1.")
+    own = np.ones(obs.n_rows) if obs.weights is None else obs.weights
+    whole = bool((own == np.rint(own)).all())
+    n = round(own.sum()) if whole else obs.n_rows
+    n_kept = round(share * n)
+    if n_kept < 3:
+        raise ThresholdError(f"share = {share:g} of {n} rows leaves {n_kept}; keep at least 3.")
+    keep = _counts_kept if whole else _rows_kept
+    return Resampler(partial(keep, n_kept, own), partial(_weighted, obs, metric))
+
+
+def shaken_distances(D: DistanceMatrix) -> Resampler:
+    """Add N(0, (1 - rho^2)^2 / n) to every correlation."""
+    if D.n_samples is None:
+        raise DataError(
+            "resampling needs to know how precise the distances are; give n_samples to "
+            "DistanceMatrix.from_array, or pass the observations."
+        )
+    return Resampler(partial(_noise, D.n_columns), partial(_shaken, D))
+
+
+def same_distances(D: DistanceMatrix) -> Resampler:
+    """Draw nothing."""
+    return Resampler(_nothing, partial(_unchanged, D))
+
+
+def _weighted(obs: Observations, metric: Metric, weights: FloatArray) -> DistanceMatrix:
+    return information_distances(obs.with_weights(weights), metric)
+
+
+def _times_drawn(n: int, share: FloatArray, rng: np.random.Generator) -> FloatArray:
+    return rng.multinomial(n, share).astype(np.float64)
+
+
+def _blocks_drawn(length: int, own: FloatArray, rng: np.random.Generator) -> FloatArray:
+    n = len(own)
+    starts = rng.integers(n, size=math.ceil(n / length))
+    rows = ((starts[:, None] + np.arange(length)) % n).ravel()[:n]
+    drawn: FloatArray = own * np.bincount(rows, minlength=n)
+    return drawn
+
+
+def _counts_kept(n_kept: int, own: FloatArray, rng: np.random.Generator) -> FloatArray:
+    counts = own.astype(np.int64)
+    kept = rng.multivariate_hypergeometric(counts, n_kept, method="marginals")
+    return kept.astype(np.float64)
+
+
+def _rows_kept(n_kept: int, own: FloatArray, rng: np.random.Generator) -> FloatArray:
+    kept = np.zeros(len(own))
+    chosen = rng.choice(len(own), n_kept, replace=False)
+    kept[chosen] = own[chosen]
+    return kept
+
+
+def _noise(n_columns: int, rng: np.random.Generator) -> FloatArray:
+    return rng.normal(size=(n_columns, n_columns))
+
+
+def _shaken(D: DistanceMatrix, noise: FloatArray) -> DistanceMatrix:
+    strength = np.exp(-D.values)
+    spread = (1 - strength**2) / np.sqrt(D.n_samples or 1)
+    error = np.triu(noise * spread, 1)
+    shaken = np.clip(np.abs(strength + error + error.T), 1e-12, 1.0)
+    values = -np.log(shaken)
+    np.fill_diagonal(values, 0.0)
+    return replace(D, values=frozen_array(values, np.float64))
+
+
+def _nothing(_: np.random.Generator) -> FloatArray:
+    return np.empty(0)
+
+
+def _unchanged(D: DistanceMatrix, _: FloatArray) -> DistanceMatrix:
+    return D

@@ -1,0 +1,279 @@
+"""Graphs at many thresholds, each different start learned once (section 6.1 sweeps r).
+
+Along r the initial graph changes only at the breakpoints of the exact curve. Where two radii have
+the same initial graph they have the same result, so a sweep learns it once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loopylatent.compute.arrays import Check, FloatArray, Progress, frozen_array
+from loopylatent.compute.cache import Known
+from loopylatent.compute.threads import OnThreads, Runner
+from loopylatent.distances.matrix import DistanceMatrix
+from loopylatent.errors import ThresholdError
+from loopylatent.graph import LatentGraph
+from loopylatent.learning.initial_graph import EdgeDensity, edge_density
+from loopylatent.learning.learner import learn
+from loopylatent.learning.thresholds import default_thresholds
+from loopylatent.settings import READS, LearnSettings, Thresholds
+
+MOST_RADII = 60
+"""Radii of a sweep, where nothing else is wanted: about as many as a plot can show."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SweepPoint:
+    """A setting and the graph that it gives."""
+
+    settings: LearnSettings
+    """With which the graph was learned."""
+    graph: LatentGraph
+    """What was learned."""
+    n_initial_edges: int
+    """Of the union of the local trees."""
+    n_visits: int
+    """Neighbourhoods that were grouped."""
+    n_stuck: int
+    """Visits in which no pair could be joined any more; a larger Lambda leaves fewer."""
+    n_capped: int
+    """Visits to neighbourhoods so large that only the nearest outsiders were asked."""
+
+    def __repr__(self) -> str:
+        return f"SweepPoint({self.graph}, {self.thresholds.in_short})"
+
+    @property
+    def thresholds(self) -> Thresholds:
+        return self.settings.thresholds
+
+    @property
+    def n_edges(self) -> int:
+        return self.graph.n_edges
+
+    @property
+    def n_hidden(self) -> int:
+        return self.graph.n_hidden
+
+    @property
+    def n_cycles(self) -> int:
+        return self.graph.n_cycles
+
+    @property
+    def n_components(self) -> int:
+        return self.graph.n_components
+
+    @property
+    def girth(self) -> float:
+        return self.graph.girth
+
+
+def radii(curve: EdgeDensity, most: int = MOST_RADII) -> FloatArray:
+    """Return the radii at which to look, ascending: breakpoints from r_min to r_max, and r_max.
+
+    Between two breakpoints nothing changes. Where there are more than ``most``, those stay that
+    lie evenly on a scale which counts the edges that come and go and the way along r, half each:
+    a busy stretch is looked at closely, and a quiet one is not left out.
+
+    Examples
+    --------
+    >>> D = DistanceMatrix.from_array([[0, 1, 3], [1, 0, 2.5], [3, 2.5, 0]])
+    >>> radii(edge_density(D)).tolist()
+    [2.5, 3.0]
+    """
+    if most < 2:
+        raise ThresholdError(f"most = {most} is too few radii for a sweep; give at least 2.")
+    D = curve.D
+    inside = curve.r[(curve.r >= D.r_min) & (curve.r <= D.r_max)]
+    if len(inside) == 0 or inside[0] > D.r_min:
+        inside = np.concatenate([[D.r_min], inside])
+    room = most - (inside[-1] < D.r_max)
+    if len(inside) > room:
+        inside = inside[_evenly(_scale(curve, inside), room)]
+    return frozen_array(np.unique(np.concatenate([inside, [D.r_max]])), np.float64)
+
+
+def _scale(curve: EdgeDensity, r: FloatArray) -> FloatArray:
+    """(radii,) from 0 to 1: the mean of the share of changes so far and of the way so far."""
+    bounds = np.sort(curve.intervals[:, 2:].ravel())
+    changes = np.searchsorted(bounds, r, "right").astype(np.float64)
+    parts = [(scale - scale[0]) / (scale[-1] - scale[0]) for scale in (changes, r)]
+    position: FloatArray = (parts[0] + parts[1]) / 2
+    return position
+
+
+def _evenly(position: FloatArray, most: int) -> NDArray[np.int64]:
+    """Which of the ascending positions to keep, so that the kept ones lie evenly."""
+    wanted = np.linspace(position[0], position[-1], most)
+    return np.unique(np.searchsorted(position, wanted))
+
+
+def holds_all(curve: EdgeDensity, chosen: FloatArray) -> bool:
+    """Whether the radii hold every breakpoint from r_min to r_max: then nothing happens between."""
+    inside = curve.r[(curve.r >= curve.D.r_min) & (curve.r <= curve.D.r_max)]
+    return bool(np.isin(inside, chosen).all())
+
+
+def halving_order(n: int) -> tuple[int, ...]:
+    """Return 0..n-1 so that the first few of them already cover the whole: ends, middle, ...
+
+    Examples
+    --------
+    >>> halving_order(7)
+    (0, 6, 3, 1, 4, 2, 5)
+    """
+    order = [0, n - 1]
+    spans = [(0, n - 1)]
+    while spans:
+        low, high = spans.pop(0)
+        if high - low > 1:
+            middle = (low + high) // 2
+            order.append(middle)
+            spans += [(low, middle), (middle, high)]
+    return tuple(dict.fromkeys(k for k in order if 0 <= k < n))
+
+
+def along_r(settings: LearnSettings, values: Sequence[float] | FloatArray) -> list[LearnSettings]:
+    """Return the settings with each of the radii."""
+    fixed = settings.thresholds
+    return [
+        replace(settings, thresholds=Thresholds(float(r), fixed.Lambda, fixed.tau)) for r in values
+    ]
+
+
+def over_grid(
+    settings: LearnSettings,
+    Lambdas: Sequence[float] | FloatArray,
+    taus: Sequence[float] | FloatArray,
+) -> list[LearnSettings]:
+    """Return the settings with each pair of margin and shortest edge, at the same radius."""
+    r = settings.thresholds.r
+    return [
+        replace(settings, thresholds=Thresholds(r, float(margin), float(tau)))
+        for margin in Lambdas
+        for tau in taus
+    ]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grid:
+    """Margins and shortest edges worth a look; the default rule's are among them."""
+
+    Lambdas: FloatArray
+    taus: FloatArray
+
+
+MARGIN_STEPS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
+LENGTH_STEPS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
+
+
+def grid(D: DistanceMatrix) -> Grid:
+    """Return 8 margins and 8 shortest edges: multiples of those of the default rule.
+
+    Where the number of rows is unknown the default margin is 0; then the grid is made around 0.02.
+
+    Examples
+    --------
+    >>> D = DistanceMatrix.from_array([[0, 1, 5], [1, 0, 4], [5, 4, 0]], n_samples=10_000)
+    >>> grid(D).Lambdas.tolist()
+    [0.0, 0.00125, 0.0025, 0.00375, 0.005, 0.0075, 0.01, 0.015]
+    """
+    default = default_thresholds(D)
+    margins = (default.Lambda or 0.02) * np.array(MARGIN_STEPS)
+    return Grid(
+        frozen_array(np.unique(np.minimum(margins, 0.99)), np.float64),
+        frozen_array(np.unique(default.tau * np.array(LENGTH_STEPS)), np.float64),
+    )
+
+
+def point_key(D: DistanceMatrix, settings: LearnSettings) -> tuple[str, str, LearnSettings]:
+    """Under which a point is known."""
+    return ("point", D.digest, settings)
+
+
+def iter_points(
+    D: DistanceMatrix,
+    settings: Sequence[LearnSettings],
+    *,
+    curve: EdgeDensity | None = None,
+    known: Known | None = None,
+    progress: Progress | None = None,
+    threads: int | None = None,
+    run: Runner | None = None,
+) -> Iterator[SweepPoint]:
+    """Yield the point of each of the settings, in the order in which they are done.
+
+    Each point is what ``learn`` gives there. Settings that differ in r but not in the initial
+    graph, or in a threshold that the method does not read, are learned once. What is in ``known``
+    is not learned at all; new points are kept there.
+
+    Parameters
+    ----------
+    D : DistanceMatrix
+    settings : sequence of LearnSettings
+    curve : EdgeDensity, optional
+        Where it is already there.
+    known : Known, optional
+    progress : callable, optional
+        Called with the graphs learned and to be learned; may raise to stop the sweep.
+    threads : int, optional
+        One by default: learning is mostly Python, which runs on one core at a time, and several
+        threads would wait for each other. The points do not depend on it.
+    run : Runner, optional
+        What runs the pieces in the place of threads.
+    """
+    where = run or OnThreads(threads)
+    where = OnThreads(1) if where == OnThreads() else where
+    curve = edge_density(D) if curve is None else curve
+    known = Known() if known is None else known
+    starts: dict[Hashable, LatentGraph] = {}
+    waiting: dict[Hashable, list[LearnSettings]] = {}
+    for one in dict.fromkeys(settings):
+        point = known.get(point_key(D, one))
+        if point is not None:
+            yield point
+            continue
+        start = curve.graph_at(one.thresholds.r)
+        key = ("learned", D.digest, start.digest, _beside_start(one))
+        point = known.get(key)
+        if point is not None:
+            yield _kept(known, D, replace(point, settings=one))
+            continue
+        starts.setdefault(key, start)
+        waiting.setdefault(key, []).append(one)
+    keys = list(waiting)
+    pieces = [_Piece(waiting[key][0], starts[key]) for key in keys]
+    for k, point in where(_learned, D, pieces, progress):
+        known.put(keys[k], point)
+        for one in waiting[keys[k]]:
+            yield _kept(known, D, replace(point, settings=one))
+
+
+def _beside_start(settings: LearnSettings) -> LearnSettings:
+    """What, beside the initial graph, decides on the result: r and what is not read set to 0."""
+    given, read = settings.thresholds, READS[settings.method]
+    Lambda, tau = (getattr(given, name) if name in read else 0.0 for name in ("Lambda", "tau"))
+    return replace(settings, thresholds=Thresholds(0.0, Lambda, tau))
+
+
+def _kept(known: Known, D: DistanceMatrix, point: SweepPoint) -> SweepPoint:
+    known.put(point_key(D, point.settings), point)
+    return point
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Piece:
+    """A graph to be learned."""
+
+    settings: LearnSettings
+    start: LatentGraph
+
+
+def _learned(D: DistanceMatrix, piece: _Piece, check: Check) -> SweepPoint:
+    found = learn(D, piece.settings, start=piece.start, trace=False, progress=check)
+    sizes = (piece.start.n_edges, found.n_visits, found.n_stuck, found.n_capped)
+    return SweepPoint(piece.settings, found.graph, *sizes)

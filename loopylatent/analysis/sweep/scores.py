@@ -1,0 +1,363 @@
+"""How well the graphs of a sweep foretell rows that they have not seen (section 6.1).
+
+The rows are split once. At each setting the graph is learned and fitted on one part alone, and
+scored on the other: a row that is foretold has taken no part in finding the graph.
+
+How well compared settings explain the rows that they were learned from, and rows kept apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+
+import numpy as np
+
+from loopylatent.analysis.sweep.points import halving_order, iter_points
+from loopylatent.compute.arrays import Check, Progress
+from loopylatent.compute.cache import Known
+from loopylatent.compute.threads import OnThreads, Runner, one_thread
+from loopylatent.distances.matrix import DistanceMatrix, information_distances
+from loopylatent.errors import DataError, LoopyLatentError, ThresholdError
+from loopylatent.graph import LatentGraph
+from loopylatent.inference.fit import fit_parameters
+from loopylatent.inference.scores import Scores
+from loopylatent.learning.initial_graph import EdgeDensity, edge_density
+from loopylatent.learning.learner import learn
+from loopylatent.learning.regularized import learn_regularized
+from loopylatent.settings import FitSettings, LearnSettings
+from loopylatent.tables.observations import Observations
+
+TEST_SHARE = 0.3
+"""Share of the rows that are kept for scoring."""
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Rows to learn from, with their distances, and rows to foretell."""
+
+    train: Observations = field(repr=False)
+    test: Observations = field(repr=False)
+    D: DistanceMatrix = field(repr=False)
+    curve: EdgeDensity = field(repr=False)
+    seed: int
+
+    @classmethod
+    def of(
+        cls, obs: Observations, D: DistanceMatrix, test_share: float = TEST_SHARE, seed: int = 0
+    ) -> Split:
+        """Split the rows behind ``D`` at random.
+
+        Examples
+        --------
+        >>> from loopylatent.synthetic import latent_cycle
+        >>> obs = latent_cycle(girth=6, seed=1).sample(500)
+        >>> split = Split.of(obs, information_distances(obs))
+        >>> split.train.n_rows, split.test.n_rows, split.D.n_samples
+        (350, 150, 350)
+        """
+        if D.metric == "given":
+            raise DataError(
+                "these distances were given, so those of a part of the rows are not known; "
+                "scores need distances that are estimated from the table."
+            )
+        if not 0 < test_share < 1:
+            raise ThresholdError(
+                f"test_share = {test_share:g} is not between 0 and 1; such as {TEST_SHARE}."
+            )
+        n_test = round(test_share * obs.n_rows)
+        if n_test in (0, obs.n_rows):
+            raise DataError(
+                f"a share of {test_share:g} of {obs.n_rows} rows leaves none to "
+                f"{'score on' if n_test == 0 else 'learn from'}; choose another share."
+            )
+        chosen = obs.select(list(D.names))
+        order = np.random.default_rng(seed).permutation(obs.n_rows)
+        train = chosen.take(np.sort(order[n_test:])).usable()
+        own = information_distances(train, D.metric)
+        return cls(train, chosen.take(np.sort(order[:n_test])), own, edge_density(own), seed)
+
+    @property
+    def digest(self) -> str:
+        """What the scores depend on beside the settings."""
+        return f"{self.train.digest} {self.test.digest} {self.D.digest} {self.seed}"
+
+    @property
+    def n_train(self) -> float:
+        """Rows learned from, or the sum of their weights."""
+        weights = self.train.weights
+        return float(self.train.n_rows if weights is None else weights.sum())
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class PointScores:
+    """How a graph that was learned and fitted on some rows does on those and on others.
+
+    Everything is "higher is better" but the perplexities in ``test``. Gaussian models are scored
+    on standard scores.
+    """
+
+    settings: LearnSettings
+    """With which it was learned."""
+    graph: LatentGraph
+    """Learned from the training rows alone."""
+    test: Scores
+    """On the rows kept apart."""
+    n_train: float
+    """Rows that it was learned from and fitted to, or their weights."""
+    converged: bool
+    """Whether the fit came to rest."""
+    seconds: float = field(compare=False)
+    """Fit and scores together."""
+
+    def __repr__(self) -> str:
+        short = self.settings.thresholds.in_short
+        return f"PointScores({short}, train {self.train_row:.4g}, test {self.test_row:.4g} a row)"
+
+    @property
+    def is_exact(self) -> bool:
+        return self.test.method == "exact"
+
+    @property
+    def train_log_likelihood(self) -> float:
+        """Of all training rows."""
+        return self.test.train_bic + 0.5 * self.test.df * math.log(self.n_train)
+
+    @property
+    def train_row(self) -> float:
+        """The mean log-likelihood of a training row."""
+        return self.train_log_likelihood / self.n_train
+
+    @property
+    def bic_row(self) -> float:
+        """BIC on the training rows, for one row."""
+        return self.test.train_bic / self.n_train
+
+    @property
+    def test_row(self) -> float:
+        """The mean log-likelihood of a row that was kept apart."""
+        return self.test.log_likelihood / self.test.n_samples
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A setting that could not be scored, and why."""
+
+    settings: LearnSettings
+    reason: str
+
+
+Scored = PointScores | Failed
+
+
+def score_key(
+    split: str, settings: LearnSettings, fit: FitSettings | None = None
+) -> tuple[str, str, LearnSettings, FitSettings]:
+    """Under which the scores of a setting are known; the split is named by its digest."""
+    return ("scores", split, settings, fit or FitSettings())
+
+
+def iter_scores(
+    split: Split,
+    settings: Sequence[LearnSettings],
+    *,
+    fit: FitSettings | None = None,
+    known: Known | None = None,
+    progress: Progress | None = None,
+    threads: int | None = None,
+    run: Runner | None = None,
+) -> Iterator[Scored]:
+    """Yield the scores of each of the settings as they come; equal graphs are fitted once.
+
+    The ends come first, then the middle, then the quarters, so that the first few already show
+    how the scores run. A setting that cannot be scored is told with its reason and stops nothing.
+
+    Parameters
+    ----------
+    split : Split
+    settings : sequence of LearnSettings
+        In the order of the plot, such as ascending r.
+    fit : FitSettings, optional
+    known : Known, optional
+        Scores that are in it are not computed again; new ones are kept there.
+    progress : callable, optional
+        Called with the models fitted and to be fitted; may raise to stop.
+    threads : int, optional
+        All cores by default. The scores do not depend on it.
+    run : Runner, optional
+        What runs the pieces in the place of threads.
+    """
+    fit = fit or FitSettings()
+    known = Known() if known is None else known
+    wanted = list(dict.fromkeys(settings))
+    new = []
+    for one in wanted:
+        scored = known.get(score_key(split.digest, one, fit))
+        if scored is not None:
+            yield scored
+        else:
+            new.append(one)
+    possible = [one for one in new if one.thresholds.r >= split.D.smallest]
+    for one in new:
+        if one.thresholds.r < split.D.smallest:
+            yield _kept(known, split, fit, Failed(one, _too_small(split, one)))
+    graphs = {
+        point.settings: point.graph
+        for point in iter_points(
+            split.D,
+            possible,
+            curve=split.curve,
+            known=known,
+            progress=None if progress is None else lambda *_: progress(0, len(possible)),
+            threads=threads,
+            run=run,
+        )
+    }
+    sharing: dict[LatentGraph, list[LearnSettings]] = {}
+    for k in halving_order(len(possible)):
+        sharing.setdefault(graphs[possible[k]], []).append(possible[k])
+    new_graphs = []
+    for graph, alike in sharing.items():
+        scored = known.get(_fitted_key(split, graph, fit))
+        if scored is None:
+            new_graphs.append(graph)
+            continue
+        for one in alike:
+            yield _kept(known, split, fit, _for(scored, one))
+    pieces = [_Piece(graph, sharing[graph][0], fit) for graph in new_graphs]
+    rows = _Rows(split.train, split.test, split.n_train, split.seed)
+    with one_thread():
+        for k, first in (run or OnThreads(threads))(_scored, rows, pieces, progress):
+            known.put(_fitted_key(split, new_graphs[k], fit), first)
+            for one in sharing[new_graphs[k]]:
+                yield _kept(known, split, fit, _for(first, one))
+
+
+def _fitted_key(split: Split, graph: LatentGraph, fit: FitSettings) -> tuple[Hashable, ...]:
+    """Under which the scores of a graph are known."""
+    return ("fitted", split.digest, graph.digest, fit)
+
+
+def _for(scored: Scored, settings: LearnSettings) -> Scored:
+    """The same scores under settings that give the same graph."""
+    if isinstance(scored, Failed):
+        return Failed(settings, scored.reason)
+    parts = (scored.graph, scored.test, scored.n_train, scored.converged, scored.seconds)
+    return PointScores(settings, *parts)
+
+
+def _kept(known: Known, split: Split, fit: FitSettings, scored: Scored) -> Scored:
+    known.put(score_key(split.digest, scored.settings, fit), scored)
+    return scored
+
+
+def _too_small(split: Split, settings: LearnSettings) -> str:
+    return (
+        f"r = {settings.thresholds.r:.4g} is below the smallest distance of the rows that are "
+        f"learned from, {split.D.smallest:.4g}"
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """What every fit reads."""
+
+    train: Observations
+    test: Observations
+    n_train: float
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Piece:
+    """A graph to be fitted and scored."""
+
+    graph: LatentGraph
+    settings: LearnSettings
+    fit: FitSettings
+
+
+def _scored(rows: _Rows, piece: _Piece, check: Check) -> Scored:
+    began = perf_counter()
+    try:
+        model = fit_parameters(piece.graph, rows.train, piece.fit, check)
+        check(0, 0)
+        test = model.scores(rows.test, seed=rows.seed)
+    except LoopyLatentError as error:
+        return Failed(piece.settings, str(error))
+    seconds = perf_counter() - began
+    return PointScores(piece.settings, piece.graph, test, rows.n_train, model.converged, seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedScores:
+    """Scores of one setting; log-likelihoods are for one row, higher is better.
+
+    Parameters
+    ----------
+    log_likelihood, bic : float
+        Of the graph as it is shown, fitted to all rows; BIC divided by the number of rows.
+    df : int
+    is_exact : bool
+        Whether likelihoods are exact, or by loopy belief propagation.
+    held_out : float
+        Of rows kept apart, after learning and fitting at this setting on the others.
+    n_held_out : int
+    """
+
+    log_likelihood: float
+    bic: float
+    df: int
+    is_exact: bool
+    held_out: float
+    n_held_out: int
+
+
+def compared_scores(
+    graph: LatentGraph,
+    obs: Observations,
+    D: DistanceMatrix,
+    settings: LearnSettings,
+    *,
+    regularize: bool = False,
+    split: Split | None = None,
+    progress: Progress | None = None,
+) -> ComparedScores | str:
+    """Score a graph and the setting that gave it; a text says why that cannot be done.
+
+    Examples
+    --------
+    >>> from loopylatent.distances import information_distances
+    >>> from loopylatent.settings import LearnSettings
+    >>> from loopylatent.synthetic import latent_cycle
+    >>> from loopylatent.thresholds import default_thresholds
+    >>> obs = latent_cycle(girth=6, seed=1).sample(500)
+    >>> D = information_distances(obs)
+    >>> settings = LearnSettings(default_thresholds(D))
+    >>> scores = compared_scores(learn(D, settings).graph, obs, D, settings)
+    >>> scores.is_exact, scores.n_held_out, scores.held_out < 0
+    (True, 150, True)
+    """
+    try:
+        rows = obs.select(list(D.names))
+        model = fit_parameters(graph, rows, progress=progress)
+        parts = Split.of(obs, D) if split is None else split
+        own = parts.train
+        if regularize:
+            again = learn_regularized(parts.D, own, settings, progress=progress).graph
+        else:
+            again = learn(parts.D, settings, trace=False, progress=progress).graph
+        foretelling = fit_parameters(again, own, progress=progress)
+        test = foretelling.scores(parts.test, seed=parts.seed)
+    except LoopyLatentError as error:
+        return str(error)
+    return ComparedScores(
+        model.train_log_likelihood / model.n_samples,
+        model.train_bic / model.n_samples,
+        model.df,
+        model.is_exact and foretelling.is_exact,
+        test.log_likelihood / test.n_samples,
+        round(test.n_samples),
+    )

@@ -1,0 +1,93 @@
+"""``loopylatent app``: the app on this computer, in the browser."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import runpy
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from loopylatent.errors import DataError, ThresholdError
+from loopylatent.tables.samples import bundled
+
+ADDRESS = "127.0.0.1"
+PORT = 8501
+PORTS = range(1024, 65536)
+"""Those that a program may listen on without the rights of an administrator."""
+
+
+def add_app(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], say: Callable[[str], None]
+) -> None:
+    """Add the command to the parser."""
+    command = commands.add_parser(
+        "app",
+        help="open the app in the browser, on bundled data",
+        description="Open the app in the browser. It listens on this computer alone, and nothing "
+        "that you open in it leaves this computer. Ctrl+C ends it.",
+        epilog="Example: loopylatent app --port 8600",
+    )
+    command.add_argument(
+        "--port", type=int, default=PORT, metavar="N", help=f"where it listens (default: {PORT})"
+    )
+    command.add_argument("--headless", action="store_true", help="do not open a browser")
+    command.set_defaults(run=lambda options: run_app(options.port, options.headless, say))
+
+
+def run_app(port: int, headless: bool, say: Callable[[str], None]) -> None:
+    """Serve the app in this process until it is told to stop."""
+    script = app_script()
+    check_port(port)
+    say(f"loopylatent is at http://{ADDRESS}:{port} on this computer alone; Ctrl+C ends it.")
+    sys.argv = [
+        "streamlit", "run", str(script),
+        f"--server.address={ADDRESS}", f"--server.port={port}",
+        f"--server.headless={str(headless).lower()}", "--logger.hideWelcomeMessage=true",
+    ]  # fmt: skip
+    runpy.run_module("streamlit", run_name="__main__", alter_sys=True)
+
+
+def app_script() -> Path:
+    """Return the first page of the app; its settings and the other pages lie beside it."""
+    folder = bundled("_app", ".", "app.py")
+    if folder is None:
+        raise DataError(
+            "app.py is neither in the package nor beside it; install the package again."
+        )
+    return folder / "app.py"
+
+
+def check_port(port: int) -> None:
+    """Refuse a port on which the app cannot listen, and name one on which it can."""
+    if port not in PORTS:
+        raise ThresholdError(f"--port {port} is not between {PORTS[0]} and {PORTS[-1]}.")
+    if not _is_free(port):
+        raise ThresholdError(
+            f"port {port} is taken, perhaps by this app in another window "
+            f"(http://{ADDRESS}:{port}); choose another: loopylatent app --port {_free_port()}"
+        )
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        if os.name == "posix":  # elsewhere this would share the port with who has it
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((ADDRESS, port))
+        except OSError:
+            return False
+    return True
+
+
+def _free_port() -> int:
+    """A port that is free now: one of the next few, or any."""
+    near = next((port for port in range(PORT, PORT + 20) if _is_free(port)), None)
+    if near is not None:
+        return near
+    with socket.socket() as probe:
+        probe.bind((ADDRESS, 0))
+        port: int = probe.getsockname()[1]
+    return port

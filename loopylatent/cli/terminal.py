@@ -1,0 +1,216 @@
+"""How the command line refuses: in one line, in the words of its own options.
+
+The streams of the command line: results to standard output, all else to standard error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import io
+import os
+import re
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NoReturn
+
+from loopylatent.compute.files import check_place, write_atomically
+from loopylatent.errors import DataError, quoted
+from loopylatent.exporting.graph_files import format_of
+
+IN_OPTIONS: tuple[tuple[str, str], ...] = (
+    (r"use on_degenerate='drop'", "use --drop-degenerate"),
+    (r"^(drop) names ", r"--\1 names "),
+    (r"^(label|kind)s names ", r"--\1 names "),
+    (r"^weights names ", "--weights names "),
+    (r"^(test_share|row_seed|block_rows|n_samples) = ", r"--\1 "),
+    (r"^n_resamples = ", "--resamples "),
+    (r"^max_hidden = (\S+) is negative; use None for", r"--max-hidden \1 is negative; leave it "
+     "out for"),
+    (r"^n = ", "-n "),
+    (r"^n_states = ", "--states "),
+    (r"^n_hidden \+ n_observed_inner = 0", "--hidden-nodes and --inner are 0"),
+    (r"random_signs is", "--signs is"),
+    (r"^theta_min = (\S+), theta_max = (\S+):", r"--theta \1 \2:"),
+    (r"at least 3, or None", "at least 3, or leave it out"),
+    (r"the smallest distance \(see D\.r_min\)", "the smallest distance"),
+    (r"such as D\.r_max for a tree", "such as r_max for a tree"),
+    (r"For a table of observations use information_distances", "Of a table of observations leave "
+     "out --from-distances"),
+    (r"^regularize='bic' (weighs .*); give them: .*$", r"--regularize bic \1; give the table "
+     "instead of its distances."),
+    (r"give n_samples to DistanceMatrix\.from_array, or pass the observations", "add --n-samples, "
+     "or give the table instead of its distances"),
+    (r"pass the observations, or use 'noise' or 'orders'", "give the table instead of them, or "
+     "use --scheme noise or --scheme orders"),
+    (r"of a file of distances, use read_distances", "of a file of distances, add --from-distances"),
+    (r"a scheduler is for engine='dask'", "--scheduler is for --engine dask"),
+    (r"^engine='dask'", "--engine dask"),
+    (r"metric 'rank'", "--metric rank"),
+    (r"use 'correlation' or 'canonical', or read it whole with read_table", "use --metric "
+     "correlation or canonical, or leave out --blocks"),
+    (r"sparse_distances\(table, cutoff=([^)]*)\)", r"--cutoff \1"),
+    (r"choose columns of one sort with select\(\), or read two-valued columns as numbers: .*$",
+     "leave out the others with --drop, or read two-valued columns as numbers, as by "
+     "--kind NAME=ordinal."),
+    (r"; use inference='lbp', or a larger r", "; use a larger --r"),
+    (r", or use the command line\.$", "."),
+)  # fmt: skip
+"""What the package advises in Python, and what the same is called on the command line."""
+
+
+def in_options(message: str) -> str:
+    """Say what the package says, with the names of options in the place of keywords.
+
+    Examples
+    --------
+    >>> print(in_options("n_resamples = 0 is too few; give at least 2, as 50."))
+    --resamples 0 is too few; give at least 2, as 50.
+    """
+    for pattern, words in IN_OPTIONS:
+        message = re.sub(pattern, words, message)
+    return re.sub(r"^--\w+", lambda found: found[0].replace("_", "-"), message)
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that refuses in one line, and names the option that was probably meant."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Refuse what is left over here, where the options of the command are known."""
+        options, left = super().parse_known_args(args, namespace)
+        if left:
+            self.error(self._unknown(left))
+        if not hasattr(options, "defaults"):  # else the command has set its own
+            options.defaults = {action.dest: action.default for action in self._actions}
+        return options, left
+
+    def error(self, message: str) -> NoReturn:
+        """End with status 2 and one line, without the list of all options."""
+        text = message
+        for pattern, words in PLAINER:
+            text = re.sub(pattern, words, text)
+        self.exit(2, f"{self.prog}: {text.rstrip('.')}; see {self.prog} --help\n")
+
+    def _unknown(self, left: Sequence[str]) -> str:
+        name = next((one.split("=")[0] for one in left if one.startswith("-")), None)
+        if name is None:
+            return f"{quoted(left[0])} is one argument too many (names with spaces go in quotes)"
+        known = [option for option in self._option_string_actions if option.startswith("--")]
+        small = [option.lower() for option in known]
+        close = difflib.get_close_matches(name.lower(), small, n=1, cutoff=0.75)
+        start = [option for option in known if name.lower().startswith(option.lower())]
+        meant = [option for option in known if option.lower() in close] or start
+        return f"{name} is no option here" + (f"; did you mean {meant[0]}?" if meant else "")
+
+
+PLAINER = (
+    (r"^argument (?:\S+/)?(\S+): invalid float value: (.*)$", r"\1 \2 is not a number"),
+    (r"^argument (?:\S+/)?(\S+): invalid int value: (.*)$", r"\1 \2 is not a whole number"),
+    (r"^argument (?:\S+/)?(\S+): invalid choice: (.*) \(choose from (.*)\)$",
+     r"\1 \2 is unknown; choose one of \3"),
+    (r"^argument (?:\S+/)?(\S+): expected (?:one|at least one) arguments?$", r"\1 needs a value"),
+    (r"^argument (?:\S+/)?(\S+): expected (\d+) arguments$", r"\1 needs \2 values"),
+    (r"^the following arguments are required: (?:-o/)?(.*)$", r"\1 is missing"),
+)  # fmt: skip
+"""What argparse says, and what is meant."""
+
+
+def check_together(options: argparse.Namespace) -> None:
+    """Refuse an option that would play no part, before anything is read."""
+
+    def given(name: str) -> bool:
+        value = getattr(options, name, None)
+        return value not in (None, False, "", []) and value != options.defaults.get(name)
+
+    for name, other in NEEDS:
+        if given(name) and hasattr(options, other) and not getattr(options, other):
+            raise DataError(f"{_option(name)} is for {_option(other)}; add that, or leave it out.")
+    for name, other in NOT_BESIDE:
+        if given(name) and given(other):
+            raise DataError(
+                f"{_option(name)} plays no part beside {_option(other)}; leave one of them out."
+            )
+    for name, scheme in (("share", "subsample"), ("block", "blocks")):
+        if hasattr(options, "scheme") and given(name) and options.scheme != scheme:
+            raise DataError(f"--{name} is for --scheme {scheme}; add that, or leave it out.")
+
+
+NEEDS = (
+    ("format", "output"),
+    ("max_hidden", "regularize"),
+    ("n_samples", "from_distances"),
+    ("title", "report"),
+    ("names", "report"),
+    ("resamples", "report"),
+    ("r", "learn"),
+    ("method", "learn"),
+)
+"""Options that only another one reads; commands without that other one read them always."""
+NOT_BESIDE = (
+    ("drop", "from_distances"),
+    ("label", "from_distances"),
+    ("kind", "from_distances"),
+    ("weights", "from_distances"),
+    ("metric", "from_distances"),
+    ("test_share", "test"),
+)
+"""Options of which one makes the other idle."""
+
+
+def _option(name: str) -> str:
+    return "-o" if name == "output" else "--" + name.replace("_", "-")
+
+
+def check_endings(options: argparse.Namespace) -> None:
+    """Refuse a file whose ending promises another format than the command writes."""
+    output: Path | None = getattr(options, "output", None)
+    endings: tuple[str, ...] = getattr(options, "endings", ())
+    if output is not None and endings and output.suffix.lower() not in endings:
+        raise DataError(f"-o {quoted(str(output))} must end in {' or '.join(endings)}.")
+    for graph in (getattr(options, "truth", None), getattr(options, "consensus", None)):
+        if graph is not None:
+            check_place(graph)
+            format_of(graph, None)
+
+
+def open_streams() -> None:
+    """Send nowhere what is said to a stream that the caller has closed."""
+    if sys.stdout is None:
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+    if sys.stderr is None:  # print would take standard output in its place
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+
+
+def speak_every_script() -> None:
+    """Let no name break the output: a file gets UTF-8, a terminal escapes what it cannot show."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            encoding = stream.encoding if stream.isatty() else "utf-8"
+            stream.reconfigure(encoding=encoding, errors="backslashreplace")
+
+
+def leave_standard_output() -> None:
+    """Send what is still to be written nowhere, so that the end of the program is quiet."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def write_text(text: str, output: Path | None) -> None:
+    """Write a result to the named file, or to standard output where none is named."""
+    if output is None:
+        sys.stdout.write(text)
+    else:
+        say(f"wrote {write_atomically(output, text.encode())}")
+
+
+def show_progress(done: int, total: int, what: str = "learning") -> None:
+    """Show on one line how much of the work is done."""
+    with suppress(ZeroDivisionError):
+        end = "\n" if done == total else ""
+        print(f"\r{what}: {100 * done // total} %", end=end, file=sys.stderr, flush=True)
+
+
+def say(text: str) -> None:
+    """Say what is no result."""
+    print(text, file=sys.stderr)

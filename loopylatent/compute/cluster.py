@@ -1,0 +1,312 @@
+"""The same pieces of work on several machines: a Dask cluster in the place of threads.
+
+Dask is no dependency of this package; it is needed only where ``engine="dask"`` is asked for.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, Literal, TypeVar, get_args
+from uuid import uuid4
+
+import numpy as np
+
+from loopylatent.compute.arrays import Check, Progress
+from loopylatent.compute.threads import TICK, OnThreads, Runner, Stopped, Window, one_thread
+from loopylatent.errors import LoopyLatentError, ThresholdError
+
+Engine = Literal["threads", "dask"]
+ENGINES: tuple[Engine, ...] = get_args(Engine)
+S = TypeVar("S")
+A = TypeVar("A")
+T = TypeVar("T")
+
+HERE = "127.0.0.1"
+"""A cluster that is started here listens to this machine alone."""
+CONNECTING = 30
+"""Seconds to wait for a scheduler."""
+COMING_BACK = 300
+"""Seconds to wait for a first worker, and for one after all were lost."""
+PATIENCE = 1.0
+"""Seconds between two questions of a worker whether its piece is still wanted."""
+MOST_LOSSES = 5
+"""Times that what all pieces read may be lost with its workers, and is sent again."""
+
+
+class ClusterError(LoopyLatentError):
+    """The cluster cannot be reached, or it lost a piece of work for good."""
+
+
+@contextmanager
+def runner(
+    engine: Engine = "threads", scheduler: str | None = None, threads: int | None = None
+) -> Iterator[Runner]:
+    """Give what runs pieces of work; a local cluster that was started for it ends with it.
+
+    Parameters
+    ----------
+    engine : {"threads", "dask"}
+        On the threads of this machine, or on a Dask cluster.
+    scheduler : str, optional
+        The address of a Dask scheduler, such as ``tcp://10.0.0.5:8786``. Without it the engine
+        ``dask`` starts a cluster of processes on this machine.
+    threads : int, optional
+        For the engine ``threads``; all cores where it is not given.
+
+    Examples
+    --------
+    >>> with runner() as run:
+    ...     sorted(run(lambda base, k, check: base * k, 10, [1, 2]))
+    [(0, 10), (1, 20)]
+    """
+    if engine not in ENGINES:
+        raise ThresholdError(f"engine = {engine!r} is unknown; use one of {', '.join(ENGINES)}.")
+    if engine == "threads":
+        if scheduler is not None:
+            raise ThresholdError("a scheduler is for engine='dask'; add that, or leave it out.")
+        yield OnThreads(threads)
+        return
+    with _client(scheduler) as client:
+        yield OnCluster(client)
+
+
+def _distributed() -> Any:
+    try:
+        import distributed
+    except ImportError:
+        raise ClusterError(
+            "engine='dask' needs Dask, which is not installed; run: "
+            "pip install 'loopylatent[cluster]', or pip install -r requirements-cluster.txt"
+        ) from None
+    return distributed
+
+
+@contextmanager
+def _client(scheduler: str | None) -> Iterator[Any]:
+    dask = _distributed()
+    if scheduler is None:
+        with (
+            dask.LocalCluster(
+                processes=True,
+                threads_per_worker=1,
+                host=HERE,
+                dashboard_address=f"{HERE}:0",
+                worker_dashboard_address=f"{HERE}:0",
+            ) as cluster,
+            dask.Client(cluster, set_as_default=False) as client,
+        ):
+            yield client
+        return
+    try:
+        client = dask.Client(scheduler, timeout=CONNECTING, set_as_default=False)
+    except (OSError, ValueError, TimeoutError):
+        raise ClusterError(
+            f"no Dask scheduler answers at {scheduler!r}; start one there, or check the address."
+        ) from None
+    with client:
+        yield client
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OnCluster:
+    """Runs pieces on a Dask cluster."""
+
+    client: Any
+
+    def __call__(
+        self,
+        work: Callable[[S, A, Check], T],
+        shared: S,
+        pieces: Sequence[A],
+        progress: Progress | None = None,
+        ahead: int | None = None,
+    ) -> Generator[tuple[int, T], None, None]:
+        """Yield (position, result) as the pieces finish; see `Runner`.
+
+        A piece whose worker is lost runs again on another one.
+        """
+        run = _ClusterRun(self.client, work, shared, pieces, progress)
+        total = len(pieces)
+        try:
+            run.report()
+            if not total:
+                return
+            run.wait_for_workers()
+            window = Window(total, ahead, 2 * run.n_threads())
+            while window.n_left:
+                run.submit(window.begin())
+                for position, result in run.finished():
+                    window.end(position)
+                    run.done = total - window.n_left
+                    yield position, result
+                run.report()
+        finally:
+            run.stop()
+
+
+class _ClusterRun:
+    """Pieces that are under way on a cluster."""
+
+    def __init__(
+        self,
+        client: Any,
+        work: Any,
+        shared: Any,
+        pieces: Sequence[Any],
+        progress: Progress | None,
+    ) -> None:
+        self._client = client
+        self._work = work
+        self._shared = shared
+        self._pieces = pieces
+        self._progress = progress
+        self._kept: Any = None
+        self.done = 0
+        self._name = f"loopylatent-{uuid4().hex}"
+        self._losses = 0
+        self.waiting: dict[Any, int] = {}
+
+    def report(self) -> None:
+        """Tell how far the work is; raises where nobody waits for it any more."""
+        if self._progress is not None:
+            self._progress(self.done, len(self._pieces))
+
+    def wait_for_workers(self) -> None:
+        """Wait for a first worker, or for one after all were lost."""
+        end = time.monotonic() + COMING_BACK
+        while True:
+            try:
+                self._client.wait_for_workers(1, timeout=PATIENCE)
+            except TimeoutError:
+                self.report()
+            else:
+                return
+            if time.monotonic() > end:
+                raise ClusterError(
+                    f"the cluster has had no worker for {COMING_BACK} seconds; start some."
+                )
+
+    def n_threads(self) -> int:
+        return sum(self._client.nthreads().values())
+
+    def submit(self, positions: Sequence[int]) -> None:
+        """Send what all pieces read to every worker once, then the pieces, the first ones first."""
+        if not positions:
+            return
+        if self._kept is None:
+            self._kept = self._sent()
+        futures = self._client.map(
+            _run_piece,
+            [self._pieces[k] for k in positions],
+            work=self._work,
+            kept=self._kept,
+            stop=self._name,
+            pure=False,
+        )
+        self.waiting.update(zip(futures, positions, strict=True))
+
+    def _sent(self) -> Any:
+        self.wait_for_workers()
+        try:
+            return self._client.scatter([_Shared(self._shared)], broadcast=True, hash=False)[0]
+        except (TimeoutError, OSError):
+            raise ClusterError(
+                "what all pieces of work read could not be sent to the workers; "
+                "do they run, and does the network reach them?"
+            ) from None
+
+    def finished(self) -> Iterator[tuple[int, Any]]:
+        """Yield what has finished by now; wait a moment where nothing has."""
+        dask = _distributed()
+        nothing = (dask.TimeoutError, dask.client.FuturesCancelledError)
+        with self._client.as_current(), suppress(*nothing):
+            dask.wait(list(self.waiting), timeout=TICK, return_when="FIRST_COMPLETED")
+        done = sorted(
+            (future for future in self.waiting if future.done()), key=self.waiting.__getitem__
+        )
+        lost = []
+        for future in done:
+            try:
+                result = self._result(future)
+            except dask.client.FutureCancelledError:  # it is gone, with its worker
+                lost.append(future)
+                continue
+            yield self.waiting.pop(future), frozen(result)
+        if lost:
+            self._send_again(lost)
+
+    def _result(self, future: Any) -> Any:
+        try:
+            return future.result()
+        except _distributed().KilledWorker:
+            raise ClusterError(
+                "a piece of work ended its worker several times; do the workers have enough memory?"
+            ) from None
+
+    def _send_again(self, lost: list[Any]) -> None:
+        self._losses += 1
+        if self._losses > MOST_LOSSES:
+            raise ClusterError("the cluster keeps losing its workers; look at their logs.")
+        self._kept = None  # it may be gone with them
+        self.submit([self.waiting.pop(future) for future in lost])
+
+    def stop(self) -> None:
+        """Drop what has not begun, and tell what has that nobody waits for it."""
+        if not self.waiting:
+            return
+        with suppress(Exception):  # the cluster may be gone
+            _distributed().Event(self._name, client=self._client).set()
+            self._client.cancel(list(self.waiting), force=True)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Shared:
+    """What all pieces read, in a box, so that Dask does not look into it."""
+
+    content: Any
+
+
+def _run_piece(piece: Any, *, work: Any, kept: _Shared, stop: str) -> Any:
+    """Run one piece on a worker."""
+    with one_thread():
+        return work(kept.content, piece, _StillWanted(stop))
+
+
+class _StillWanted:
+    """Asks now and then whether the piece is still wanted, and raises where it is not."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._asked = time.monotonic()
+
+    def __call__(self, *_: int) -> None:
+        if time.monotonic() - self._asked < PATIENCE:
+            return
+        dask = _distributed()
+        if dask.Event(self._name, client=dask.get_client()).is_set():
+            raise Stopped
+        self._asked = time.monotonic()
+
+
+def frozen(result: T) -> T:
+    """Make the arrays of a result read-only again, which they are not after a journey."""
+    for array in _arrays(result):
+        array.setflags(write=False)
+    return result
+
+
+def _arrays(value: Any) -> Iterator[Any]:
+    if isinstance(value, np.ndarray):
+        yield value
+    elif isinstance(value, dict):
+        for one in value.values():
+            yield from _arrays(one)
+    elif isinstance(value, (list, tuple)):
+        for one in value:
+            yield from _arrays(one)
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        for one in dataclasses.fields(value):
+            yield from _arrays(getattr(value, one.name))

@@ -1,0 +1,54 @@
+"""Files written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from loopylatent.errors import DataError
+
+# Files -------------------------------------------------------------------------------------
+
+
+def check_place(path: str | os.PathLike[str]) -> None:
+    """Refuse a path where no file can be written, before there is anything to write."""
+    with _refusing(path):
+        target = Path(os.path.realpath(path))
+        if not target.parent.is_dir():
+            raise DataError(f"folder {str(target.parent)!r} does not exist; create it first.")
+        if target.is_dir():
+            raise DataError(f"{os.fspath(path)!r} is a folder; give the name of a file in it.")
+
+
+def write_atomically(path: str | os.PathLike[str], content: bytes) -> Path:
+    """Write a file under another name first, so that no reader ever sees half of it."""
+    check_place(path)
+    with _refusing(path):
+        _replace(Path(os.path.realpath(path)), content)
+    return Path(path)
+
+
+@contextmanager
+def _refusing(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Say in one line what the system refuses."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        shown = repr(os.fspath(path))
+        raise DataError(f"{shown} cannot be written: {reason}; choose another place.") from None
+
+
+def _replace(target: Path, content: bytes) -> None:
+    partial = target.with_name(f".loopylatent-{secrets.token_hex(8)}.tmp")
+    try:
+        with partial.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)

@@ -1,0 +1,460 @@
+"""Information distances between the columns of a table (section 3.1 and equation 8).
+
+With s = e^-d the strength of a pair, s is |correlation| for binary and numeric columns, the
+normalised determinant of the joint table for columns over one alphabet, and the largest canonical
+correlation for mixed kinds. All of them come from sums over rows, taken block by block as matrix
+products; there is no loop over pairs.
+
+Whether numbers are distances that a graph can be learned from; refusals in one line.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from loopylatent.compute.arrays import FloatArray, Progress, frozen_array
+from loopylatent.compute.cluster import Engine
+from loopylatent.compute.limits import check_memory
+from loopylatent.compute.shown import Shown
+from loopylatent.distances.blocks import sum_blocks
+from loopylatent.distances.noise_floor import (
+    correlation_noise_floor,
+    null_rows,
+    permutation_noise_floor,
+    weight_of,
+)
+from loopylatent.distances.strengths import (
+    SMALLEST_STRENGTH,
+    Measure,
+    Strengths,
+    plan_sums,
+    strengths_from,
+    table_strengths,
+)
+from loopylatent.errors import DistanceError, quoted
+from loopylatent.settings import check_seed
+from loopylatent.tables.blocks.table import BlockTable
+from loopylatent.tables.kinds import Column
+from loopylatent.tables.observations import FEWEST_COLUMNS, Observations
+
+Metric = Literal[
+    "auto", "correlation", "rank", "determinant", "determinant-printed", "canonical", "given"
+]
+
+METRICS: tuple[Metric, ...] = tuple(metric for metric in get_args(Metric) if metric != "given")
+EQUAL_COLUMNS = 1e-12
+"""Distances below this are rounding; such columns determine each other."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DistanceMatrix(Shown):
+    """Distances between the observed columns, with what is known of their precision.
+
+    Parameters
+    ----------
+    values : (p, p) float64 array
+        Symmetric, zero diagonal, infinite where two columns look independent.
+    names : tuple of str
+    n_samples : int or None
+        Rows behind the distances; None where that is unknown.
+    noise_floor : float or None
+        Beyond this a distance cannot be told from noise.
+    metric : str
+    is_additive : bool
+        Whether the metric adds up along the paths of a tree (canonical correlations of columns
+        with more than two states do not).
+    signs : (p, p) int8 array or None
+        Signs of the correlations, where the metric has them.
+    pair_counts : (p, p) float64 array or None
+        Rows in which both columns are present; None where nothing is missing.
+
+    Examples
+    --------
+    >>> D = DistanceMatrix.from_array([[0, 1, 3], [1, 0, 2.5], [3, 2.5, 0]], names=["a", "b", "c"])
+    >>> D.r_min, D.r_max
+    (2.5, 3.0)
+    >>> D
+    DistanceMatrix(3 columns, number of rows unknown, metric given)
+    """
+
+    values: FloatArray
+    names: tuple[str, ...]
+    n_samples: int | None
+    noise_floor: float | None
+    metric: Metric
+    is_additive: bool = True
+    signs: NDArray[np.int8] | None = None
+    pair_counts: FloatArray | None = None
+
+    @classmethod
+    def from_array(
+        cls, values: Any, names: Sequence[str] | None = None, n_samples: int | None = None
+    ) -> DistanceMatrix:
+        """Take distances that you already have, after checking that they are distances."""
+        if isinstance(values, pd.DataFrame):
+            names = [str(name) for name in values.columns] if names is None else names
+            values = values.to_numpy()
+        try:
+            array = np.array(values, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise DistanceError("the distance matrix holds something that is no number.") from None
+        if array.ndim != 2 or array.shape[0] != array.shape[1]:
+            raise DistanceError(
+                f"a distance matrix is square; this one has shape {array.shape}. "
+                "For a table of observations use information_distances."
+            )
+        labels = (
+            tuple(f"x{k + 1}" for k in range(len(array)))
+            if names is None
+            else tuple(str(name) for name in names)
+        )
+        check_distances(array, labels)
+        check_n_samples(n_samples)
+        array = (array + array.T) / 2
+        floor = None if n_samples is None else correlation_noise_floor(n_samples)
+        return cls(frozen_array(array, np.float64), labels, n_samples, floor, "given")
+
+    @property
+    def n_columns(self) -> int:
+        return len(self.names)
+
+    @cached_property
+    def r_max(self) -> float:
+        """The largest finite distance; from here on the initial graph is a tree."""
+        return float(self.values[np.isfinite(self.values)].max())
+
+    @cached_property
+    def r_min(self) -> float:
+        """Below this radius some column is alone in its ball."""
+        nearest = (self.values + np.diag(np.full(self.n_columns, np.inf))).min(axis=0)
+        return float(nearest[np.isfinite(nearest)].max())
+
+    @cached_property
+    def smallest(self) -> float:
+        """The smallest distance between two columns."""
+        return float(self.values[~np.eye(self.n_columns, dtype=bool)].min())
+
+    @cached_property
+    def digest(self) -> str:
+        """A fingerprint of the distances and of everything that the learner reads with them."""
+        hasher = hashlib.sha256(repr((self.names, self.n_samples, self.metric)).encode())
+        hasher.update(self.values.tobytes())
+        return hasher.hexdigest()[:16]
+
+    def to_frame(self) -> pd.DataFrame:
+        return pd.DataFrame(self.values, index=list(self.names), columns=list(self.names))
+
+    def __repr__(self) -> str:
+        rows = "number of rows unknown" if self.n_samples is None else f"{self.n_samples} rows"
+        floor = "" if self.noise_floor is None else f", noise floor {self.noise_floor:.3g}"
+        return f"DistanceMatrix({self.n_columns} columns, {rows}, metric {self.metric}{floor})"
+
+
+def information_distances(
+    table: Any,
+    metric: Metric = "auto",
+    *,
+    on_degenerate: Literal["error", "drop"] = "error",
+    seed: int = 0,
+    progress: Progress | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    engine: Engine = "threads",
+    scheduler: str | None = None,
+) -> DistanceMatrix:
+    """Estimate the information distance between every two columns.
+
+    Parameters
+    ----------
+    table : Observations, DataFrame, array (dense or sparse) or BlockTable
+    metric : str
+        ``auto`` picks by the kinds of the columns; ``correlation`` and ``rank`` take numbers;
+        ``determinant`` takes columns over one alphabet (``determinant-printed`` is the paper's
+        printed form, without its denominator: not additive); ``canonical`` takes any kinds.
+    on_degenerate : {"error", "drop"}
+        What to do about constant columns, and columns at distance 0 from an earlier one.
+    seed : int
+        For the permutations behind the noise floor of ``determinant`` and ``canonical``, and for
+        the rows of a long table that are permuted.
+    progress : callable, optional
+        Called with the portions of a `BlockTable` that are done and the portions in all; may
+        raise to stop.
+    checkpoint : path, optional
+        A file that holds what is done so far of a `BlockTable`. Where it exists the work goes on
+        from there; it is removed once the distances are there, not where they are refused.
+    engine : {"threads", "dask"}
+        Where the blocks of a `BlockTable` are summed: on the threads of this machine, or on a
+        Dask cluster. The distances are the same.
+    scheduler : str, optional
+        The address of the Dask scheduler; without it processes are started on this machine.
+
+    Returns
+    -------
+    DistanceMatrix
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(1000, 1))
+    >>> D = information_distances(x + rng.normal(size=(1000, 3)))
+    >>> D.metric, D.n_samples
+    ('correlation', 1000)
+    >>> bool(abs(D.values[0, 1] - np.log(2)) < 0.1)   # the true correlation is 1/2
+    True
+    """
+    check_seed(seed)
+    if isinstance(table, BlockTable):
+        found = _from_blocks(table, metric, seed, progress, checkpoint, engine, scheduler)
+    elif checkpoint is not None or engine != "threads" or scheduler is not None:
+        raise DistanceError(
+            "checkpoint, engine and scheduler are for tables that are read in blocks; "
+            "give what scan_table returns."
+        )
+    else:
+        found = _from_rows(_observations(table, on_degenerate), metric, seed)
+    kept = _distinct_columns(found.strengths, found.names, on_degenerate)
+    D = _distance_matrix(found if len(kept) == len(found.names) else found.select(kept), seed)
+    if checkpoint is not None:
+        Path(checkpoint).unlink(missing_ok=True)
+    return D
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Found:
+    """Strengths, what is known of the rows behind them, and some or all of these rows."""
+
+    metric: Measure
+    strengths: Strengths
+    names: tuple[str, ...]
+    n_samples: int
+    weight: float
+    rows: Observations
+
+    def select(self, kept: list[int]) -> _Found:
+        names = tuple(self.names[k] for k in kept)
+        strengths, rows = self.strengths.select(kept), self.rows.select(names)
+        return replace(self, strengths=strengths, names=names, rows=rows)
+
+
+def _from_rows(obs: Observations, metric: Metric, seed: int) -> _Found:
+    chosen = _choose_metric(obs.columns, metric)
+    check_memory(obs.n_columns, width=_width(chosen, obs.columns))
+    wanted = null_rows(obs.n_rows, obs.n_columns, seed)
+    rows = obs if wanted is None or not _permutes(chosen) else obs.take(wanted)
+    strengths = table_strengths(obs, chosen)
+    return _Found(chosen, strengths, obs.names, obs.n_samples, weight_of(obs), rows)
+
+
+def _from_blocks(
+    table: BlockTable,
+    metric: Metric,
+    seed: int,
+    progress: Progress | None,
+    checkpoint: str | os.PathLike[str] | None,
+    engine: Engine,
+    scheduler: str | None,
+) -> _Found:
+    chosen = _choose_metric(table.columns, metric)
+    check_memory(table.n_columns, width=_width(chosen, table.columns))
+    if chosen == "rank":
+        raise DistanceError(
+            "metric 'rank' sorts whole columns, and this table is read in blocks; use "
+            "'correlation' or 'canonical', or read it whole with read_table."
+        )
+    plan = plan_sums(chosen, table.columns, table.totals, table.has_missing)
+    wanted = null_rows(table.n_rows, table.n_columns, seed)
+    if wanted is None:
+        wanted = np.arange(table.n_rows)
+    found = sum_blocks(
+        table, plan, wanted if _permutes(chosen) else wanted[:0], progress=progress,
+        checkpoint=checkpoint, engine=engine, scheduler=scheduler,
+    )  # fmt: skip
+    strengths = strengths_from(chosen, plan, found.sums, table.has_missing)
+    names, weight = table.names, table.total_weight
+    return _Found(chosen, strengths, names, table.n_samples, weight, found.rows)
+
+
+def _width(metric: Measure, columns: Sequence[Column]) -> float:
+    """Side of the largest matrices beside that of the distances."""
+    if not _permutes(metric):
+        return 1.0
+    states = max((len(column.states) for column in columns if _is_counted(column)), default=1)
+    return states if metric == "canonical" else max(1.0, 0.65 * states)  # counts need fewer of them
+
+
+def _is_counted(column: Column) -> bool:
+    return column.kind in ("binary", "categorical")
+
+
+def _permutes(metric: Measure) -> bool:
+    """Whether the noise floor comes from permuted rows."""
+    return metric not in ("correlation", "rank")
+
+
+def _observations(table: Any, on_degenerate: Literal["error", "drop"]) -> Observations:
+    if isinstance(table, Observations):
+        return table
+    if isinstance(table, pd.DataFrame):
+        return Observations.from_frame(table, on_degenerate=on_degenerate)
+    return Observations.from_array(table, on_degenerate=on_degenerate)
+
+
+def _choose_metric(columns: Sequence[Column], metric: Metric) -> Measure:
+    if metric not in METRICS or metric == "given":
+        raise DistanceError(f"metric = {metric!r} is unknown; choose one of {', '.join(METRICS)}.")
+    categorical = [column for column in columns if column.kind == "categorical"]
+    alphabets = {column.states for column in columns}
+    one_alphabet = len(alphabets) == 1 and all(
+        column.kind in ("binary", "categorical") for column in columns
+    )
+    if metric == "auto":
+        if not categorical:
+            return "correlation"
+        return "determinant" if one_alphabet else "canonical"
+    if metric in ("correlation", "rank") and categorical:
+        raise DistanceError(
+            f"metric {metric!r} takes numbers, but column {quoted(categorical[0].name)} has "
+            f"{len(categorical[0].states)} unordered states; use 'canonical' or 'determinant'."
+        )
+    if metric.startswith("determinant") and not one_alphabet:
+        raise DistanceError(
+            f"metric {metric!r} needs columns that all take the same states, without order; "
+            "these do not. Use 'canonical'."
+        )
+    return metric
+
+
+def _distance_matrix(found: _Found, seed: int) -> DistanceMatrix:
+    strengths, metric, columns = found.strengths, found.metric, found.rows.columns
+    values = _to_distances(strengths.values)
+    if not np.isfinite(values[~np.eye(len(values), dtype=bool)]).any():
+        raise DistanceError(
+            "every two columns look independent, so there is no graph to learn; "
+            "check that rows of the table belong together."
+        )
+    counts = strengths.counts
+    if _permutes(metric):
+        floor = permutation_noise_floor(found.rows, metric, found.weight, seed)
+    else:
+        n_typical = float(found.n_samples if counts is None else np.median(counts))
+        floor = correlation_noise_floor(max(n_typical, 3.0))
+    many_states = any(len(c.states) > 2 for c in columns if c.kind == "categorical")
+    additive = {"correlation": True, "determinant": True, "canonical": not many_states}
+    return DistanceMatrix(
+        frozen_array(values, np.float64),
+        found.names,
+        found.n_samples,
+        floor,
+        metric,
+        additive.get(metric, False),
+        None if strengths.signs is None else frozen_array(strengths.signs, np.int8),
+        None if counts is None else frozen_array(counts, np.float64),
+    )
+
+
+def to_distances(strength: FloatArray) -> FloatArray:
+    """Return -log of strengths: infinite or 0 where the strength is 0 or 1 up to rounding."""
+    values = np.full_like(strength, np.inf)
+    seen = strength >= SMALLEST_STRENGTH
+    values[seen] = -np.log(strength[seen])
+    values[values < EQUAL_COLUMNS] = 0.0
+    return values
+
+
+def _to_distances(strength: FloatArray) -> FloatArray:
+    values = to_distances(strength)
+    np.fill_diagonal(values, 0.0)
+    return values
+
+
+def _distinct_columns(
+    strengths: Strengths, names: tuple[str, ...], on_degenerate: Literal["error", "drop"]
+) -> list[int]:
+    """Columns that are not at distance 0 from an earlier one."""
+    equal = np.triu(_to_distances(strengths.values) == 0.0, 1)
+    later = equal.any(axis=0)
+    if later.any() and on_degenerate == "error":
+        j = int(later.argmax())
+        i = int(equal[:, j].argmax())
+        raise DistanceError(
+            f"columns {quoted(names[i])} and {quoted(names[j])} determine each other "
+            "(distance 0); drop one of them, or use on_degenerate='drop'."
+        )
+    kept = [int(k) for k in np.flatnonzero(~later)]
+    check_distinct(len(kept))
+    return kept
+
+
+LARGEST_DISTANCE = 1e60
+"""Sums and squares of such distances are still numbers."""
+SYMMETRY_TOLERANCE = 1e-8
+
+
+def check_n_samples(n_samples: int | None) -> None:
+    """Refuse a number of rows from which no distances come."""
+    if n_samples is not None and n_samples < 3:
+        raise DistanceError(f"n_samples = {n_samples} is too few; give at least 3, or None.")
+
+
+def check_distinct(n_columns: int) -> None:
+    """Refuse a table with too few columns that differ from each other."""
+    if n_columns < FEWEST_COLUMNS:
+        many = f"only {n_columns} columns differ from each other"
+        shown = many if n_columns > 1 else "all columns determine each other (distance 0)"
+        raise DistanceError(f"{shown}; at least {FEWEST_COLUMNS} that differ are needed.")
+
+
+def check_distances(array: FloatArray, names: tuple[str, ...]) -> None:
+    """Refuse a square matrix that does not hold the distances of so many names."""
+    if len(names) != len(array):
+        raise DistanceError(f"{len(array)} rows but {len(names)} names; give one name a row.")
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DistanceError(f"the name {quoted(twice)} is given twice; names must differ.")
+    if len(array) < 3:
+        raise DistanceError(f"{len(array)} columns are too few; at least 3 are needed.")
+    if np.isnan(array).any():
+        i, j = np.argwhere(np.isnan(array))[0]
+        raise DistanceError(
+            f"the distance of {quoted(names[i])} and {quoted(names[j])} is missing; "
+            "use infinity where two columns are independent."
+        )
+    if (array < 0).any():
+        i, j = np.argwhere(array < 0)[0]
+        raise DistanceError(
+            f"the distance of {quoted(names[i])} and {quoted(names[j])} is {array[i, j]:g}; "
+            "distances are at least 0."
+        )
+    too_far = np.isfinite(array) & (array > LARGEST_DISTANCE)
+    if too_far.any():
+        i, j = np.argwhere(too_far)[0]
+        raise DistanceError(
+            f"the distance of {quoted(names[i])} and {quoted(names[j])} is {array[i, j]:g}, beyond "
+            f"{LARGEST_DISTANCE:g}; divide all by a round number, or use infinity there."
+        )
+    if np.diag(array).any():
+        i = int(np.flatnonzero(np.diag(array))[0])
+        raise DistanceError(
+            f"the distance of {quoted(names[i])} to itself is {array[i, i]:g}; it must be 0. "
+            "Are these similarities? Use -log of them."
+        )
+    with np.errstate(invalid="ignore"):
+        gap = np.where(array == array.T, 0.0, np.abs(array - array.T))
+    if (gap > SYMMETRY_TOLERANCE * np.maximum(1.0, array)).any():
+        i, j = np.argwhere(gap > SYMMETRY_TOLERANCE * np.maximum(1.0, array))[0]
+        raise DistanceError(
+            f"the matrix is not symmetric: {quoted(names[i])} to {quoted(names[j])} is "
+            f"{array[i, j]:g}, back it is {array[j, i]:g}."
+        )
+    if not np.isfinite(array[~np.eye(len(array), dtype=bool)]).any():
+        raise DistanceError("every distance is infinite, so there is no graph to learn.")

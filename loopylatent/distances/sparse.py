@@ -1,0 +1,362 @@
+"""Distances between very many sparse columns: only the short ones are kept (section 3.1).
+
+A word occurs in few rows, so most pairs of words say nothing: their correlation is below what
+noise gives. Lists of near neighbours hold the pairs up to a cut-off; any other distance is
+computed from the columns when it is asked for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from loopylatent.compute._kernels.near_pairs import listed_lengths, near_products, products_of_pairs
+from loopylatent.compute._kernels.spanning import forest_from_lists
+from loopylatent.compute.arrays import FloatArray, IntArray, Progress, frozen_array
+from loopylatent.compute.threads import in_window
+from loopylatent.distances.matrix import DistanceMatrix, Metric, check_distinct, to_distances
+from loopylatent.distances.noise_floor import correlation_noise_floor
+from loopylatent.distances.strengths import SMALLEST_COUNT, check_spread, spread_of
+from loopylatent.errors import DataError, DistanceError, quoted
+from loopylatent.tables.observations import Observations
+
+COLUMNS_AT_A_TIME = 256
+MOST_PAIRS = 100_000_000
+"""Near pairs that are kept at most: 2.4 GB of lists."""
+
+
+@dataclass(frozen=True, eq=False)
+class SparseColumns:
+    """A sparse table by rows and by columns, with the sums that correlations need."""
+
+    rows: Any = field(repr=False)
+    columns: Any = field(repr=False)
+    weights: FloatArray = field(repr=False)
+    total: float
+    first: FloatArray = field(repr=False)
+    spread: FloatArray = field(repr=False)
+    """Total times the sum of squares, minus the square of the sum; 0 where that is rounding."""
+
+    @classmethod
+    def of(cls, obs: Observations) -> SparseColumns:
+        rows = sparse.csr_array(obs.values, dtype=np.float64)
+        rows.sum_duplicates()
+        columns = sparse.csc_array(rows)
+        columns.sort_indices()
+        given = np.ones(obs.n_rows) if obs.weights is None else obs.weights
+        weights = frozen_array(given, np.float64)  # always read-only: one kind for the compiler
+        total = float(weights.sum())
+        first = np.asarray(rows.T @ weights, dtype=np.float64)
+        weighted = sparse.csr_array(rows.multiply(weights[:, None]))  # first, as in all products
+        square = np.asarray(weighted.multiply(rows).T @ np.ones(obs.n_rows), dtype=np.float64)
+        spread = spread_of(total * square, first)
+        check_spread(obs, spread, total * square)
+        return cls(_wide(rows), _wide(columns), weights, total, first, spread)
+
+    @property
+    def n_columns(self) -> int:
+        return len(self.first)
+
+    def near(self, columns: IntArray, cutoff: float) -> tuple[IntArray, IntArray, FloatArray]:
+        """Pairs i < j, i among ``columns``, at most ``cutoff`` apart: i, j and their distances."""
+        rows, by_column = self.rows, self.columns
+        left, right, products = near_products(
+            rows.indptr, rows.indices, rows.data,
+            by_column.indptr, by_column.indices, by_column.data,
+            self.weights, self.first, self.spread, self.total, math.exp(-cutoff),
+            self._by_reach, columns,
+        )  # fmt: skip
+        lengths = to_distances(self._strengths(left, right, products))
+        near = lengths <= cutoff
+        return left[near], right[near], lengths[near]
+
+    def distances(self, left: IntArray, right: IntArray) -> FloatArray:
+        """Distances of pairs of columns, each computed from the rows."""
+        by_column = self.columns
+        earlier, later = np.minimum(left, right), np.maximum(left, right)
+        products = products_of_pairs(
+            by_column.indptr, by_column.indices, by_column.data, self.weights, earlier, later
+        )
+        return to_distances(self._strengths(left, right, products))
+
+    def _strengths(self, left: IntArray, right: IntArray, products: FloatArray) -> FloatArray:
+        """|Correlation| of pairs from the sums of their products, as the dense path has it."""
+        covariance = self.total * products - self.first[left] * self.first[right]
+        if self.total < SMALLEST_COUNT:
+            return np.zeros(len(products))
+        scale = np.sqrt(self.spread[left] * self.spread[right])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rho = np.where(scale > 0, covariance / scale, 0.0)
+        strengths: FloatArray = np.abs(np.clip(rho, -1.0, 1.0))
+        return strengths
+
+    @cached_property
+    def _by_reach(self) -> IntArray:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            reach = np.where(self.spread > 0, self.first**2 / self.spread, 0.0)
+        return np.argsort(-reach, kind="stable")
+
+
+@dataclass(frozen=True, eq=False)
+class SparseDistances:
+    """Near neighbours of every column, and the columns themselves for all other distances.
+
+    Parameters
+    ----------
+    names : tuple of str
+    n_samples : int
+    cutoff : float
+        Pairs at most this far apart are in the lists.
+    start, other, length : arrays
+        The neighbours of column i are ``other[start[i]:start[i + 1]]``, ascending.
+    columns : SparseColumns
+    metric : str
+    is_additive : bool
+        Always: correlations of numbers multiply along the paths of a tree.
+    """
+
+    names: tuple[str, ...] = field(repr=False)
+    n_samples: int
+    cutoff: float
+    start: IntArray = field(repr=False)
+    other: NDArray[np.int32] = field(repr=False)
+    length: FloatArray = field(repr=False)
+    columns: SparseColumns = field(repr=False)
+    metric: Metric = "correlation"
+    is_additive: bool = True
+
+    @property
+    def n_columns(self) -> int:
+        return len(self.names)
+
+    @property
+    def n_pairs(self) -> int:
+        """Pairs of columns that are kept."""
+        return len(self.other) // 2
+
+    @property
+    def noise_floor(self) -> float:
+        """Beyond this a distance cannot be told from noise."""
+        return correlation_noise_floor(self.n_samples)
+
+    @cached_property
+    def n_alone(self) -> int:
+        """Columns without any neighbour up to the cut-off."""
+        return int((np.diff(self.start) == 0).sum())
+
+    @cached_property
+    def smallest(self) -> float:
+        """The smallest distance between two columns."""
+        return float(self.length.min())
+
+    @property
+    def r_max(self) -> float:
+        """The largest radius that these lists can serve: the cut-off."""
+        return self.cutoff
+
+    @cached_property
+    def nearest(self) -> FloatArray:
+        """Distance of each column that has a neighbour to its nearest one."""
+        begin = self.start[:-1][np.diff(self.start) > 0]
+        return frozen_array(np.minimum.reduceat(self.length, begin), np.float64)
+
+    @property
+    def r_min(self) -> float:
+        """Below this radius some column that has a neighbour up to the cut-off loses its last."""
+        return float(self.nearest.max())
+
+    @cached_property
+    def spanning_lengths(self) -> FloatArray:
+        """Lengths of the edges of the minimum spanning forest up to the cut-off, ascending."""
+        u, v = forest_from_lists(self.start, self.other, self.length).T
+        return np.sort(self.listed(u, v))
+
+    @cached_property
+    def digest(self) -> str:
+        """A fingerprint of the distances and of everything that the learner reads with them."""
+        what = (self.names, self.n_samples, self.metric, self.cutoff)
+        hasher = hashlib.sha256(repr(what).encode())
+        rows = self.columns.rows  # far pairs are computed from them
+        lists = (self.start, self.other, self.length)
+        for part in (*lists, rows.data, rows.indices, rows.indptr, self.columns.weights):
+            hasher.update(part.tobytes())
+        return hasher.hexdigest()[:16]
+
+    def pairs(self, left: IntArray, right: IntArray) -> FloatArray:
+        """Return the distances of pairs of columns; those in no list are computed from the rows."""
+        found = self.listed(left, right)
+        far = np.isnan(found)
+        found[far] = self.columns.distances(left[far], right[far])
+        return found
+
+    def listed(self, left: IntArray, right: IntArray) -> FloatArray:
+        """Return the distances of pairs of columns; NaN where they are beyond the cut-off."""
+        return listed_lengths(self.start, self.other, self.length, left, right)
+
+
+Distances = DistanceMatrix | SparseDistances
+
+
+def check_distances(D: object) -> None:
+    """Refuse what is no matrix of distances, and say how to make one of it."""
+    if isinstance(D, DistanceMatrix | SparseDistances):
+        return
+    kind = type(D).__name__
+    remedy = "read_table(path)" if isinstance(D, str | Path) else "table"
+    raise DistanceError(
+        f"a DistanceMatrix is wanted here, not a {kind}; give information_distances({remedy})."
+    )
+
+
+"""What the learner takes."""
+
+
+def sparse_distances(
+    table: Any,
+    cutoff: float | None = None,
+    *,
+    on_degenerate: Literal["error", "drop"] = "error",
+    progress: Progress | None = None,
+) -> SparseDistances:
+    """Find the near pairs among very many sparse columns.
+
+    Parameters
+    ----------
+    table : Observations, or a sparse matrix
+        Numbers, mostly 0, nothing missing: which words are in which documents, for example.
+    cutoff : float, optional
+        Pairs farther apart are not kept. The noise floor, -log(2/sqrt(n)), when not given: beyond
+        it a distance cannot be told from noise. The radius r of the learner is at most this.
+    on_degenerate : {"error", "drop"}
+        What to do about constant columns, and columns at distance 0 from an earlier one.
+    progress : callable, optional
+        Called with the columns done and the columns in all; may raise to stop.
+
+    Returns
+    -------
+    SparseDistances
+
+    Examples
+    --------
+    >>> words = sparse.random_array((2000, 30), density=0.1, rng=np.random.default_rng(0))
+    >>> D = sparse_distances(words > 0, cutoff=4.0)
+    >>> D.n_columns, D.cutoff, bool(D.length.max() <= 4.0)
+    (30, 4.0, True)
+    """
+    obs = _observations(table, on_degenerate)
+    floor = correlation_noise_floor(obs.n_samples)
+    limit = floor if cutoff is None else float(cutoff)
+    if not (math.isfinite(limit) and limit > 0):
+        raise DistanceError(
+            f"cutoff = {limit:.4g} is no distance above 0; the noise floor of "
+            f"{obs.n_samples} rows is {floor:.4g}."
+        )
+    columns = SparseColumns.of(obs)
+    upper = _near_pairs(columns, limit, progress)
+    equal = upper.data == 0.0
+    if equal.any():
+        kept = _without_copies(upper, equal, obs.names, on_degenerate)
+        obs = obs.select([obs.names[k] for k in kept])
+        columns = SparseColumns.of(obs)
+        upper = upper[kept][:, kept]
+    if upper.nnz == 0:
+        raise DistanceError(
+            f"no two columns are closer than the cut-off {limit:.4g}; use a larger one, or check "
+            "that rows of the table belong together."
+        )
+    lists = sparse.csr_array(upper + upper.T)
+    lists.sort_indices()
+    return SparseDistances(
+        obs.names,
+        obs.n_samples,
+        limit,
+        frozen_array(lists.indptr, np.int64),
+        frozen_array(lists.indices, np.int32),
+        frozen_array(lists.data, np.float64),
+        columns,
+    )
+
+
+def _observations(table: Any, on_degenerate: Literal["error", "drop"]) -> Observations:
+    obs = (
+        table
+        if isinstance(table, Observations)
+        else Observations.from_array(table, on_degenerate=on_degenerate)
+    )
+    if obs.has_missing:
+        raise DataError("values are missing; the sparse path needs complete rows.")
+    categorical = next((c.name for c in obs.columns if c.kind == "categorical"), None)
+    if categorical is not None:
+        raise DataError(f"column {quoted(categorical)} has unordered states; give numbers.")
+    return obs
+
+
+def _near_pairs(columns: SparseColumns, cutoff: float, progress: Progress | None) -> Any:
+    """(p, p) upper triangle of the distances up to the cut-off; threads share the columns."""
+    p = columns.n_columns
+    blocks = np.array_split(np.arange(p), max(1, p // COLUMNS_AT_A_TIME))
+    counts = np.zeros(p + 1, np.int64)
+    others, lengths = [], []
+    done = kept = 0
+    threads = os.cpu_count() or 1
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            for left, right, near in in_window(
+                pool, lambda one: columns.near(one, cutoff), blocks, 2 * threads
+            ):
+                order = np.lexsort((right, left))
+                counts[1:] += np.bincount(left, minlength=p)
+                others.append(right[order].astype(np.int32))
+                lengths.append(near[order])
+                kept += len(left)
+                done += len(blocks[len(others) - 1])
+                if kept > MOST_PAIRS:
+                    raise _too_many(lengths, done / p, cutoff)
+                if progress is not None:
+                    progress(done, p)
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+    parts = (np.concatenate(lengths), np.concatenate(others), np.cumsum(counts))
+    return sparse.csr_array(parts, shape=(p, p))
+
+
+def _too_many(lengths: list[FloatArray], share: float, cutoff: float) -> DistanceError:
+    """Say which cut-off would have kept few enough pairs, as far as the columns seen tell."""
+    fits = float(np.quantile(np.concatenate(lengths), 0.9 * share))
+    return DistanceError(
+        f"more than {MOST_PAIRS:,} pairs of columns are within the cut-off {cutoff:.4g}; "
+        f"a cutoff of about {fits:.3g} would fit, or leave out rare columns."
+    )
+
+
+def _without_copies(
+    upper: Any, equal: NDArray[np.bool_], names: tuple[str, ...], on_degenerate: str
+) -> list[int]:
+    """Columns that are not at distance 0 from an earlier one."""
+    pairs = upper.tocoo()
+    first, later = pairs.coords[0][equal], pairs.coords[1][equal]
+    if on_degenerate == "error":
+        raise DistanceError(
+            f"columns {quoted(names[first[0]])} and {quoted(names[later[0]])} determine each "
+            "other (distance 0); drop one of them, or use on_degenerate='drop'."
+        )
+    gone = set(later.tolist())
+    kept = [k for k in range(len(names)) if k not in gone]
+    check_distinct(len(kept))
+    return kept
+
+
+def _wide(matrix: Any) -> Any:
+    """The same matrix with the index types that the kernels take."""
+    matrix.indptr, matrix.indices = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32)
+    return matrix

@@ -1,0 +1,161 @@
+"""What every exported file shares: its origin, what is known beside the edges, safe writing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+
+from loopylatent.distances.matrix import DistanceMatrix
+from loopylatent.errors import DataError
+from loopylatent.figures.inputs import Groups, groups_by_node, names_of_groups, node_labels
+from loopylatent.graph import LatentGraph
+from loopylatent.settings import __version__
+
+Setting = str | float | int
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where a graph came from; goes into every exported file.
+
+    Parameters
+    ----------
+    settings : mapping from str to str, float or int
+        What the graph was learned with, such as r, Lambda and tau.
+    data_digest : str
+        Fingerprint of the data.
+    graph_digest : str
+        Fingerprint of the graph, ``graph.digest``.
+    version : str
+        Of loopylatent.
+    created : str, optional
+        A date or time. None by default, so that the same graph gives the same file.
+
+    Examples
+    --------
+    >>> star = LatentGraph.build(["a", "b", "c"], 1, [(0, 3), (1, 3), (2, 3)])
+    >>> Provenance.of(star, settings={"r": 5.0, "Lambda": 0.0}, data_digest="1f3a").summary
+    'Lambda=0.0; r=5.0'
+    """
+
+    settings: Mapping[str, Setting]
+    data_digest: str
+    graph_digest: str
+    version: str = __version__
+    created: str | None = None
+
+    def __post_init__(self) -> None:
+        plain = {str(key): _plain_setting(key, self.settings[key]) for key in sorted(self.settings)}
+        object.__setattr__(self, "settings", MappingProxyType(plain))
+
+    @classmethod
+    def of(
+        cls,
+        graph: LatentGraph,
+        *,
+        settings: Mapping[str, Setting],
+        data_digest: str,
+        created: str | None = None,
+    ) -> Provenance:
+        """Fill in this version and the graph's digest."""
+        return cls(settings, data_digest, graph.digest, created=created)
+
+    @property
+    def summary(self) -> str:
+        """The settings on one line."""
+        return "; ".join(f"{key}={value}" for key, value in self.settings.items())
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, the settings as a dict of their own."""
+        known = {
+            "generator": "loopylatent",
+            "version": self.version,
+            "data_digest": self.data_digest,
+            "graph_digest": self.graph_digest,
+            "settings": dict(self.settings),
+        }
+        return known if self.created is None else known | {"created": self.created}
+
+
+def _plain_setting(key: str, value: Any) -> Setting:
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, float) and not math.isfinite(plain):
+        raise DataError(f"setting {key} = {plain} is not finite; a file cannot hold it.")
+    if not isinstance(plain, str | float | int):
+        raise DataError(f"setting {key} is a {type(value).__name__}; give text or a number.")
+    return plain
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Extras:
+    """What may be known of a graph beside its edges; see `loopylatent.figures.network`."""
+
+    positions: NDArray[np.floating] | None = None
+    groups: Groups | None = None
+    group_names: Sequence[str] | None = None
+    signs: Sequence[int] | NDArray[np.integer] | None = None
+    hidden_names: Mapping[int, str] = field(default_factory=dict)
+
+
+NO_EXTRAS = Extras()
+
+
+# The graph with all that is known ----------------------------------------------------------
+
+
+def attributed(graph: LatentGraph, extras: Extras, clean: Callable[[str], str]) -> nx.Graph[int]:
+    """Everything that is known, as attributes of a networkx graph."""
+    content = graph.to_networkx()
+    for node, label in enumerate(node_labels(graph, extras.hidden_names)):
+        content.nodes[node]["label"] = clean(label)
+    group_of = groups_by_node(graph, extras.groups)
+    names = names_of_groups(group_of, extras.group_names)
+    for node, group in group_of.items():
+        content.nodes[node].update(group=group, group_name=clean(names[group]))
+    for node, (x, y) in enumerate(_places(graph, extras)):
+        content.nodes[node].update(x=x, y=y)
+    for _, _, values in content.edges(data=True):
+        values["weight"] = math.exp(-values["distance"])
+    if extras.signs is not None:
+        for (u, v), sign in zip(graph.edges.tolist(), _signs(graph, extras.signs), strict=True):
+            content.edges[u, v]["sign"] = sign
+    return content
+
+
+def _places(graph: LatentGraph, extras: Extras) -> list[list[float]]:
+    if extras.positions is None:
+        return []
+    place = np.asarray(extras.positions, dtype=np.float64)
+    if place.shape != (graph.n_nodes, 2) or not np.isfinite(place).all():
+        raise DataError(f"positions must be ({graph.n_nodes}, 2) finite numbers; leave them out?")
+    rows: list[list[float]] = place.tolist()
+    return rows
+
+
+def _signs(graph: LatentGraph, signs: Sequence[int] | NDArray[np.integer]) -> list[int]:
+    if len(signs) != graph.n_edges:
+        raise DataError(f"{len(signs)} signs for {graph.n_edges} edges; give one for each edge.")
+    return [int(np.sign(sign)) for sign in signs]
+
+
+def edge_signs(graph: LatentGraph, D: DistanceMatrix) -> NDArray[np.int64] | None:
+    """Return the signs of the correlations along edges between columns; 0 at hidden nodes."""
+    if D.signs is None:
+        return None
+    signs = np.zeros(graph.n_edges, dtype=np.int64)
+    between = (graph.edges < graph.n_observed).all(axis=1)
+    u, v = graph.edges[between].T
+    signs[between] = D.signs[u, v]
+    return signs
+
+
+def has_attribute(content: nx.Graph[int], name: str) -> bool:
+    """Whether any node has an attribute of this name."""
+    return any(name in values for _, values in content.nodes(data=True))

@@ -1,0 +1,279 @@
+"""Results that show themselves in a notebook: a few numbers and a still picture, all inside.
+
+A picture is an image whose content is part of the cell, so it needs no network, runs nothing and
+survives in notebooks that are sent on. Names are data and are shown as text.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from loopylatent.analysis.stability.groups import Groups
+from loopylatent.analysis.stability.runs import Stability
+from loopylatent.analysis.sweep.table import Sweep
+from loopylatent.distances.matrix import DistanceMatrix
+from loopylatent.figures.curve import curve_svg
+from loopylatent.figures.labels import shown_label
+from loopylatent.figures.layout import positions
+from loopylatent.figures.looks import FACE, THEMES
+from loopylatent.figures.svg import to_svg, xml_text
+from loopylatent.graph import LatentGraph
+from loopylatent.inference.model import Model
+from loopylatent.inference.scores import Scores
+from loopylatent.learning.initial_graph import EdgeDensity
+from loopylatent.learning.learner import LearnResult
+from loopylatent.learning.thresholds import loop_radius
+from loopylatent.tables.observations import Observations
+from loopylatent.tables.samples import Sample
+
+MOST_DRAWN = 300
+"""Nodes beyond which a graph is not drawn: it would take long and say little."""
+MOST_ROWS = 12
+LONGEST_NAME = 40
+WIDEST = 720
+N_BARS = 24
+BAR = 20
+HIGH = 110
+_SVG = 'xmlns="http://www.w3.org/2000/svg"'
+_LIGHT = THEMES["light"]
+_CURVE_STYLE = f"""<style>
+svg {{ background: {_LIGHT.background}; font-family: {FACE}; font-size: 12px; }}
+text {{ fill: {_LIGHT.text}; }} text.plate {{ fill: {_LIGHT.background}; }}
+.sub {{ font-size: 9px; }}
+.line {{ fill: none; stroke-width: 2; }} .grid {{ stroke: #E3E7EC; }} .beyond {{ fill: #F3F0E8; }}
+.tick, .mark {{ stroke: {_LIGHT.edge}; fill: none; }} .mark {{ stroke-dasharray: 3 3; }}
+.now {{ stroke: {_LIGHT.text}; }} .plate {{ fill: {_LIGHT.text}; }}
+.line.edges {{ stroke: {_LIGHT.observed}; }} .dot.edges {{ fill: {_LIGHT.observed}; }}
+.line.cycles {{ stroke: {_LIGHT.hidden}; }} .dot.cycles {{ fill: {_LIGHT.hidden}; }}
+.line.components {{ stroke: {_LIGHT.groups[2]}; }} .dot.components {{ fill: {_LIGHT.groups[2]}; }}
+</style>"""
+
+
+def html_of(result: object) -> str:
+    """Return the view of a result of one of the kinds in `SHOWN`."""
+    return next(SHOWN[kind](result) for kind in type(result).__mro__ if kind in SHOWN)
+
+
+def graph_html(graph: LatentGraph) -> str:
+    """Show a graph: its counts and its picture.
+
+    Examples
+    --------
+    >>> star = LatentGraph.build(["a", "b", "c"], 1, [(0, 3), (1, 3), (2, 3)])
+    >>> shown = graph_html(star)
+    >>> "1 hidden" in shown, "data:image/svg+xml" in shown
+    (True, True)
+    """
+    return _framed("LatentGraph", _counts(graph), graph_picture(graph))
+
+
+def result_html(result: LearnResult) -> str:
+    """Show a learned graph with the settings that it came from."""
+    t, s = result.settings.thresholds, result.settings
+    rows = [("r, Λ, τ", f"{t.r:.4g}, {t.Lambda:.4g}, {t.tau:.4g}")]
+    rows.append(("method, order, seed", f"{s.method}, {s.order}, {s.seed}"))
+    if result.n_stuck:
+        rows.append(("stuck visits", f"{result.n_stuck} of {result.n_visits}; try a larger Λ"))
+    parts = [_table(rows), graph_picture(result.graph)]
+    return _framed(type(result).__name__, _counts(result.graph), *parts)
+
+
+def distances_html(D: DistanceMatrix) -> str:
+    """Show distances: their marks, and how many there are of each size."""
+    floor = "unknown" if D.noise_floor is None else f"{D.noise_floor:.4g}"
+    rows = [
+        ("metric", D.metric + ("" if D.is_additive else " (does not add up along paths)")),
+        ("rows", "unknown" if D.n_samples is None else f"{D.n_samples:,}"),
+        ("smallest, r min, r max", f"{D.smallest:.4g}, {D.r_min:.4g}, {D.r_max:.4g}"),
+        ("noise floor", floor),
+    ]
+    values = D.values[np.triu_indices(D.n_columns, 1)]
+    finite = values[np.isfinite(values)]
+    if len(finite) < len(values):
+        rows.append(("infinite", f"{len(values) - len(finite):,} of {len(values):,} pairs"))
+    return _framed("DistanceMatrix", f"{D.n_columns:,} columns", _table(rows), _histogram(finite))
+
+
+def density_html(curve: EdgeDensity) -> str:
+    """Show edges, cycles and components of the initial graph over all radii."""
+    drawn = curve_svg(curve, loop_radius(curve.D)).replace("<svg ", f"<svg {_SVG} ", 1)
+    opening, closed, rest = drawn.partition(">")
+    drawn = opening + closed + _CURVE_STYLE + rest
+    said = f"{len(curve.r):,} changes between r = {curve.D.smallest:.4g} and {curve.D.r_max:.4g}"
+    return _framed("EdgeDensity", said, _image(drawn, "edges, cycles and components against r"))
+
+
+def observations_html(obs: Observations) -> str:
+    """Show a table: its size, and what each of the first columns is."""
+    said = [f"{obs.n_rows:,} rows, {obs.n_columns:,} columns"]
+    if obs.n_missing:
+        said.append(f"{obs.n_missing:,} values missing")
+    if obs.weights is not None:
+        said.append("weighted rows")
+    if obs.dropped:
+        said.append(f"{len(obs.dropped)} columns left out")
+    rows = [(_name(one.name), one.kind) for one in obs.columns[:MOST_ROWS]]
+    return _framed("Observations", "; ".join(said), _table(rows), _more(obs.n_columns))
+
+
+def sample_html(sample: Sample) -> str:
+    """Show a bundled table: what it is, and what to look at."""
+    words = f"<p>{html.escape(sample.about)}</p>"
+    return _framed("Sample", sample.title, words) + observations_html(sample.observations)
+
+
+def model_html(model: Model) -> str:
+    """Show a fitted model: its kind and fit, and its graph with the signs of its edges."""
+    rows = [
+        ("likelihood", "exact" if model.is_exact else "by belief propagation"),
+        ("log-likelihood of a row", f"{model.train_log_likelihood / model.n_samples:.4f}"),
+        ("BIC (training)", f"{model.train_bic:.1f}"),
+        ("degrees of freedom", f"{model.df:,}"),
+        ("converged", "yes" if model.converged else "no"),
+    ]
+    if model.note:
+        rows.append(("note", model.note))
+    signs = np.sign(model.edge_strengths).astype(int)
+    said = f"{model.kind}; {_counts(model.graph)}"
+    return _framed("Model", said, _table(rows), graph_picture(model.graph, signs))
+
+
+def stability_html(found: Stability) -> str:
+    """Show how sure a graph is: support in numbers, and what came back in half of the runs."""
+    rows = [("instability", f"{found.instability:.2f}"), ("runs", f"{found.n_used:,}")]
+    if found.n_failed:
+        rows.append(("failed runs", f"{found.n_failed:,}"))
+    for name, support in (
+        ("edges", found.edges),
+        ("hidden", found.hidden),
+        ("cycles", found.cycles),
+    ):
+        if len(support):
+            kept = int((support >= 0.5).sum())
+            rows.append((f"{name} with support ≥ 0.5", f"{kept} of {len(support)}"))
+    picture = graph_picture(found.supported(0.5))
+    return _framed("Stability", f"by {found.scheme}", _table(rows), picture)
+
+
+def sweep_html(found: Sweep) -> str:
+    """Show a sweep: its first points as a table."""
+    frame = found.to_frame()
+    shown = frame.head(MOST_ROWS).to_html(index=False, border=0, float_format="{:.4g}".format)
+    said = repr(found).partition("(")[2].rstrip(")")
+    return _framed("Sweep", said, shown, _more(len(frame), "points"))
+
+
+def groups_html(found: Groups) -> str:
+    """Show groups: the columns of each."""
+    rows = []
+    for group in range(found.n_groups):
+        names = [
+            name for name, label in zip(found.names, found.labels, strict=True) if label == group
+        ]
+        more = f" and {len(names) - MOST_ROWS} more" if len(names) > MOST_ROWS else ""
+        rows.append((str(group), ", ".join(map(_name, names[:MOST_ROWS])) + more))
+    said = f"{found.n_groups} of {len(found.names):,} columns"
+    if found.n_resamples:
+        said += f", over {found.n_resamples} resamples"
+    return _framed("Groups", said, _table(rows))
+
+
+def scores_html(scores: Scores) -> str:
+    """Show scores as a table."""
+    rows = [
+        (name, value if isinstance(value, str) else f"{value:.6g}")
+        for name, value in asdict(scores).items()
+    ]
+    return _framed("Scores", "lower perplexities are better", _table(rows))
+
+
+SHOWN: Mapping[type, Callable[[Any], str]] = {
+    DistanceMatrix: distances_html,
+    EdgeDensity: density_html,
+    Groups: groups_html,
+    LatentGraph: graph_html,
+    LearnResult: result_html,
+    Model: model_html,
+    Observations: observations_html,
+    Sample: sample_html,
+    Scores: scores_html,
+    Stability: stability_html,
+    Sweep: sweep_html,
+}
+"""What shows itself, and how."""
+
+
+def graph_picture(graph: LatentGraph, signs: Sequence[int] | Any = None) -> str:
+    """A graph as an image; in words where it is too large."""
+    if graph.n_nodes > MOST_DRAWN:
+        return (
+            f"<p>{graph.n_nodes:,} nodes are too many for a small picture; "
+            "<code>ll.export(result, 'graph.html')</code> writes one to zoom into.</p>"
+        )
+    return _image(to_svg(graph, positions(graph), signs=signs), _counts(graph))
+
+
+def _counts(graph: LatentGraph) -> str:
+    return (
+        f"{graph.n_observed:,} observed, {graph.n_hidden:,} hidden, {graph.n_edges:,} edges, "
+        f"{graph.n_cycles:,} cycles"
+    )
+
+
+def _framed(kind: str, said: str, *parts: str) -> str:
+    head = f"<p><b>{html.escape(kind)}</b>: {html.escape(said)}</p>"
+    return f'<div class="loopylatent">{head}{"".join(parts)}</div>'
+
+
+def _table(rows: Sequence[tuple[str, str]]) -> str:
+    cells = (
+        f'<tr><td style="text-align:left">{html.escape(name)}</td>'
+        f'<td style="text-align:left">{html.escape(value)}</td></tr>'
+        for name, value in rows
+    )
+    return f"<table>{''.join(cells)}</table>"
+
+
+def _more(total: int, what: str = "columns") -> str:
+    return f"<p>and {total - MOST_ROWS:,} more {what}</p>" if total > MOST_ROWS else ""
+
+
+def _name(name: str) -> str:
+    return shown_label(name, LONGEST_NAME)
+
+
+def _image(svg: str, words: str) -> str:
+    """A picture as part of the page."""
+    packed = base64.b64encode(svg.encode()).decode("ascii")
+    return (
+        f'<img alt="{html.escape(words)}" style="max-width:min(100%,{WIDEST}px)" '
+        f'src="data:image/svg+xml;base64,{packed}">'
+    )
+
+
+def _histogram(values: np.ndarray[Any, Any]) -> str:
+    """How many values lie where, as bars over their range."""
+    if not len(values):
+        return ""
+    counts, ends = np.histogram(values, bins=N_BARS)
+    bars = "".join(
+        f'<rect x="{BAR * k + 1}" y="{HIGH - height}" width="{BAR - 2}" height="{height}"/>'
+        for k, height in enumerate(np.ceil(counts / counts.max() * HIGH).astype(int).tolist())
+    )
+    width, base = BAR * N_BARS, HIGH + 16
+    low, high = (xml_text(f"{end:.3g}") for end in (ends[0], ends[-1]))
+    drawn = (
+        f'<svg {_SVG} width="{width}" height="{HIGH + 22}" font-size="12" '
+        f'font-family="{xml_text(FACE)}"><rect width="100%" height="100%" '
+        f'fill="{_LIGHT.background}"/><g fill="{_LIGHT.observed}">{bars}</g>'
+        f'<g fill="{_LIGHT.text}"><text y="{base}">{low}</text>'
+        f'<text x="{width // 2}" y="{base}" text-anchor="middle">distance</text>'
+        f'<text x="{width}" y="{base}" text-anchor="end">{high}</text></g></svg>'
+    )
+    return _image(drawn, f"distances from {ends[0]:.3g} to {ends[-1]:.3g} as bars")

@@ -1,0 +1,210 @@
+"""A graph as one HTML page with everything inside.
+
+``page.html`` is the template, ``page.css`` and ``page.js`` are what it holds. ``base.html``,
+``legend.html`` and ``tools.html`` are what pages share.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import networkx as nx
+from jinja2 import DictLoader, Environment, Template
+
+from loopylatent.exporting.base import NO_EXTRAS, Extras, Provenance, attributed, has_attribute
+from loopylatent.figures.inputs import node_labels
+from loopylatent.figures.layout import positions as place_nodes
+from loopylatent.figures.looks import THEMES, LegendItem, ThemeName
+from loopylatent.figures.network import legend, network, network_data, vis_bundle
+from loopylatent.graph import LatentGraph
+from loopylatent.tables.spreadsheet import xml_text
+
+SHARED = ("base.html", "legend.html", "tools.html")
+SYMBOLS: Mapping[str, str] = {
+    "dot": "M2 7a5 5 0 1 0 10 0a5 5 0 1 0 -10 0Z",
+    "diamond": "M7 1 13 7 7 13 1 7Z",
+    "line": "M0 6.6 34 3 34 11 0 7.4Z",
+    "dashes": "M0 5.5h7v3h-7z M12 5.5h7v3h-7z M24 5.5h7v3h-7z",
+}
+
+
+def to_html(
+    graph: LatentGraph,
+    provenance: Provenance,
+    extras: Extras = NO_EXTRAS,
+    *,
+    title: str = "Learned graph",
+) -> str:
+    """Return one page that shows the graph anywhere, also without a network.
+
+    Everything is inside; a content security policy forbids any request and any script but the
+    two that belong here.
+
+    Examples
+    --------
+    >>> pair = LatentGraph.build(["a", "<img>"], 0, [(0, 1)], [0.5])
+    >>> origin = Provenance.of(pair, settings={"r": 5.0}, data_digest="1f3a")
+    >>> page = to_html(pair, origin)
+    >>> "http-equiv" in page, "<img>" in page
+    (True, False)
+    """
+    scripts = (vis_bundle(), graph_script())  # the policy hashes all between the tags
+    return _template().render(
+        title=xml_text(title),
+        summary=summary_of(graph),
+        style=_beside("page.css"),
+        scripts=scripts,
+        policy=script_policy(scripts),
+        drawing=drawing_of(graph, extras),
+        themes=THEMES,
+        legend=legend_pairs(graph, extras),
+        symbols=SYMBOLS,
+        tables=_tables(graph, extras),
+        origin=_origin_lines(provenance),
+        provenance=provenance,
+        settings_json=json.dumps(dict(provenance.settings)),
+    )
+
+
+@cache
+def _template() -> Template:
+    return page_template(_beside("page.html"))
+
+
+def page_template(text: str) -> Template:
+    """Return a template that can extend and include what pages share."""
+    environment = Environment(
+        loader=DictLoader({name: _beside(name) for name in SHARED}),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.from_string(text)
+
+
+@cache
+def _beside(name: str) -> str:
+    """Text of a file of this folder, its lines ended by a line feed as the browser hashes it."""
+    return (files("loopylatent.exporting") / name).read_text(encoding="utf-8")
+
+
+def script_policy(scripts: Sequence[str]) -> str:
+    """Return a content security policy that forbids every request and every other script."""
+    digests = (hashlib.sha256(script.encode()).digest() for script in scripts)
+    allowed = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def drawing_of(graph: LatentGraph, extras: Extras) -> dict[str, Any]:
+    """Return what page.js draws: nodes and edges once, options for each theme."""
+    labels = node_labels(graph, extras.hidden_names)
+    place = extras.positions if extras.positions is not None else place_nodes(graph, labels=labels)
+
+    def drawn(theme: ThemeName) -> dict[str, Any]:
+        net = network(
+            graph,
+            place,
+            groups=extras.groups,
+            group_names=extras.group_names,
+            signs=extras.signs,
+            hidden_names=extras.hidden_names,
+            theme=theme,
+        )
+        return network_data(net)
+
+    light, dark = drawn("light"), drawn("dark")
+    return light | {"options": {"light": light["options"], "dark": dark["options"]}}
+
+
+def legend_pairs(graph: LatentGraph, extras: Extras) -> list[dict[str, LegendItem]]:
+    """Return the entries of the legend with their light and dark colours."""
+
+    def items(theme: ThemeName) -> tuple[LegendItem, ...]:
+        return legend(
+            graph,
+            groups=extras.groups,
+            group_names=extras.group_names,
+            signs=extras.signs,
+            theme=theme,
+        )
+
+    return [{"light": a, "dark": b} for a, b in zip(items("light"), items("dark"), strict=True)]
+
+
+def summary_of(graph: LatentGraph) -> str:
+    """Return the counts of a graph in one line."""
+    parts = [
+        f"{graph.n_observed} observed",
+        f"{graph.n_hidden} hidden",
+        count(graph.n_edges, "edge"),
+        count(graph.n_cycles, "cycle"),
+    ]
+    if graph.n_components > 1:
+        parts.append(count(graph.n_components, "component"))
+    return ", ".join(parts)
+
+
+def count(number: int, thing: str) -> str:
+    """Return how many things there are, in words.
+
+    Examples
+    --------
+    >>> count(1, "edge"), count(2000, "edge")
+    ('1 edge', '2,000 edges')
+    """
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+
+
+def graph_script() -> str:
+    """Return the script that draws the graph, as it stands between its tags."""
+    return "\n" + _beside("page.js")
+
+
+def _origin_lines(provenance: Provenance) -> list[str]:
+    parts = [
+        f"loopylatent {provenance.version}",
+        ", ".join(f"{key} = {value}" for key, value in provenance.settings.items()),
+        f"data {provenance.data_digest}",
+        f"graph {provenance.graph_digest}",
+        provenance.created or "",
+    ]
+    return [xml_text(part) for part in parts if part]
+
+
+def _tables(graph: LatentGraph, extras: Extras) -> dict[str, Any]:
+    """Rows of the text alternative."""
+    content = attributed(graph, extras, xml_text)
+    names = nx.get_node_attributes(content, "label")
+    nodes = [
+        {
+            "name": names[node],
+            "kind": "hidden" if values["hidden"] else "observed",
+            "group": values.get("group_name", ""),
+            "neighbours": ", ".join(names[other] for other in graph.neighbours(node)),
+        }
+        for node, values in content.nodes(data=True)
+    ]
+    edges = [
+        {
+            "ends": (names[u], names[v]),
+            "distance": f"{values['distance']:.3f}",
+            "strength": f"{values['weight']:.3f}",
+            "sign": {-1: "negative", 1: "positive"}.get(values.get("sign", 0), ""),
+        }
+        for u, v, values in content.edges(data=True)
+    ]
+    return {
+        "nodes": nodes,
+        "edges": edges,
+        "groups": has_attribute(content, "group"),
+        "signs": extras.signs is not None,
+    }

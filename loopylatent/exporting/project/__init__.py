@@ -1,0 +1,1 @@
+"""Project files: everything that determines a graph, and the results computed from it."""

@@ -1,0 +1,487 @@
+"""A project in one file: the recipe, the data, names, pins, results, and what the eye was on.
+
+The file is a zip archive with ``project.json``, for an upload its bytes as they came, so that
+reading them again by the same recipe gives the same table, and ``results.json``. Whatever is opened
+may be damaged, foreign or hostile: sizes are checked before anything is unpacked and every value
+before it is used.
+
+The zip archive of a project file: a few members of known names, checked before unpacking.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import struct
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from loopylatent.analysis.matching import NamedNode
+from loopylatent.compute.files import write_atomically
+from loopylatent.errors import DataError, LoopyLatentError, listed, quoted
+from loopylatent.exporting.project.checks import (
+    Preference,
+    check_encodable,
+    check_entries,
+    check_json,
+    check_size,
+    check_text,
+    checked_groups,
+    checked_view,
+    is_number,
+    read_json,
+)
+from loopylatent.exporting.project.recipe import Recipe, digest_of
+from loopylatent.exporting.project.results import Results, read_results, write_results
+from loopylatent.settings import __version__
+from loopylatent.tables.files import MAX_BYTES
+
+VERSION = 3
+"""Of the file format: raised where an older program could not read a newer file."""
+FORMAT = "loopylatent project"
+MAX_DESCRIPTION = MAX_RESULTS = 64 * 2**20
+"""Bytes of ``project.json`` and of ``results.json``, unpacked."""
+MOST_PINS = 8
+LONGEST_PIN_NAME = 40
+
+_DESCRIPTION, _DATA, _RESULTS = "project.json", "data", "results.json"
+_PINNED_DATA = tuple(f"data{k}" for k in range(1, MOST_PINS + 1))
+
+
+def _with_pins_and_results(values: dict[str, Any]) -> dict[str, Any]:
+    """From version 1, which had neither."""
+    added = {"version": 2, "pins": [], "pinned_data": [], "groups": {}, "results": None}
+    return values | added
+
+
+def _as_it_is(values: dict[str, Any]) -> dict[str, Any]:
+    """From version 2, whose results repeat the names of columns; they are read as they are."""
+    return values | {"version": 3}
+
+
+_MIGRATIONS: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    1: _with_pins_and_results,
+    2: _as_it_is,
+}
+"""From a version to the next: what turns the description of the one into that of the other."""
+_KEYS: Mapping[str, type | tuple[type, ...]] = {
+    "format": str,
+    "version": int,
+    "written_by": str,
+    "title": str,
+    "recipe": dict,
+    "data": (dict, type(None)),
+    "names": list,
+    "view": dict,
+    "pins": list,
+    "pinned_data": list,
+    "groups": dict,
+    "results": (dict, type(None)),
+}
+_DATA_KEYS: Mapping[str, type] = {"bytes": int, "sha256": str}
+_NAME_KEYS: Mapping[str, type] = {"name": str, "columns": list, "profile": list}
+_PIN_KEYS: Mapping[str, type] = {"name": str, "recipe": dict}
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """A setting that is kept to be compared, with a name."""
+
+    name: str
+    recipe: Recipe
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Project:
+    """What a project file holds.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    data : bytes or None
+        The uploaded file, as it came; its name is ``recipe.source``. None for bundled samples,
+        and where only the digest of the data is kept.
+    names : tuple of NamedNode
+        Names of hidden nodes.
+    view : mapping from str to str, int, float, bool, None or a tuple of these
+        Preferences, such as what colours mean.
+    title : str
+    version : int
+        Of the file format.
+    written_by : str
+        The version of loopylatent that wrote the file.
+    pins : tuple of Pin
+        Settings that are kept to be compared.
+    pinned_data : tuple of bytes
+        Uploaded files that pins are of, beside ``data``.
+    groups : mapping from str to str
+        A grouping of the columns that was brought along.
+    results : Results or None
+        What was computed.
+
+    Examples
+    --------
+    >>> recipe = Recipe(source="sample:bfi25", source_kind="sample", r=2.5, Lambda=0, tau=0.1)
+    >>> project = Project(recipe, title="Traits", view={"colour": "groups"})
+    >>> open_project(save_project(project)).view["colour"]
+    'groups'
+    >>> project
+    Project('Traits', 'sample:bfi25', 0 names, 0 pins, without results)
+    """
+
+    recipe: Recipe
+    data: bytes | None = None
+    names: tuple[NamedNode, ...] = ()
+    view: Mapping[str, Preference] = field(default_factory=dict)
+    title: str = ""
+    version: int = VERSION
+    written_by: str = __version__
+    pins: tuple[Pin, ...] = ()
+    pinned_data: tuple[bytes, ...] = ()
+    groups: Mapping[str, str] = field(default_factory=dict)
+    results: Results | None = None
+
+    def __repr__(self) -> str:
+        held = "without" if self.results is None else "with"
+        return (
+            f"Project({quoted(self.title)}, {quoted(self.recipe.source)}, {len(self.names)} names, "
+            f"{len(self.pins)} pins, {held} results)"
+        )
+
+    def __post_init__(self) -> None:
+        if self.version != VERSION:
+            raise DataError(f"a project has version {VERSION} and not {self.version!r}.")
+        for what in ("title", "written_by"):
+            check_text(what, getattr(self, what))
+        for named in self.names:
+            for text in (named.name, *named.columns):
+                check_encodable("the name", text)
+        object.__setattr__(self, "names", tuple(self.names))
+        object.__setattr__(self, "view", checked_view(self.view))
+        object.__setattr__(self, "groups", checked_groups(self.groups))
+        self._check_data()
+        self._check_pins()
+
+    def _check_data(self) -> None:
+        if self.data is None:
+            return
+        if self.recipe.source_kind == "sample":
+            raise DataError("a bundled sample brings its own data; leave the data out.")
+        if self.recipe.data_digest != digest_of(self.data):
+            raise DataError(
+                f"the data is not the file {quoted(self.recipe.source)} of the recipe: "
+                "its digest is another one."
+            )
+
+    def _check_pins(self) -> None:
+        names = [pin.name for pin in self.pins]
+        if len(names) > MOST_PINS or len(set(names)) < len(names):
+            raise DataError(f"pins are at most {MOST_PINS}, each with a name of its own.")
+        for name in names:
+            check_text("name of a pin", name)
+            if not name.strip() or len(name) > LONGEST_PIN_NAME:
+                raise DataError(f"a pin has a name of 1 to {LONGEST_PIN_NAME} characters.")
+        wanted = {pin.recipe.data_digest for pin in self.pins} - {self.recipe.data_digest, None}
+        found = [digest_of(content) for content in self.pinned_data]
+        if len(set(found)) < len(found) or not set(found) <= wanted:
+            raise DataError("the pinned data is not what the pins are of: a digest is another one.")
+
+
+# Writing -----------------------------------------------------------------------------------
+
+
+def save_project(project: Project) -> bytes:
+    """Return the content of a project file; the same project gives the same bytes.
+
+    Examples
+    --------
+    >>> recipe = Recipe(source="sample:bfi25", source_kind="sample", r=2.5, Lambda=0, tau=0.1)
+    >>> save_project(Project(recipe)) == save_project(Project(recipe))
+    True
+    """
+    data = () if project.data is None else (project.data,)
+    check_size("data", sum(map(len, (*data, *project.pinned_data))), MAX_BYTES)
+    results = None if project.results is None else write_results(project.results)
+    text = json.dumps(_described(project, results), allow_nan=False, indent=1)
+    members = {_DESCRIPTION: text.encode("ascii")}
+    if project.data is not None:
+        members[_DATA] = project.data
+    members |= dict(zip(_PINNED_DATA, project.pinned_data, strict=False))
+    if results is not None:
+        members[_RESULTS] = results
+        check_json("results", results, MAX_RESULTS)
+    check_json("description", members[_DESCRIPTION], MAX_DESCRIPTION)
+    return packed(members)
+
+
+def write_project(project: Project, path: str | os.PathLike[str]) -> Path:
+    """Write a project file, whole or not at all.
+
+    Parameters
+    ----------
+    project : Project
+    path : path
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> recipe = Recipe(source="sample:bfi25", source_kind="sample", r=2.5, Lambda=0, tau=0.1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = write_project(Project(recipe), Path(folder) / "traits.loopylatent")
+    ...     open_project(file).recipe == recipe
+    True
+    """
+    return write_atomically(path, save_project(project))
+
+
+def _described(project: Project, results: bytes | None) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "version": project.version,
+        "written_by": project.written_by,
+        "title": project.title,
+        "recipe": project.recipe.to_dict(),
+        "data": _fingerprint(project.data),
+        "names": [
+            {"name": one.name, "columns": list(one.columns), "profile": one.profile.tolist()}
+            for one in project.names
+        ],
+        "view": {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in project.view.items()
+        },
+        "pins": [{"name": pin.name, "recipe": pin.recipe.to_dict()} for pin in project.pins],
+        "pinned_data": [_fingerprint(content) for content in project.pinned_data],
+        "groups": dict(project.groups),
+        "results": _fingerprint(results),
+    }
+
+
+# Opening -----------------------------------------------------------------------------------
+
+
+def open_project(source: str | os.PathLike[str] | bytes, *, max_bytes: int = MAX_BYTES) -> Project:
+    """Read and check a project file.
+
+    Parameters
+    ----------
+    source : path or bytes
+    max_bytes : int
+        Projects with larger data are refused.
+
+    Returns
+    -------
+    Project
+
+    Raises
+    ------
+    DataError
+        One line that says what is wrong with the file.
+
+    Examples
+    --------
+    >>> open_project(b"PK and then nothing")
+    Traceback (most recent call last):
+    loopylatent.errors.DataError: the project cannot be opened: it is not a project file; give a \
+file whose name ends in .loopylatent.
+    """
+    shown = "the project" if isinstance(source, bytes) else quoted(os.fspath(source))
+    try:
+        return _project(_members(_content(source, max_bytes), max_bytes))
+    except LoopyLatentError as error:
+        raise DataError(f"{shown} cannot be opened: {str(error).rstrip('.')}.") from None
+
+
+def _content(source: str | os.PathLike[str] | bytes, max_bytes: int) -> bytes:
+    most = max_bytes + MAX_DESCRIPTION + MAX_RESULTS
+    if isinstance(source, bytes):
+        content = source
+    else:
+        try:
+            with Path(source).open("rb") as stream:
+                content = stream.read(most + 1)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or "no file can have this name"
+            raise DataError(f"{reason}; check the path") from None
+    check_size("file", len(content), most)
+    return content
+
+
+def _members(content: bytes, max_bytes: int) -> dict[str, bytes]:
+    limits = {_DESCRIPTION: MAX_DESCRIPTION, _RESULTS: MAX_RESULTS}
+    limits |= dict.fromkeys((_DATA, *_PINNED_DATA), max_bytes)
+    return unpacked(content, limits, _DESCRIPTION, max_bytes + MAX_DESCRIPTION + MAX_RESULTS)
+
+
+def _parsed(content: bytes) -> dict[str, Any]:
+    """Read the description as JSON of the present version, whatever it was written in."""
+    values = read_json("description", content, MAX_DESCRIPTION)
+    if not isinstance(values, dict) or values.get("format") != FORMAT:
+        raise DataError(f"its {_DESCRIPTION} does not describe a project")
+    version = values.get("version")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise DataError("its version is not a whole number from 1 on")
+    if version > VERSION:
+        writer = quoted(str(values.get("written_by")))
+        raise DataError(
+            f"it has project version {version}, written by loopylatent {writer}, and this "
+            f"loopylatent {__version__} reads up to version {VERSION}; install a newer one"
+        )
+    current: dict[str, Any] = values
+    for older in range(version, VERSION):
+        current = _MIGRATIONS[older](current)
+    return current
+
+
+def _project(members: Mapping[str, bytes]) -> Project:
+    values = _parsed(members[_DESCRIPTION])
+    check_entries("its description", values, _KEYS)
+    pinned_data = [members[name] for name in _PINNED_DATA if name in members]
+    _check_fingerprint("data", values["data"], members.get(_DATA))
+    _check_fingerprint("results", values["results"], members.get(_RESULTS))
+    if values["pinned_data"] != [_fingerprint(content) for content in pinned_data]:
+        raise DataError("the data of its pins has been changed since it was saved")
+    return Project(
+        Recipe.from_dict(values["recipe"]),
+        members.get(_DATA),
+        tuple(_named_node(one) for one in values["names"]),
+        {name: tuple(v) if isinstance(v, list) else v for name, v in values["view"].items()},
+        values["title"],
+        values["version"],
+        values["written_by"],
+        tuple(_pin(one) for one in values["pins"]),
+        tuple(pinned_data),
+        values["groups"],
+        _results(members.get(_RESULTS)),
+    )
+
+
+def _pin(values: Any) -> Pin:
+    check_entries("a pin in it", values, _PIN_KEYS)
+    return Pin(values["name"], Recipe.from_dict(values["recipe"]))
+
+
+def _results(content: bytes | None) -> Results | None:
+    if content is None:
+        return None
+    try:
+        return read_results(read_json("results", content, MAX_RESULTS))
+    except LoopyLatentError:
+        raise
+    except (TypeError, ValueError, OverflowError):  # a value that no check thought of
+        raise DataError("its results hold values that do not fit; save it again") from None
+
+
+def _check_fingerprint(what: str, described: Any, content: bytes | None) -> None:
+    if (described is None) != (content is None):
+        missing = f"its {what} is missing" if content is None else f"it holds unnamed {what}"
+        raise DataError(f"{missing}; save it again")
+    if described is not None:
+        check_entries(f"its {what}", described, _DATA_KEYS)
+    if described != _fingerprint(content):
+        raise DataError(
+            f"its {what} has been changed since it was saved: the digest is another one"
+        )
+
+
+def _named_node(values: Any) -> NamedNode:
+    check_entries("a name in it", values, _NAME_KEYS)
+    columns, profile = values["columns"], values["profile"]
+    if not all(isinstance(column, str) for column in columns):
+        raise DataError("a column of a name is not text; save it again")
+    if not all(is_number(value) for value in profile):
+        raise DataError("a profile of a name holds something else than numbers; save it again")
+    return NamedNode(values["name"], tuple(columns), profile)
+
+
+def _fingerprint(content: bytes | None) -> dict[str, Any] | None:
+    if content is None:
+        return None
+    return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+
+
+ENDING = ".loopylatent"
+DAMAGED = "it is damaged or cut off; save it again, or take another copy"
+MAX_DIRECTORY = 1_000
+"""Bytes of the list of members at the end of the archive; each of them takes about 60."""
+
+_DIRECTORY_END = b"PK\x05\x06"
+_DIRECTORY_END_SIZE = 22
+_PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+
+def packed(members: Mapping[str, bytes]) -> bytes:
+    """Return the archive of some members; the same members give the same bytes.
+
+    Examples
+    --------
+    >>> unpacked(packed({"a": b"1"}), {"a": 10}, "a", 10)
+    {'a': b'1'}
+    """
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            entry = zipfile.ZipInfo(name)  # dated 1980: the time of saving is not content
+            entry.create_system = 3  # the same everywhere
+            entry.external_attr = 0o600 << 16
+            archive.writestr(entry, content, zipfile.ZIP_DEFLATED)
+    return buffer.getvalue()
+
+
+def unpacked(content: bytes, limits: Mapping[str, int], needed: str, most: int) -> dict[str, bytes]:
+    """Return the members, by name, after their number, names and sizes were checked.
+
+    ``limits`` holds every name that may occur, with the most bytes that it may take; ``most`` are
+    the bytes that all of them may take.
+    """
+    if not content.startswith(b"PK\x03\x04"):
+        raise DataError(f"it is not a project file; give a file whose name ends in {ENDING}")
+    _check_directory(content, len(limits))
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            _check_members(archive.infolist(), limits, needed)
+            check_size("content", sum(one.file_size for one in archive.infolist()), most)
+            return {name: archive.read(name) for name in limits if name in archive.namelist()}
+    except LoopyLatentError:
+        raise
+    except Exception:  # whatever a damaged archive makes the reader raise
+        raise DataError(DAMAGED) from None
+
+
+def _check_directory(content: bytes, most: int) -> None:
+    """Read how many members there are, so that an archive of millions is not looked through."""
+    end = content[-_DIRECTORY_END_SIZE:]
+    if not end.startswith(_DIRECTORY_END):
+        raise DataError(DAMAGED)
+    n_members, n_bytes = struct.unpack("<HI", end[10:16])
+    if n_members > most or n_bytes > MAX_DIRECTORY:
+        raise DataError("it is a zip archive of other files and not a project")
+
+
+def _check_members(members: list[zipfile.ZipInfo], limits: Mapping[str, int], needed: str) -> None:
+    names = [member.filename for member in members]
+    strange = [name for name in names if name not in limits]
+    if strange:
+        raise DataError(f"it holds {listed(strange)}, which no project has")
+    if needed not in names:
+        raise DataError(f"it holds no {needed}, so it is not a project")
+    if len(set(names)) < len(names):
+        raise DataError("it holds one file twice, which no project does")
+    for member in members:
+        shown = member.filename.removesuffix(".json").rstrip("0123456789")
+        check_size(_SHOWN.get(shown, shown), member.file_size, limits[member.filename])
+        if member.flag_bits & 1 or member.compress_type not in _PACKINGS:
+            raise DataError("it is encrypted or packed in a way that no project is")
+
+
+_SHOWN = {"project": "description"}

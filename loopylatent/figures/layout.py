@@ -1,0 +1,495 @@
+"""Where each node is drawn: stress majorisation, then labels pushed apart (not in the paper).
+
+Positions are in pixels. They depend on the graph alone, and where earlier positions are given
+they stay close to those, so that a picture does not jump when a threshold moves.
+
+The components of a drawn graph side by side, none on another, each near where it was.
+
+On which side of its node a label is written: below, or above where that is freer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import dijkstra
+from scipy.spatial import KDTree
+
+from loopylatent.compute._kernels.layout import majorise, principal_axes
+from loopylatent.compute.arrays import BoolArray, FloatArray, IntArray
+from loopylatent.errors import DataError
+from loopylatent.figures.labels import label_sizes
+from loopylatent.graph import LatentGraph
+
+NODE_SIZE = 7
+"""Half the height of a node's symbol."""
+
+_GAP = np.array([6.0, 6.0])  # kept free between two label boxes
+_MOST_ROUNDS = 250  # of stress majorisation
+_ANCHOR = 0.1  # how strongly a node that was there holds on to its place
+_STILL = 0.003  # of an edge: a move that no longer counts
+
+
+def positions(
+    graph: LatentGraph,
+    *,
+    start: NDArray[np.floating] | None = None,
+    labels: Sequence[str] | None = None,
+    seed: int = 0,
+) -> FloatArray:
+    """Place the nodes so that distance on the page follows distance on the graph.
+
+    Parameters
+    ----------
+    graph : LatentGraph
+    start : (nodes, 2) array, optional
+        Positions to stay close to, such as those before a threshold moved. Rows of NaN are
+        nodes that were not there; they begin beside their neighbours.
+    labels : sequence of str, optional
+        What will be written under the nodes; the graph's own labels by default.
+    seed : int
+        Breaks ties between nodes that the graph cannot tell apart, such as leaves of a star.
+
+    Returns
+    -------
+    (nodes, 2) float64 array
+        Pixels, x to the right and y down, about a thousand across for a hundred nodes.
+
+    Examples
+    --------
+    >>> path = LatentGraph.build(["a", "b", "c"], 0, [(0, 1), (1, 2)])
+    >>> place = positions(path)
+    >>> place.shape
+    (3, 2)
+    >>> bool(np.allclose(place, positions(path, start=place), atol=1.0))
+    True
+    """
+    before = _checked_start(start, graph.n_nodes)
+    texts = graph.labels if labels is None else tuple(labels)
+    if len(texts) != graph.n_nodes:
+        raise DataError(
+            f"{len(texts)} labels for {graph.n_nodes} nodes; give one for each, or none."
+        )
+    if not texts:
+        return np.zeros((0, 2))
+    boxes = _node_boxes(texts)
+    rng = np.random.default_rng(seed)
+    place = np.zeros((graph.n_nodes, 2))
+    members = _members_of_components(graph)
+    for nodes in members:
+        if len(nodes) > 1:
+            place[nodes] = _component(graph, nodes, before[nodes], boxes, rng)
+    return assembled(place, boxes, members, before)
+
+
+def filling(place: FloatArray, aspect: float, most: float = 1.5) -> FloatArray:
+    """Stretch a layout in one direction, at most ``most`` times, towards an aspect ratio.
+
+    Examples
+    --------
+    >>> filling(np.array([[0.0, 0.0], [300.0, 100.0]]), aspect=2.0).round(3).tolist()
+    [[0.0, 0.0], [300.0, 150.0]]
+    """
+    width, height = np.ptp(place, axis=0) + 1e-9
+    wider = aspect * height / width
+    stretched: FloatArray = place * (np.clip(wider, 1, most), np.clip(1 / wider, 1, most))
+    return stretched
+
+
+def _checked_start(start: NDArray[np.floating] | None, n_nodes: int) -> FloatArray:
+    if start is None:
+        return np.full((n_nodes, 2), np.nan)
+    before = np.array(start, dtype=np.float64)
+    if before.shape != (n_nodes, 2):
+        raise DataError(
+            f"start has shape {before.shape}, but the graph has {n_nodes} nodes; "
+            f"give ({n_nodes}, 2), with NaN rows for new nodes."
+        )
+    before[~np.isfinite(before).all(axis=1)] = np.nan
+    return before
+
+
+def _node_boxes(labels: Sequence[str]) -> FloatArray:
+    """(nodes, 2) room for the symbol with its label below."""
+    sizes = label_sizes(labels)
+    sizes[:, 0] = np.maximum(sizes[:, 0], 2 * NODE_SIZE)
+    sizes[:, 1] += 2 * NODE_SIZE
+    return sizes
+
+
+def _members_of_components(graph: LatentGraph) -> list[IntArray]:
+    """Nodes of each component, the largest component first, then by first node."""
+    component = graph.component_of
+    members = [np.flatnonzero(component == k) for k in range(graph.n_components)]
+    return sorted(members, key=lambda nodes: (-len(nodes), int(nodes[0])))
+
+
+# One component -----------------------------------------------------------------------------
+
+
+def _component(
+    graph: LatentGraph,
+    nodes: IntArray,
+    before: FloatArray,
+    boxes: FloatArray,
+    rng: np.random.Generator,
+) -> FloatArray:
+    """Place one connected component; where it lies as a whole is decided later."""
+    targets = _target_distances(graph, nodes)
+    pixels = STRETCH * _pixels_per_step(targets, boxes, len(nodes))
+    is_new = np.isnan(before[:, 0])
+    if is_new.all():
+        start = _classical_scaling(targets, rng)
+        place = _turned_to_landscape(_stress(targets, start, ~is_new))
+    else:
+        start = _beside_neighbours(before / pixels, targets, rng)
+        place = _turned_towards(_stress(targets, start, ~is_new), start, ~is_new)
+    return _pushed_apart(place * pixels, boxes[nodes] + _GAP)
+
+
+def _target_distances(graph: LatentGraph, nodes: IntArray) -> FloatArray:
+    """Path lengths to aim at: an edge is longer where many others need room beside it."""
+    number = np.full(graph.n_nodes, -1)
+    number[nodes] = np.arange(len(nodes))
+    inside = number[graph.edges[:, 0]] >= 0
+    u, v = number[graph.edges[inside]].T
+    degree = graph.degrees[nodes]
+    steps = 0.5 + 0.15 * (degree[u] + degree[v])
+    steps[np.minimum(degree[u], degree[v]) == 1] *= 0.75  # leaves stay close
+    size = len(nodes)
+    matrix = csr_array((steps, (u, v)), shape=(size, size))
+    targets: FloatArray = dijkstra(matrix, directed=False)
+    np.power(targets, _folding(len(steps) - size + 1, size), out=targets)
+    return targets
+
+
+def _folding(n_cycles: int, size: int) -> float:
+    """Power of the distances: below 1 a tree folds up to fill the page; loops need no folding."""
+    return 0.7 + 0.3 * min(1.0, 4 * n_cycles / size)
+
+
+def _pixels_per_step(targets: FloatArray, boxes: FloatArray, size: int) -> float:
+    """Scale at which the labels find room: a disc whose radius is the mean target distance."""
+    a_label_each = 2.2 * float((boxes + _GAP).prod(axis=1).mean())
+    room = size * max(a_label_each, 46_000 / np.sqrt(len(boxes)))
+    return float(np.sqrt(room / (np.pi * np.mean(targets**2))))
+
+
+def _classical_scaling(targets: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """First two principal coordinates; a trace of noise parts nodes that fall on one point."""
+    squares = targets**2
+    means = squares.mean(axis=0)
+    centred = (means + means[:, None] - squares - squares.mean()) / 2
+    place = principal_axes(centred, rng.normal(size=(len(targets), 2)), 60)
+    return place + rng.normal(0, 0.01 * targets.mean(), place.shape)
+
+
+def _stress(targets: FloatArray, place: FloatArray, anchored: NDArray[np.bool_]) -> FloatArray:
+    rounds = int(np.clip(_MOST_ROUNDS * 600 / len(targets), 20, _MOST_ROUNDS))
+    return majorise(targets, place, np.where(anchored, _ANCHOR, 0.0), rounds, _STILL)
+
+
+def _turned_to_landscape(place: FloatArray) -> FloatArray:
+    """Lay the longest direction along the page."""
+    points = _as_complex(place - place.mean(axis=0))
+    points *= np.exp(-0.5j * np.angle(np.sum(points**2)))
+    return _as_places(points)
+
+
+def _turned_towards(place: FloatArray, start: FloatArray, kept: NDArray[np.bool_]) -> FloatArray:
+    """Shift and turn the picture as a whole so that the kept nodes move least."""
+    here, there = place[kept].mean(axis=0), start[kept].mean(axis=0)
+    before, after = _as_complex(start[kept] - there), _as_complex(place[kept] - here)
+    turn = np.exp(1j * np.angle(np.sum(before * after.conj())))
+    turned: FloatArray = _as_places(_as_complex(place - here) * turn) + there
+    return turned
+
+
+def _as_complex(place: FloatArray) -> NDArray[np.complex128]:
+    return np.asarray(place[:, 0] + 1j * place[:, 1])
+
+
+def _as_places(points: NDArray[np.complex128]) -> FloatArray:
+    return np.column_stack([points.real, points.imag])
+
+
+def _beside_neighbours(
+    before: FloatArray, targets: FloatArray, rng: np.random.Generator
+) -> FloatArray:
+    """Give each new node a first place: around the nearest placed ones, a little outwards."""
+    place = before.copy()
+    placed = ~np.isnan(place[:, 0])
+    centre = place[placed].mean(axis=0)
+    nearest_first = np.argsort(targets[:, placed].min(axis=1), kind="stable")
+    for node in nearest_first:
+        if placed[node]:
+            continue
+        known = np.flatnonzero(placed)
+        closest = known[np.argsort(targets[node, known], kind="stable")[:3]]
+        weights = 1 / targets[node, closest] ** 2
+        middle = np.average(place[closest], axis=0, weights=weights)
+        outwards = middle - centre + rng.normal(0, 0.1, 2)
+        place[node] = middle + 0.5 * outwards / np.hypot(*outwards)
+        placed[node] = True
+    return place
+
+
+# Labels ------------------------------------------------------------------------------------
+
+
+def _pushed_apart(place: FloatArray, boxes: FloatArray) -> FloatArray:
+    """Move overlapping boxes apart, each by as little as parts them."""
+    place = place.copy()
+    for _ in range(12):
+        pairs = _near_pairs(place, boxes)
+        pushed = 0
+        while pushed < 10 and _push(place, boxes, pairs):
+            pushed += 1
+        if pushed == 0:
+            break
+    return place
+
+
+def _near_pairs(place: FloatArray, boxes: FloatArray, margin: float = 30.0) -> IntArray:
+    """Pairs whose boxes overlap or nearly do; wide boxes are rare, so they are sought apart."""
+    reach = (boxes.mean(axis=0) + boxes.std(axis=0) * 2) + margin
+    found = KDTree(place / reach).query_pairs(1.0, p=np.inf, output_type="ndarray")
+    wide = np.flatnonzero((boxes + margin > reach).any(axis=1))
+    across = [(w, other) for w in wide for other in _touching(place, boxes, int(w), margin)]
+    pairs = np.concatenate([found, np.array(across, dtype=np.int64).reshape(-1, 2)])
+    return np.unique(np.sort(pairs, axis=1), axis=0)
+
+
+def _touching(place: FloatArray, boxes: FloatArray, node: int, margin: float) -> IntArray:
+    room = (boxes + boxes[node]) / 2 + margin
+    near = (np.abs(place - place[node]) < room).all(axis=1)
+    near[node] = False
+    return np.flatnonzero(near)
+
+
+def _push(place: FloatArray, boxes: FloatArray, pairs: IntArray) -> bool:
+    """Move every overlapping pair once, in place; say whether there was one."""
+    i, j = pairs.T
+    apart = place[j] - place[i]
+    overlap = (boxes[i] + boxes[j]) / 2 - np.abs(apart)
+    hit = (overlap > 0).all(axis=1)
+    if not hit.any():
+        return False
+    i, j, apart, overlap = i[hit], j[hit], apart[hit], overlap[hit]
+    axis = overlap.argmin(axis=1)
+    rows = np.arange(len(i))
+    move = np.zeros_like(apart)
+    side = np.where(apart[rows, axis] < 0, -1.0, 1.0)
+    move[rows, axis] = side * (0.45 * overlap[rows, axis] + 0.05)
+    np.add.at(place, j, move)
+    np.add.at(place, i, -move)
+    return True
+
+
+STRETCH = np.array([1.2, 0.85])  # screens and labels are wider than high
+_COMPONENT_GAP = 40.0
+_MOST_PACKED = 60  # components beyond these are set in rows, as single nodes are
+
+
+def assembled(
+    place: FloatArray, boxes: FloatArray, members: list[IntArray], before: FloatArray
+) -> FloatArray:
+    """Set the components side by side: the largest by themselves, the rest in rows below."""
+    large = [nodes for nodes in members[:_MOST_PACKED] if len(nodes) > 1]
+    rest = members[len(large) :]
+    place = place.copy()
+    bottom, width = 0.0, 0.0
+    if large:
+        wanted = [_wanted_shift(place[nodes], before[nodes]) for nodes in large]
+        frames = [_frame(place[nodes], boxes[nodes]) for nodes in large]
+        shifts = _packed(np.array(frames), np.array(wanted))
+        for nodes, shift in zip(large, shifts, strict=True):
+            place[nodes] += shift
+        corners = _frame(place[np.concatenate(large)], boxes[np.concatenate(large)])
+        bottom, width = corners[1, 1] + _COMPONENT_GAP / 2, corners[1, 0] - corners[0, 0]
+        middle = corners[:, 0].mean()
+    else:
+        middle = 0.0
+    _set_in_rows(place, boxes, rest, (middle, bottom), width)
+    if np.isnan(before).all():
+        everything = _frame(place, boxes)
+        place -= everything.mean(axis=0)
+    return place
+
+
+def _wanted_shift(place: FloatArray, before: FloatArray) -> FloatArray:
+    """Where the component was, or centred on the origin when it is new."""
+    if np.isnan(before).all():
+        shift: FloatArray = -(place.min(axis=0) + place.max(axis=0)) / 2
+        return shift
+    return np.zeros(2)
+
+
+def _frame(place: FloatArray, boxes: FloatArray) -> FloatArray:
+    """(2, 2) upper left and lower right corner around nodes and labels."""
+    corners: FloatArray = np.stack(
+        [(place - boxes / 2).min(axis=0), (place + boxes / 2).max(axis=0)]
+    )
+    return corners
+
+
+def _packed(frames: FloatArray, wanted: FloatArray) -> FloatArray:
+    """(k, 2) shifts that keep k frames apart, each as near to its wanted shift as can be."""
+    shifts = wanted.copy()
+    for k in range(1, len(frames)):
+        others = frames[:k] + shifts[:k, None]
+        options = _options(frames[k], wanted[k], others)
+        free = _is_free(frames[k] + options[:, None], others)
+        cost = np.hypot(*((options - wanted[k]) / STRETCH).T)
+        shifts[k] = options[np.where(free, cost, np.inf).argmin()]
+    return shifts
+
+
+def _options(frame: FloatArray, wanted: FloatArray, others: FloatArray) -> FloatArray:
+    """Shifts to try: the wanted one, and flush with each side of each other frame."""
+    gap = _COMPONENT_GAP
+    low, high = others[:, 0], others[:, 1]
+    flush = (high + gap - frame[0], low - gap - frame[1])  # right of / below, left of / above
+    along = (low - frame[0], high - frame[1], (low + high) / 2 - frame.mean(axis=0))
+    found = [wanted[None]]
+    for side in flush:
+        for line in (*along, np.broadcast_to(wanted, low.shape)):
+            found.append(np.column_stack([side[:, 0], line[:, 1]]))
+            found.append(np.column_stack([line[:, 0], side[:, 1]]))
+    return np.concatenate(found)
+
+
+def _is_free(frames: FloatArray, others: FloatArray) -> NDArray[np.bool_]:
+    """Which frames keep clear of all others."""
+    gap = _COMPONENT_GAP - 1e-6
+    beyond = frames[:, None, 0] >= others[None, :, 1] + gap
+    before = frames[:, None, 1] <= others[None, :, 0] - gap
+    clear = np.any(beyond | before, axis=2)
+    return np.asarray(np.all(clear, axis=1))
+
+
+def _set_in_rows(
+    place: FloatArray,
+    boxes: FloatArray,
+    members: list[IntArray],
+    top: tuple[float, float],
+    width: float,
+) -> None:
+    """Set small components in centred rows from ``top`` = (middle, y) downwards, in place."""
+    frames = [_frame(place[nodes], boxes[nodes]) for nodes in members]
+    sizes = [frame[1] - frame[0] + _COMPONENT_GAP / 2 for frame in frames]
+    area = float(sum(size.prod() for size in sizes))
+    widths = [float(size[0]) for size in sizes]
+    middle, y = top
+    for row in _rows(widths, max([width, 1.3 * float(np.sqrt(area)), *widths])):
+        x = middle - sum(float(sizes[k][0]) for k in row) / 2
+        for k in row:
+            corner = np.array([x, y]) + _COMPONENT_GAP / 4
+            place[members[k]] += corner - frames[k][0]
+            x += float(sizes[k][0])
+        y += max(float(sizes[k][1]) for k in row)
+
+
+def _rows(widths: Sequence[float], widest: float) -> list[list[int]]:
+    """Break a line of things into rows about equally wide, none wider than ``widest``."""
+    n_rows = max(1, len(_filled_rows(widths, widest)))
+    even = sum(widths) / n_rows + max(widths, default=0.0) / 2
+    rows = _filled_rows(widths, min(widest, even))
+    return rows if len(rows) <= n_rows else _filled_rows(widths, widest)
+
+
+def _filled_rows(widths: Sequence[float], widest: float) -> list[list[int]]:
+    rows: list[list[int]] = []
+    used = np.inf
+    for k, width in enumerate(widths):
+        if used + width > widest + 1e-6:
+            rows.append([])
+            used = 0.0
+        rows[-1].append(k)
+        used += width
+    return rows
+
+
+MOST_NODES = 600
+"""Above so many nodes labels are too small for it to matter; all stand below."""
+_SWEEPS = 3
+_ON_A_SYMBOL = 2.0  # what is covered, in edges
+_ON_A_LABEL = 3.0
+_WORTH = 0.5  # a label leaves its usual side for no less
+
+
+def labels_above(
+    place: NDArray[np.floating] | Sequence[Sequence[float]],
+    edges: NDArray[np.integer],
+    labels: Sequence[str],
+) -> BoolArray:
+    """Say for every node whether its label is better written above it than below.
+
+    A label should lie on no edge, no node and no other label. One node after the other takes the
+    side where its own label lies on less, until nothing changes.
+
+    Examples
+    --------
+    >>> down = labels_above([[0.0, 0.0], [0.0, 90.0]], np.array([[0, 1]]), ["top", "bottom"])
+    >>> down.tolist()
+    [True, False]
+    """
+    at = np.asarray(place, dtype=np.float64).reshape(-1, 2)
+    above = np.zeros(len(at), dtype=np.bool_)
+    if not 0 < len(at) <= MOST_NODES:
+        return above
+    boxes = _boxes(at, label_sizes(labels))
+    ends = at[np.asarray(edges, dtype=np.int64).reshape(-1, 2)]
+    symbols = np.stack([at - NODE_SIZE, at + NODE_SIZE], axis=1)
+    fixed = np.array(
+        [_edges_over(box, ends) + _ON_A_SYMBOL * (_meet(box, symbols).sum(1) - 1) for box in boxes]
+    )
+    meets = np.array([[_meet(one, other) for other in boxes] for one in boxes])
+    everyone = np.arange(len(at))
+    for _ in range(_SWEEPS):
+        before = above.copy()
+        for node in everyone:
+            others = meets[:, above.astype(int), node, everyone]
+            others[:, node] = False
+            below_it, above_it = fixed[:, node] + _ON_A_LABEL * others.sum(axis=1)
+            above[node] = above_it + _WORTH <= below_it
+        if (above == before).all():
+            break
+    return above
+
+
+def _boxes(at: FloatArray, sizes: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Two (nodes, 2, 2) arrays of upper left and lower right corners: below, above."""
+    half = np.stack([sizes[:, 0] / 2, np.zeros(len(at))], axis=1)
+    near, far = NODE_SIZE + np.zeros(len(at)), NODE_SIZE + sizes[:, 1]
+    x = np.zeros(len(at))
+    below = np.stack([at - half + np.stack([x, near], 1), at + half + np.stack([x, far], 1)], 1)
+    above = np.stack([at - half - np.stack([x, far], 1), at + half - np.stack([x, near], 1)], 1)
+    return below, above
+
+
+def _meet(one: FloatArray, other: FloatArray) -> BoolArray:
+    """(ones, others) whether two boxes have more than a border in common."""
+    low = np.maximum(one[:, None, 0], other[None, :, 0])
+    high = np.minimum(one[:, None, 1], other[None, :, 1])
+    met: BoolArray = np.all(low < high, axis=2)
+    return met
+
+
+def _edges_over(boxes: FloatArray, ends: FloatArray) -> FloatArray:
+    """How many of the (edges, 2, 2) lines run through each box."""
+    start, step = ends[:, 0], ends[:, 1] - ends[:, 0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        into = (boxes[:, None, 0] - start) / step  # where the line passes each border
+        out = (boxes[:, None, 1] - start) / step
+    inside = (boxes[:, None, 0] < start) & (start < boxes[:, None, 1])
+    level = np.broadcast_to(step == 0, inside.shape)
+    first = np.where(level, np.where(inside, -np.inf, np.inf), np.fmin(into, out))
+    last = np.where(level, np.where(inside, np.inf, -np.inf), np.fmax(into, out))
+    begins = np.maximum(first.max(axis=2), 0.0)
+    ends_at = np.minimum(last.min(axis=2), 1.0)
+    count: FloatArray = (begins < ends_at).sum(axis=1).astype(np.float64)
+    return count

@@ -1,0 +1,272 @@
+"""Two graphs in common numbering as pictures: what both have is plain, the rest is coloured.
+
+What grouping did: the initial graph and the learned one in one picture.
+
+Support drawn on a graph: what came back often is dark and solid, the rest pale and dashed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loopylatent.analysis.overlay import LEFT, NEITHER, RIGHT, Difference, Overlay
+from loopylatent.analysis.stability.runs import Stability
+from loopylatent.figures.looks import THEMES, LegendItem, ThemeName
+from loopylatent.graph import LatentGraph
+
+COLOURS = {LEFT: "#D55E00", RIGHT: "#009E73"}
+"""Of what only the left graph has, and only the right one."""
+WORDS = {LEFT: "only left", RIGHT: "only right"}
+Rows = list[dict[str, Any]]
+
+
+def mark_edges(edges: Rows, overlay: Overlay, difference: Difference) -> Rows:
+    """Colour the edges that only one graph has; in one picture those of the left are dashed."""
+    status = {
+        f"{u}-{v}": int(state)
+        for (u, v), state in zip(overlay.graph.edges.tolist(), difference.edges, strict=True)
+    }
+    return [_marked(edge, status[edge["id"]]) for edge in edges if status[edge["id"]] != NEITHER]
+
+
+def _marked(edge: dict[str, Any], state: int) -> dict[str, Any]:
+    if state not in COLOURS:
+        return edge | {"dashes": False, "title": f"{edge['title']}\nin both"}
+    colour = COLOURS[state]
+    look = {"color": colour, "highlight": colour, "hover": colour}
+    return edge | {
+        "color": look,
+        "width": max(edge["width"], 2.0),
+        "dashes": [7, 5] if state == LEFT else False,
+        "title": f"{edge['title']}\n{WORDS[state]}",
+    }
+
+
+def mark_nodes(nodes: Rows, overlay: Overlay, difference: Difference) -> Rows:
+    """Colour the hidden nodes that only one graph has, and leave out those of neither."""
+    p = overlay.graph.n_observed
+    marked = []
+    for node in nodes:
+        state = 0 if node["id"] < p else int(difference.hidden[node["id"] - p])
+        if state == NEITHER:
+            continue
+        if state in COLOURS:
+            node = node | {
+                "group": f"only {state}",
+                "title": f"{node['title']}\n{WORDS[state]}",
+            }
+        marked.append(node)
+    return marked
+
+
+def compared_looks(looks: Mapping[str, Any], shown: tuple[int, ...]) -> dict[str, Any]:
+    """Add the colours of what only one graph has to a picture's looks and legend."""
+    return {theme: _compared(theme, look, shown) for theme, look in looks.items()}
+
+
+def _compared(theme: Any, look: Mapping[str, Any], shown: tuple[int, ...]) -> dict[str, Any]:
+    name: ThemeName = theme
+    edge, emphasis = THEMES[name].edge, THEMES[name].emphasis
+    groups = dict(look["options"]["groups"])
+    for state, colour in COLOURS.items():
+        pointed_at = {"background": colour, "border": emphasis}
+        groups[f"only {state}"] = groups["hidden"] | {
+            "color": {
+                "background": colour,
+                "border": colour,
+                "highlight": pointed_at,
+                "hover": pointed_at,
+            }
+        }
+    kept = [item for item in look["legend"] if item["shape"] in ("dot", "diamond")]
+    extra = [LegendItem("line", edge, edge, "in both")]
+    for state in shown:
+        shape: Any = "dashes" if state == LEFT else "line"
+        extra.append(LegendItem(shape, COLOURS[state], COLOURS[state], WORDS[state]))
+    return dict(look) | {
+        "options": look["options"] | {"groups": groups},
+        "legend": [*kept, *(asdict(item) for item in extra)],
+    }
+
+
+GONE, NEW = "#D55E00", "#009E73"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Changes:
+    """Both graphs as one, and what became of each edge."""
+
+    graph: LatentGraph
+    """All edges of either graph, on the nodes of the learned one."""
+    status: NDArray[np.int64]
+    """(edges,) -1 gone, 0 kept, 1 new."""
+
+
+def difference(initial: LatentGraph, learned: LatentGraph) -> Changes:
+    """Unite two graphs on the same columns.
+
+    Examples
+    --------
+    >>> before = LatentGraph.build(["a", "b", "c"], 0, [(0, 1), (1, 2)])
+    >>> after = LatentGraph.build(["a", "b", "c"], 1, [(0, 3), (1, 3), (2, 3)])
+    >>> difference(before, after).status.tolist()
+    [-1, 1, -1, 1, 1]
+    """
+    start, end = _lengths(initial), _lengths(learned)
+    both = LatentGraph.build(
+        learned.names, learned.n_hidden, list(start | end), list((start | end).values())
+    )
+    status = [(edge in end) - (edge in start) for edge in map(tuple, both.edges.tolist())]
+    return Changes(both, np.array(status, dtype=np.int64))
+
+
+def _lengths(graph: LatentGraph) -> dict[tuple[int, int], float]:
+    pairs = [(u, v) for u, v in graph.edges.tolist()]
+    return dict(zip(pairs, graph.lengths.tolist(), strict=True))
+
+
+def mark_changed_edges(
+    edges: list[dict[str, Any]], status: NDArray[np.int64]
+) -> list[dict[str, Any]]:
+    """Colour the edges of a picture by what became of them; those that went are dashed."""
+    looks: dict[int, dict[str, Any]] = {
+        -1: {"color": {"color": GONE, "highlight": GONE, "hover": GONE}, "dashes": [6, 5]},
+        0: {"dashes": False},
+        1: {"color": {"color": NEW, "highlight": NEW, "hover": NEW}, "dashes": False},
+    }
+    return [edge | looks[int(state)] for edge, state in zip(edges, status, strict=True)]
+
+
+def mark_cycles(edges: list[dict[str, Any]], graph: LatentGraph) -> list[dict[str, Any]]:
+    """Emphasise the edges that lie on a cycle and let the others step back."""
+    looks: tuple[dict[str, Any], ...] = (
+        {"color": {"opacity": 0.25}},
+        {"color": {"color": NEW, "highlight": NEW, "hover": NEW}},
+    )
+    return [
+        edge | looks[on_cycle] | ({"title": f"{edge['title']}\non a cycle"} if on_cycle else {})
+        for edge, on_cycle in zip(edges, graph.on_cycle.tolist(), strict=True)
+    ]
+
+
+WEAK = 0.5
+"""Below this support edges are dashed."""
+PALEST = 0.12
+LEVELS = 5
+"""Shades of hidden nodes."""
+DASHES = (5, 5)
+
+
+def edge_opacity(support: float) -> float:
+    """How dark an edge is: never quite gone, and black only where it always came back.
+
+    Examples
+    --------
+    >>> edge_opacity(0.0), edge_opacity(1.0)
+    (0.12, 1.0)
+    """
+    return round(PALEST + (1 - PALEST) * support, 3)
+
+
+def shade_edges(edges: Rows, found: Stability, least: float = 0.0) -> Rows:
+    """Shade and dash the edges of a picture by their support; leave out those below ``least``.
+
+    ``edges`` are those of the picture of ``found.graph``, in its order.
+    """
+    marked = []
+    for edge, support in zip(edges, found.edges.tolist(), strict=True):
+        if support >= least:
+            look = {
+                "color": {"opacity": edge_opacity(support)},
+                "dashes": _dashes(edge["width"]) if support < WEAK else False,
+                "title": f"{edge['title']}\n{_words(support, found.n_used)}",
+            }
+            marked.append(edge | look)
+    return marked
+
+
+def _dashes(width: float) -> list[float]:
+    """As long as ever, and longer on wide edges, where they would run together."""
+    return [
+        round(max(least, times * width), 1) for least, times in zip(DASHES, (2, 1.6), strict=True)
+    ]
+
+
+def shade_nodes(nodes: Rows, found: Stability, least: float = 0.0) -> Rows:
+    """Shade the hidden nodes of a picture by their support; leave out those below ``least``."""
+    p = found.graph.n_observed
+    marked = []
+    for node in nodes:
+        if node["id"] < p:
+            marked.append(node)
+            continue
+        support = float(found.hidden[node["id"] - p])
+        if support >= least:
+            look = {
+                "group": f"{node['group']} {level(support)}",
+                "title": f"{node['title']}\n{_words(support, found.n_used)}",
+            }
+            marked.append(node | look)
+    return marked
+
+
+def level(support: float) -> int:
+    """Return the shade of a hidden node, 0 for the palest.
+
+    Examples
+    --------
+    >>> [level(support) for support in (0.0, 0.5, 1.0)]
+    [0, 2, 4]
+    """
+    return min(LEVELS - 1, int(support * LEVELS))
+
+
+def shaded_looks(looks: Mapping[str, Any]) -> dict[str, Any]:
+    """Add the shades of hidden nodes, and what shades and dashes mean, to a picture's looks."""
+    return {theme: _shaded(theme, look) for theme, look in looks.items()}
+
+
+def _shaded(theme: Any, look: Mapping[str, Any]) -> dict[str, Any]:
+    name: ThemeName = theme
+    ground, edge = THEMES[name].background, THEMES[name].edge
+    groups = dict(look["options"]["groups"])
+    for group, drawn in list(groups.items()):
+        if group.startswith("hidden"):
+            for shade in range(LEVELS):
+                groups[f"{group} {shade}"] = _faded(drawn, ground, (shade + 0.5) / LEVELS)
+    extra = [
+        LegendItem("line", edge, edge, "comes back in most runs"),
+        LegendItem("dashes", edge, edge, "in less than half of them; the paler, the fewer"),
+    ]
+    kept = [item for item in look["legend"] if item["shape"] != "line"]
+    return dict(look) | {
+        "options": look["options"] | {"groups": groups},
+        "legend": [*kept, *(asdict(item) for item in extra)],
+    }
+
+
+def _faded(drawn: Mapping[str, Any], ground: str, share: float) -> dict[str, Any]:
+    colour = drawn["color"]
+    keep = PALEST + (1 - PALEST) * share
+    fill, rim = (_mixed(colour[name], ground, keep) for name in ("background", "border"))
+    pointed_at = colour["highlight"] | {"background": fill}
+    faded = {"background": fill, "border": rim, "highlight": pointed_at, "hover": pointed_at}
+    return dict(drawn) | {"color": faded}
+
+
+def _mixed(colour: str, ground: str, share: float) -> str:
+    """A colour with some of the ground in it."""
+    one, other = (
+        np.array([int(text[k : k + 2], 16) for k in (1, 3, 5)]) for text in (colour, ground)
+    )
+    mixed = np.rint(share * one + (1 - share) * other).astype(int).tolist()
+    return "#" + "".join(f"{part:02X}" for part in mixed)
+
+
+def _words(support: float, n_used: int) -> str:
+    return f"support {support:.2f}: came back in {round(support * n_used)} of {n_used} runs"

@@ -1,0 +1,127 @@
+"""Loopy belief propagation: the paper's way to likelihoods, kept for graphs beyond exact reach.
+
+It is exact on trees. On graphs with cycles its Bethe estimate of log Z can lie on either side of
+the truth, and a fit that maximises it can end where the estimate is far too good.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from loopylatent.compute._kernels.propagation import propagate
+from loopylatent.compute.arrays import FloatArray, IntArray, StateArray
+from loopylatent.inference.circuit import Elimination
+from loopylatent.inference.evidence import Rows
+from loopylatent.inference.parameters import Layout
+
+DAMPING = 0.3
+TOLERANCE = 1e-7
+MOST_ROUNDS = 200
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Propagated:
+    """What belief propagation found for one row or for none (then ``value`` is log Z)."""
+
+    value: float
+    """The Bethe estimate of the logarithm of the sum."""
+    by_cells: FloatArray
+    """Beliefs in the cells of the tables: the derivatives of ``value`` where it converged."""
+    residual: float
+    """The largest change of a message in the last round."""
+    n_rounds: int
+
+    @property
+    def converged(self) -> bool:
+        return self.residual <= TOLERANCE
+
+
+class Propagation:
+    """Belief propagation on one layout, each time from messages that say nothing.
+
+    Starting where the last run ended would be quicker, but then the same model could have two
+    values: on loopy graphs there can be several fixed points.
+    """
+
+    is_exact = False
+
+    def __init__(self, layout: Layout, elimination: Elimination, damping: float = DAMPING) -> None:
+        self.layout = layout
+        self._damping = damping if layout.graph.n_cycles else 0.0
+        self._network = layout.network(elimination.order)
+        self._back = _reversed_edges(self._network.start, self._network.other)
+        self._empty = np.full(layout.graph.n_nodes, -1, np.int16)
+
+    def evaluate(self, tables: FloatArray) -> Propagated:
+        """Estimate log Z and the marginals."""
+        return self._run(tables, self._empty)
+
+    def row(self, tables: FloatArray, states: StateArray) -> Propagated:
+        """Estimate what a row with these states (negative where open) sums to."""
+        return self._run(tables, states)
+
+    def _run(self, tables: FloatArray, states: StateArray) -> Propagated:
+        n_states = self._network.n_states
+        messages = np.zeros((len(self._network.other), int(n_states.max(initial=1))))
+        beliefs = np.zeros(self.layout.n_cells)
+        value, residual, rounds = propagate(
+            self._network, states, tables, self._back, messages, self._damping, TOLERANCE,
+            MOST_ROUNDS, 1.0, beliefs,
+        )  # fmt: skip
+        return Propagated(value, beliefs, residual, rounds)
+
+
+@dataclass(frozen=True, eq=False)
+class PropagatedRows:
+    """What every row sums to by belief propagation, where even its open part is out of reach."""
+
+    propagation: Propagation
+    rows: Rows
+
+    is_exact = False
+
+    def evaluate(self, tables: FloatArray) -> Propagated:
+        """Return the weighted sum over all rows and its derivatives."""
+        found = [self.propagation.row(tables, states) for states in self._states]
+        weights = self.rows.patterns(self._columns).weights
+        return Propagated(
+            float(weights @ np.array([one.value for one in found])),
+            weights @ np.array([one.by_cells for one in found]),
+            max((one.residual for one in found), default=0.0),
+            sum(one.n_rounds for one in found),
+        )
+
+    def row_values(self, tables: FloatArray) -> FloatArray:
+        """(rows,) the Bethe estimate of the logarithm of what each row sums to."""
+        values = np.array([self.propagation.row(tables, states).value for states in self._states])
+        return values[self.rows.pattern_of_rows(self._columns)]
+
+    def posteriors(self, tables: FloatArray, nodes: IntArray) -> list[FloatArray]:
+        """For each node (rows, K): the beliefs in its states given each row."""
+        layout = self.propagation.layout
+        beliefs = np.array([self.propagation.row(tables, s).by_cells for s in self._states])
+        of_row = self.rows.pattern_of_rows(self._columns)
+        return [beliefs[:, layout.node_cells(node)][of_row] for node in nodes.tolist()]
+
+    @property
+    def _columns(self) -> tuple[int, ...]:
+        return tuple(range(self.rows.states.shape[1]))
+
+    @cached_property
+    def _states(self) -> StateArray:
+        """(different rows, nodes)"""
+        known = self.rows.patterns(self._columns).states
+        states = np.full((len(known), self.propagation.layout.graph.n_nodes), -1, np.int16)
+        states[:, : known.shape[1]] = known
+        return states
+
+
+def _reversed_edges(start: IntArray, other: IntArray) -> IntArray:
+    """For each directed edge, the number of the one that runs the other way."""
+    ends = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    back = np.empty(len(other), np.int64)
+    back[np.lexsort((ends, other))] = np.arange(len(other))
+    return back

@@ -1,0 +1,196 @@
+"""Where the log-potentials of a pairwise model lie, and the coordinates in which it is fitted.
+
+The model is P(x) = exp(sum of node tables + sum of edge tables) / Z (equation 2 for binary nodes).
+All tables stand in one array of cells. Tables say the same thing in many ways, so a model is
+fitted in coordinates without that slack. The contrasts of a node are K - 1 functions of its state
+with mean 0 and variance 1, for two states the spin. A node table is a combination of its contrasts
+and an edge table one of the products of contrasts of its ends.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from loopylatent.compute._kernels.circuit import Network
+from loopylatent.compute.arrays import FloatArray, IntArray, frozen_array
+from loopylatent.graph import LatentGraph
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """The cells of the tables of a pairwise model.
+
+    Parameters
+    ----------
+    graph : LatentGraph
+    n_states : (nodes,) int64 array
+
+    Examples
+    --------
+    >>> pair = LatentGraph.build(["a", "b"], 0, [(0, 1)])
+    >>> layout = Layout(pair, np.array([2, 3]))
+    >>> layout.n_cells, layout.n_parameters
+    (11, 5)
+    """
+
+    graph: LatentGraph
+    n_states: IntArray = field(repr=False)
+
+    @cached_property
+    def node_cell(self) -> IntArray:
+        """(nodes,) the first cell of each node."""
+        return frozen_array(np.cumsum(self.n_states) - self.n_states, np.int64)
+
+    @cached_property
+    def edge_cell(self) -> IntArray:
+        """(edges,) the first cell of each edge, whose first end has the longer stride."""
+        u, v = self.graph.edges.T
+        sizes = self.n_states[u] * self.n_states[v]
+        return frozen_array(int(self.n_states.sum()) + np.cumsum(sizes) - sizes, np.int64)
+
+    @cached_property
+    def n_cells(self) -> int:
+        u, v = self.graph.edges.T
+        return int(self.n_states.sum() + (self.n_states[u] * self.n_states[v]).sum())
+
+    @cached_property
+    def n_parameters(self) -> int:
+        """Free parameters: K - 1 for each node, (K - 1)(L - 1) for each edge."""
+        u, v = self.graph.edges.T
+        free = self.n_states - 1
+        return int(free.sum() + (free[u] * free[v]).sum())
+
+    def node_cells(self, node: int) -> slice:
+        first = int(self.node_cell[node])
+        return slice(first, first + int(self.n_states[node]))
+
+    def node_table(self, cells: FloatArray, node: int) -> FloatArray:
+        """(K,) the part of ``cells`` that belongs to a node."""
+        return cells[self.node_cells(node)]
+
+    def edge_table(self, cells: FloatArray, edge: int) -> FloatArray:
+        """(K, L) the part of ``cells`` that belongs to an edge; a view."""
+        u, v = self.graph.edges[edge]
+        first, shape = int(self.edge_cell[edge]), (int(self.n_states[u]), int(self.n_states[v]))
+        return cells[first : first + shape[0] * shape[1]].reshape(shape)
+
+    def network(self, order: IntArray) -> Network:
+        """Return what the kernels need to sum out the nodes in this order."""
+        m, edges = self.graph.n_nodes, self.graph.edges
+        u, v = edges.T
+        ends, others = np.concatenate([u, v]), np.concatenate([v, u])
+        own = np.concatenate([self.n_states[v], np.ones(len(edges), np.int64)])
+        across = np.concatenate([np.ones(len(edges), np.int64), self.n_states[v]])
+        by_end = np.lexsort((others, ends))
+        rank = np.full(m, m, np.int64)
+        rank[order] = np.arange(len(order))
+        return Network(
+            np.asarray(self.n_states, np.int64),
+            np.asarray(order, np.int64),
+            rank,
+            self.node_cell,
+            np.searchsorted(ends[by_end], np.arange(m + 1)).astype(np.int64),
+            others[by_end],
+            np.concatenate([self.edge_cell, self.edge_cell])[by_end],
+            own[by_end],
+            across[by_end],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """Coordinates of the models on a layout: fields of contrasts, couplings of their products.
+
+    For two states they are the field and the coupling of spins -1 and 1. Contrasts scaled to the
+    shares of rare states were tried: the optimiser then needs many times the steps.
+
+    Examples
+    --------
+    >>> pair = LatentGraph.build(["a", "b"], 0, [(0, 1)])
+    >>> cells = Basis(Layout(pair, np.array([2, 2]))).cells(np.array([0.5, 1.0, 2.0]))
+    >>> cells.round(6).tolist()
+    [-0.5, 0.5, -1.0, 1.0, 2.0, -2.0, -2.0, 2.0]
+    """
+
+    layout: Layout
+
+    @cached_property
+    def contrasts(self) -> tuple[FloatArray, ...]:
+        """For each node (K, K - 1), of mean 0 and variance 1 over equally frequent states."""
+        sizes = self.layout.n_states.tolist()
+        by_size = {k: contrasts_of(np.full(k, 1.0 / k)) for k in set(sizes)}
+        return tuple(by_size[k] for k in sizes)
+
+    @cached_property
+    def matrix(self) -> csr_array[np.float64, tuple[int, int]]:
+        """(cells, parameters): cells = matrix @ parameters."""
+        blocks = self._blocks()
+        free = np.cumsum([0, *(block.shape[1] for block, _ in blocks)])
+        rows = [np.repeat(first + np.arange(len(b)), b.shape[1]) for b, first in blocks]
+        columns = [
+            np.tile(free[k] + np.arange(b.shape[1]), len(b)) for k, (b, _) in enumerate(blocks)
+        ]
+        values = np.concatenate([block.ravel() for block, _ in blocks])
+        places = (np.concatenate(rows), np.concatenate(columns))
+        return csr_array((values, places), shape=(self.layout.n_cells, int(free[-1])))
+
+    @cached_property
+    def transposed(self) -> csr_array[np.float64, tuple[int, int]]:
+        return csr_array(self.matrix.T)
+
+    def _blocks(self) -> list[tuple[FloatArray, int]]:
+        layout, contrasts = self.layout, self.contrasts
+        products: dict[tuple[int, int], FloatArray] = {}
+        blocks = list(zip(contrasts, layout.node_cell.tolist(), strict=True))
+        for (u, v), first in zip(
+            layout.graph.edges.tolist(), layout.edge_cell.tolist(), strict=True
+        ):
+            sizes = (len(contrasts[u]), len(contrasts[v]))
+            if sizes not in products:
+                products[sizes] = np.kron(contrasts[u], contrasts[v])
+            blocks.append((products[sizes], first))
+        return blocks
+
+    def cells(self, parameters: FloatArray) -> FloatArray:
+        """(cells,) the tables of a point."""
+        tables: FloatArray = np.asarray(self.matrix @ parameters)
+        return tables
+
+    def gradient(self, by_cells: FloatArray) -> FloatArray:
+        """(parameters,) derivatives by the coordinates from those by the cells."""
+        result: FloatArray = np.asarray(self.transposed @ by_cells)
+        return result
+
+    def parameters(self, cells: FloatArray) -> FloatArray:
+        """(parameters,) the point with these tables, up to what does not change the model."""
+        layout, contrasts = self.layout, self.contrasts
+        fields = [layout.node_table(cells, v) for v in range(layout.graph.n_nodes)]
+        couplings = []
+        for edge, (u, v) in enumerate(layout.graph.edges.tolist()):
+            table = layout.edge_table(cells, edge)
+            fields[u] = fields[u] + table.mean(axis=1)
+            fields[v] = fields[v] + table.mean(axis=0)
+            couplings.append((contrasts[u].T @ table @ contrasts[v]).ravel() / table.size)
+        projected = [c.T @ f / len(c) for c, f in zip(contrasts, fields, strict=True)]
+        return np.concatenate([*projected, *couplings])
+
+
+def contrasts_of(shares: FloatArray) -> FloatArray:
+    """(K, K - 1) functions of the state with mean 0, variance 1 and no correlation.
+
+    Examples
+    --------
+    >>> contrasts_of(np.array([0.5, 0.5])).round(6).ravel().tolist()
+    [-1.0, 1.0]
+    """
+    root = np.sqrt(shares)
+    # the reflection that takes the first axis to -root leaves an orthonormal rest
+    normal = root.copy()
+    normal[0] += 1.0
+    reflection = np.eye(len(root)) - np.outer(normal, normal) * (2.0 / (normal @ normal))
+    rest: FloatArray = reflection[:, 1:] / root[:, None]
+    return rest

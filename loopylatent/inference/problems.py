@@ -1,0 +1,312 @@
+"""Two kinds of models behind one interface: what to climb, where to begin, what comes out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loopylatent.compute.arrays import FloatArray, IntArray, frozen_array
+from loopylatent.errors import InferenceError, listed
+from loopylatent.graph import LatentGraph
+from loopylatent.inference.discrete import (
+    DiscreteModel,
+    DiscreteProblem,
+    Method,
+    layout_of,
+    pair_strength,
+    signs_towards_columns,
+    turned,
+)
+from loopylatent.inference.evidence import Rows, encode, pick
+from loopylatent.inference.gaussian import (
+    EdgeParts,
+    GaussianModel,
+    GaussianProblem,
+    GaussianRows,
+    Scale,
+    assembled,
+    normalised,
+    start_correlations,
+)
+from loopylatent.inference.optimise import Value
+from loopylatent.inference.parameters import Layout
+from loopylatent.inference.start import Anchors, DiscreteStart, representatives
+from loopylatent.settings import FitSettings
+from loopylatent.tables.kinds import Column
+from loopylatent.tables.observations import Observations
+
+Kind = Literal["binary", "discrete", "gaussian"]
+LEAST_PROBABILITY = 1e-9
+
+
+class Problem(Protocol):
+    """A likelihood on one graph, as a function of the coordinates of a model."""
+
+    @property
+    def graph(self) -> LatentGraph: ...
+
+    @property
+    def total_weight(self) -> float: ...
+
+    @property
+    def df(self) -> int: ...
+
+    def evaluate(self, point: FloatArray) -> Value: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fitted:
+    """A problem and a point that was reached on it."""
+
+    problem: Problem
+    point: FloatArray
+    value: float
+    """The mean log-likelihood of a row."""
+
+
+@dataclass(frozen=True, eq=False)
+class DiscreteFamily:
+    """Pairwise models of a table of binary and categorical columns."""
+
+    columns: tuple[Column, ...]
+    rows: Rows = field(repr=False)
+    settings: FitSettings
+
+    @property
+    def kind(self) -> Kind:
+        return "binary" if all(len(c.states) == 2 for c in self.columns) else "discrete"
+
+    note = ""
+
+    def problem(self, graph: LatentGraph) -> DiscreteProblem:
+        layout = layout_of(graph, self.columns)
+        chosen = Method.choose(layout, self.settings.inference, self.settings.largest_table)
+        return DiscreteProblem(layout, self.rows, chosen)
+
+    def start(self, problem: Problem) -> FloatArray:
+        assert isinstance(problem, DiscreteProblem)
+        first = DiscreteStart.of(problem.layout, self.rows)
+        return problem.basis.parameters(first.cells())
+
+    def continued(self, old: Fitted, problem: Problem, origin: IntArray) -> FloatArray:
+        """Return a start on a changed graph that keeps what did not change.
+
+        ``origin`` gives the old number of each node, -1 for a new one. What removed edges
+        contributed to their ends is taken out, by the pair marginals of the old model; new edges
+        bring what they would on a tree.
+        """
+        assert isinstance(problem, DiscreteProblem)
+        assert isinstance(old.problem, DiscreteProblem)
+        before, after = old.problem.layout, problem.layout
+        marginals = np.maximum(old.problem.marginals(old.point), LEAST_PROBABILITY)
+        cells = _as_on_a_tree(before, old.problem.basis.cells(old.point), marginals)
+        start = DiscreteStart(after, self.rows, _anchors(old.problem, marginals, problem, origin))
+        shares = tuple(
+            start.shares[v] if w < 0 else _normed(before.node_table(marginals, w))
+            for v, w in enumerate(origin.tolist())
+        )
+        known = {tuple(edge): k for k, edge in enumerate(before.graph.edges.tolist())}
+        found = np.zeros(after.n_cells)
+        for v, w in enumerate(origin.tolist()):
+            table = after.node_table(found, v)
+            table[:] = np.log(shares[v]) if w < 0 else before.node_table(cells, w)
+        for edge, (u, v) in enumerate(after.graph.edges.tolist()):
+            a, b = sorted((int(origin[u]), int(origin[v])))
+            table = after.edge_table(found, edge)
+            if (a, b) in known:
+                kept = before.edge_table(cells, known[a, b])
+                table[:] = kept if origin[u] < origin[v] else kept.T
+            else:
+                table[:] = start.edge_table(edge, shares)
+        return problem.basis.parameters(found)
+
+    def shaken(self, problem: Problem, point: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Return another start: the couplings of hidden nodes shaken, all else kept."""
+        assert isinstance(problem, DiscreteProblem)
+        layout = problem.layout
+        free = layout.n_states - 1
+        u, v = layout.graph.edges.T
+        touched = np.repeat(v >= layout.graph.n_observed, free[u] * free[v])
+        shake = rng.normal(scale=self.settings.spread, size=len(point))
+        shake[: int(free.sum())] = 0.0
+        shake[int(free.sum()) :] *= touched
+        return point + shake
+
+    def model(self, problem: Problem, point: FloatArray) -> DiscreteModel:
+        assert isinstance(problem, DiscreteProblem)
+        layout = problem.layout
+        cells = problem.basis.cells(point)
+        strengths = _strengths(layout, problem.marginals(point))
+        upright = turned(layout, cells, strengths)
+        limit = self.settings.largest_table
+        return DiscreteModel(layout, self.columns, frozen_array(upright, np.float64), limit)
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianFamily:
+    """Gaussian models of a table of numbers."""
+
+    columns: tuple[Column, ...]
+    scale: Scale = field(repr=False)
+    rows: GaussianRows = field(repr=False)
+    settings: FitSettings
+
+    @property
+    def kind(self) -> Kind:
+        return "gaussian"
+
+    @property
+    def note(self) -> str:
+        ordinal = [column.name for column in self.columns if column.kind == "ordinal"]
+        return f"ordinal columns are fitted as numbers: {listed(ordinal)}" if ordinal else ""
+
+    def problem(self, graph: LatentGraph) -> GaussianProblem:
+        return GaussianProblem(graph, self.rows)
+
+    def start(self, problem: Problem) -> FloatArray:
+        assert isinstance(problem, GaussianProblem)
+        graph = problem.graph
+        variance = np.ones(graph.n_nodes)
+        correlation = start_correlations(graph, self.rows, Anchors.of(graph))
+        parts = EdgeParts.of(graph, variance, correlation)
+        return problem.point(assembled(graph, 1 / variance, parts), np.zeros(graph.n_observed))
+
+    def continued(self, old: Fitted, problem: Problem, origin: IntArray) -> FloatArray:
+        """Return a start on a changed graph that keeps what did not change, as the other family."""
+        assert isinstance(problem, GaussianProblem)
+        assert isinstance(old.problem, GaussianProblem)
+        graph, old_graph = problem.graph, old.problem.graph
+        precision = old.problem.precision(old.point)
+        covariance: FloatArray = np.linalg.inv(precision).astype(np.float64)
+        old_parts, own = _gaussian_parts(old_graph, precision, covariance)
+        is_new = origin < 0
+        variance = np.where(is_new, 1.0, np.diag(covariance)[origin])
+        anchors = _gaussian_anchors(old_graph, covariance, graph, origin)
+        parts = EdgeParts.of(graph, variance, start_correlations(graph, self.rows, anchors))
+        known = {tuple(edge): k for k, edge in enumerate(old_graph.edges.tolist())}
+        for edge, (u, v) in enumerate(graph.edges.tolist()):
+            k = known.get(tuple(sorted((int(origin[u]), int(origin[v])))))
+            if k is not None:
+                ends = [old_parts.first[k], old_parts.second[k]]
+                parts.first[edge], parts.second[edge] = ends[:: 1 if origin[u] < origin[v] else -1]
+                parts.between[edge] = old_parts.between[k]
+        matrix = assembled(graph, np.where(is_new, 1.0, own[origin]), parts)
+        return problem.point(matrix, old.problem.mean(old.point))
+
+    def shaken(self, problem: Problem, point: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Return another start: the correlations of hidden nodes shaken, all else kept."""
+        assert isinstance(problem, GaussianProblem)
+        graph = problem.graph
+        correlation = start_correlations(graph, self.rows, Anchors.of(graph))
+        touched = graph.edges[:, 1] >= graph.n_observed
+        shake = self.settings.spread * rng.normal(size=graph.n_edges) * touched
+        moved = np.tanh(np.arctanh(correlation) + shake)
+        parts = EdgeParts.of(graph, np.ones(graph.n_nodes), moved)
+        return problem.point(assembled(graph, np.ones(graph.n_nodes), parts), problem.mean(point))
+
+    def model(self, problem: Problem, point: FloatArray) -> GaussianModel:
+        assert isinstance(problem, GaussianProblem)
+        precision = normalised(problem.graph, problem.precision(point))
+        return GaussianModel(
+            problem.graph,
+            self.columns,
+            self.scale,
+            frozen_array(problem.mean(point), np.float64),
+            frozen_array(precision, np.float64),
+        )
+
+
+Family = DiscreteFamily | GaussianFamily
+
+
+def family_of(obs: Observations, names: tuple[str, ...], settings: FitSettings) -> Family:
+    """Return the family for the named columns of a table.
+
+    Raises
+    ------
+    InferenceError
+        Where a column is missing from the table, or where kinds are mixed.
+    """
+    chosen = pick(obs, names)
+    kinds = Counter(chosen.kinds)
+    numbers = kinds["ordinal"] + kinds["continuous"]
+    if numbers == 0:
+        return DiscreteFamily(chosen.columns, encode(chosen, chosen.columns), settings)
+    if numbers < len(names):
+        shown = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+        raise InferenceError(
+            f"parameters are fitted for columns of one sort, but these are mixed ({shown}); "
+            "choose columns of one sort with select(), or read two-valued columns as numbers: "
+            "kinds={'name': 'ordinal'}."
+        )
+    scale = Scale.of(chosen)
+    return GaussianFamily(chosen.columns, scale, scale.rows(chosen), settings)
+
+
+def _as_on_a_tree(layout: Layout, cells: FloatArray, marginals: FloatArray) -> FloatArray:
+    """Write the same model so that each edge holds what it contributes to its ends.
+
+    On a tree the node tables are then the logarithms of the marginals.
+    """
+    result = cells.copy()
+    for edge, (u, v) in enumerate(layout.graph.edges.tolist()):
+        joint = layout.edge_table(marginals, edge)
+        ratio = np.log(joint / np.outer(joint.sum(axis=1), joint.sum(axis=0)))
+        first, second = ratio.mean(axis=1), ratio.mean(axis=0)
+        layout.node_table(result, u)[:] -= first
+        layout.node_table(result, v)[:] -= second
+        layout.edge_table(result, edge)[:] += first[:, None] + second
+    return result
+
+
+def _strengths(layout: Layout, marginals: FloatArray) -> FloatArray:
+    edges = range(layout.graph.n_edges)
+    return np.array([pair_strength(layout.edge_table(marginals, edge)) for edge in edges])
+
+
+def _anchors(
+    old: DiscreteProblem, marginals: FloatArray, new: DiscreteProblem, origin: IntArray
+) -> Anchors:
+    """Let old nodes keep the column that stood for them, and their sign."""
+    signs = signs_towards_columns(old.graph, _strengths(old.layout, marginals))
+    return _kept_anchors(old.graph, signs, new.graph, origin)
+
+
+def _gaussian_anchors(
+    old: LatentGraph, covariance: FloatArray, new: LatentGraph, origin: IntArray
+) -> Anchors:
+    near = representatives(old)
+    signs = np.where(covariance[np.arange(old.n_nodes), near] < 0, -1.0, 1.0)
+    return _kept_anchors(old, signs, new, origin)
+
+
+def _kept_anchors(
+    old: LatentGraph, signs: FloatArray, new: LatentGraph, origin: IntArray
+) -> Anchors:
+    is_new: NDArray[np.bool_] = origin < 0
+    column = np.where(is_new, representatives(new), representatives(old)[origin])
+    return Anchors(column, np.where(is_new, 1.0, signs[origin]))
+
+
+def _gaussian_parts(
+    graph: LatentGraph, precision: FloatArray, covariance: FloatArray
+) -> tuple[EdgeParts, FloatArray]:
+    """Split a precision matrix into what the edges would add on a tree and the rest."""
+    u, v = graph.edges.T
+    variance = np.diag(covariance)
+    correlation = np.clip(covariance[u, v] / np.sqrt(variance[u] * variance[v]), -0.999, 0.999)
+    parts = EdgeParts.of(graph, variance, correlation)
+    own = np.diag(precision).copy()
+    np.subtract.at(own, u, parts.first)
+    np.subtract.at(own, v, parts.second)
+    return EdgeParts(parts.first, parts.second, precision[u, v]), own
+
+
+def _normed(table: FloatArray) -> FloatArray:
+    kept = np.maximum(table, 1e-3)
+    result: FloatArray = kept / kept.sum()
+    return result

@@ -1,0 +1,300 @@
+"""Where the learner starts: the union of the spanning trees of all balls (Algorithm 3, lines 1-4).
+
+``initial_graph`` builds it at one radius. ``edge_density`` follows every local tree while its
+ball grows, so that the graph is known exactly at *every* radius.
+
+The initial graph and its curve for somebody who waits: early, with progress, to be stopped.
+
+The results are those of ``initial_graph`` and ``edge_density``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from threading import Lock
+from typing import Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loopylatent.compute._kernels.spanning import (
+    local_tree_intervals,
+    merge_intervals,
+    spanning_lengths,
+    trees_from_lists,
+    union_of_local_trees,
+)
+from loopylatent.compute.arrays import FloatArray, IntArray, Progress, frozen_array
+from loopylatent.compute.shown import Shown
+from loopylatent.compute.threads import in_window
+from loopylatent.distances.matrix import DistanceMatrix
+from loopylatent.distances.sparse import Distances, SparseDistances, check_distances
+from loopylatent.errors import ThresholdError
+from loopylatent.graph import LatentGraph
+
+T = TypeVar("T")
+
+PARALLEL_FROM = 200
+"""Columns from which threads pay."""
+BLOCK = 32
+"""Balls that are worked on at a time: what they find is united before the next ones begin."""
+
+
+def initial_graph(D: Distances, r: float) -> LatentGraph:
+    """Return the union over all columns v of the minimum spanning tree of the ball of v.
+
+    Parameters
+    ----------
+    D : DistanceMatrix
+    r : float
+        The radius of the balls.
+
+    Examples
+    --------
+    >>> D = DistanceMatrix.from_array([[0, 1, 3], [1, 0, 2.5], [3, 2.5, 0]])
+    >>> initial_graph(D, 3.0).edges.tolist()
+    [[0, 1], [1, 2]]
+    """
+    check_distances(D)
+    check_radius(D, r)
+    if isinstance(D, SparseDistances):
+        return _initial_graph_from_lists(D, r)
+    return graph_from_balls(D, r, np.arange(D.n_columns))
+
+
+def graph_from_balls(D: DistanceMatrix, r: float, centres: IntArray) -> LatentGraph:
+    """Return the union of the spanning trees of some balls, united as they are found."""
+    found = np.zeros(D.values.shape, dtype=np.bool_)
+    lock = Lock()
+
+    def work(block: IntArray) -> None:
+        trees = union_of_local_trees(D.values, r, centres[block])
+        with lock:
+            np.logical_or(found, trees, out=found)
+
+    over_centres(work, len(centres))
+    edges = np.argwhere(found)
+    return LatentGraph.build(D.names, 0, edges, D.values[edges[:, 0], edges[:, 1]])
+
+
+def _initial_graph_from_lists(D: SparseDistances, r: float) -> LatentGraph:
+    p = D.n_columns
+
+    def edges_of(centres: IntArray) -> IntArray:
+        u, v = trees_from_lists(D.start, D.other, D.length, r, centres).T
+        return np.unique(u * p + v)
+
+    u, v = np.divmod(np.unique(np.concatenate(over_centres(edges_of, p))), p)
+    return LatentGraph.build(D.names, 0, np.column_stack([u, v]), D.listed(u, v))
+
+
+def check_radius(D: Distances, r: float) -> None:
+    """Refuse a radius at which no ball holds a second column, or beyond what is known."""
+    if isinstance(D, SparseDistances) and r > D.cutoff:
+        raise ThresholdError(
+            f"r = {r:.4g} is beyond the cut-off {D.cutoff:.4g} up to which distances were kept; "
+            f"use a smaller r, or sparse_distances(table, cutoff={r:.4g})."
+        )
+    if r < D.smallest:
+        raise ThresholdError(
+            f"r = {r:.4g} is below the smallest distance, {D.smallest:.4g}: every ball holds one "
+            f"column. Use r of at least r_min = {D.r_min:.4g} to leave no column alone."
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EdgeDensity(Shown):
+    """The initial graph as a function of r, exact at every r.
+
+    Parameters
+    ----------
+    D : DistanceMatrix
+    intervals : (k, 4) float64 array
+        Rows (u, v, start, end): edge uv is present for start <= r < end. Sorted by edge; the
+        intervals of one edge do not touch.
+
+    Examples
+    --------
+    >>> D = DistanceMatrix.from_array([[0, 1, 3], [1, 0, 2.5], [3, 2.5, 0]])
+    >>> edge_density(D)
+    EdgeDensity(3 columns, edges change at 2 radii)
+    """
+
+    D: DistanceMatrix
+    intervals: FloatArray
+
+    @cached_property
+    def r(self) -> FloatArray:
+        """The breakpoints: the radii, ascending, at which the set of edges changes."""
+        bounds = self.intervals[:, 2:]
+        return frozen_array(np.unique(bounds[np.isfinite(bounds)]), np.float64)
+
+    @cached_property
+    def n_edges(self) -> IntArray:
+        """Number of edges from each breakpoint up to the next."""
+        start, end = np.sort(self.intervals[:, 2]), np.sort(self.intervals[:, 3])
+        present = np.searchsorted(start, self.r, "right") - np.searchsorted(end, self.r, "right")
+        return frozen_array(present, np.int64)
+
+    @cached_property
+    def n_components(self) -> IntArray:
+        """Number of components from each breakpoint up to the next; below the first, all columns.
+
+        Columns at distance r or less share a ball and so a tree, and every edge joins columns
+        of one ball. The components are therefore those of the pairs at distance r or less, and
+        each edge of the global spanning tree joins two of them at its length.
+        """
+        joined = np.searchsorted(spanning_lengths(self.D.values), self.r, "right")
+        return frozen_array(self.D.n_columns - joined, np.int64)
+
+    @cached_property
+    def n_cycles(self) -> IntArray:
+        """Number of independent cycles: edges - columns + components."""
+        return frozen_array(self.n_edges - self.D.n_columns + self.n_components, np.int64)
+
+    def __repr__(self) -> str:
+        return f"EdgeDensity({self.D.n_columns} columns, edges change at {len(self.r)} radii)"
+
+    def at(self, r: float) -> int:
+        """Return the number of edges at radius ``r``."""
+        k = int(np.searchsorted(self.r, r, "right")) - 1
+        return int(self.n_edges[k]) if k >= 0 else 0
+
+    def next_change(self, r: float, direction: Literal[1, -1]) -> float | None:
+        """Return the nearest breakpoint above (1) or below (-1) ``r``, None beyond the last.
+
+        Examples
+        --------
+        >>> D = DistanceMatrix.from_array([[0, 1, 3], [1, 0, 2.5], [3, 2.5, 0]])
+        >>> curve = edge_density(D)
+        >>> curve.next_change(1.0, 1), curve.next_change(2.7, -1), curve.next_change(2.5, 1)
+        (2.5, 2.5, None)
+        """
+        if direction not in (1, -1):
+            raise ThresholdError(f"direction = {direction!r} is neither 1 (above) nor -1 (below).")
+        if direction == 1:
+            k = int(np.searchsorted(self.r, r, "right"))
+        else:
+            k = int(np.searchsorted(self.r, r, "left")) - 1
+        return float(self.r[k]) if 0 <= k < len(self.r) else None
+
+    def graph_at(self, r: float) -> LatentGraph:
+        """Return the initial graph at radius ``r``, equal to building it there."""
+        check_radius(self.D, r)
+        here = (self.intervals[:, 2] <= r) & (r < self.intervals[:, 3])
+        edges = self.intervals[here, :2].astype(np.int64)
+        return LatentGraph.build(self.D.names, 0, edges, self.D.values[edges[:, 0], edges[:, 1]])
+
+
+def edge_density(D: DistanceMatrix) -> EdgeDensity:
+    """Return the initial graph at every r: all local trees, followed over the whole range.
+
+    Parameters
+    ----------
+    D : DistanceMatrix
+
+    Examples
+    --------
+    >>> D = DistanceMatrix.from_array([[0, 1, 3], [1, 0, 2.5], [3, 2.5, 0]])
+    >>> curve = edge_density(D)
+    >>> curve.r.tolist(), curve.n_edges.tolist()
+    ([1.0, 2.5], [1, 2])
+    >>> curve.at(0.5), curve.at(1.0), curve.at(99)
+    (0, 1, 2)
+    >>> curve.n_components.tolist(), curve.n_cycles.tolist()
+    ([2, 1], [0, 0])
+    """
+    check_distances(D)
+    return curve_of_balls(D, lambda centres: local_tree_intervals(D.values, centres))
+
+
+def curve_of_balls(D: DistanceMatrix, intervals: Callable[[IntArray], FloatArray]) -> EdgeDensity:
+    """Return the curve from what ``intervals`` gives for some balls at a time.
+
+    They are united as they come, whenever there are as many new ones as old ones, so that the
+    memory follows the curve and not the balls.
+    """
+    united, waiting = np.empty((0, 4)), [np.empty((0, 4))]
+    for part in by_centres(lambda centres: _united(intervals(centres)), D.n_columns):
+        waiting.append(part)
+        if sum(map(len, waiting)) >= len(united):
+            united, waiting = _united(np.concatenate([united, *waiting])), []
+    return EdgeDensity(D, frozen_array(_united(np.concatenate([united, *waiting])), np.float64))
+
+
+def _united(rows: FloatArray) -> FloatArray:
+    """Sort intervals by edge and unite those of equal edges."""
+    return merge_intervals(rows[np.lexsort((rows[:, 2], rows[:, 1], rows[:, 0]))])
+
+
+def over_centres(work: Callable[[IntArray], T], p: int) -> list[T]:
+    """Share the balls among threads; the parts come back in the order of their columns."""
+    return list(by_centres(work, p))
+
+
+def by_centres(work: Callable[[IntArray], T], p: int) -> Iterator[T]:
+    """The same part by part: few are made before those in front of them have been taken."""
+    if p < PARALLEL_FROM:
+        yield work(np.arange(p))
+        return
+    threads = os.cpu_count() or 1
+    blocks = np.array_split(np.arange(p), max(4 * threads, p // BLOCK))
+    with ThreadPoolExecutor(threads) as pool:
+        yield from in_window(pool, work, blocks, 2 * threads)
+
+
+def first_graph(D: DistanceMatrix, r: float) -> LatentGraph:
+    """Return the initial graph at r; balls that hold the same columns share one tree.
+
+    Near r_max that is one ball for all columns, or one for each piece.
+
+    Examples
+    --------
+    >>> D = DistanceMatrix.from_array([[0, 1, 3], [1, 0, 2.5], [3, 2.5, 0]])
+    >>> first_graph(D, 3.0).edges.tolist()
+    [[0, 1], [1, 2]]
+    """
+    check_radius(D, r)
+    return graph_from_balls(D, r, _distinct_balls(D.values <= r))
+
+
+def followed_curve(D: DistanceMatrix, progress: Progress) -> EdgeDensity:
+    """Return the curve of the initial graph over all r.
+
+    ``progress`` is called with the balls done and the balls in all; it may raise to stop.
+
+    Examples
+    --------
+    >>> D = DistanceMatrix.from_array([[0, 1, 3], [1, 0, 2.5], [3, 2.5, 0]])
+    >>> followed_curve(D, lambda done, total: print(done, total)).r.tolist()
+    0 3
+    3 3
+    [1.0, 2.5]
+    """
+    done = 0
+    lock = Lock()
+
+    def work(centres: IntArray) -> FloatArray:
+        nonlocal done
+        with lock:
+            progress(done, D.n_columns)
+        found = local_tree_intervals(D.values, centres)
+        with lock:
+            done += len(centres)
+        return found
+
+    curve = curve_of_balls(D, work)
+    progress(D.n_columns, D.n_columns)
+    return curve
+
+
+def _distinct_balls(inside: NDArray[np.bool_]) -> IntArray:
+    """One centre for each set of columns that is a ball."""
+    first: dict[bytes, int] = {}
+    for centre, row in enumerate(np.packbits(inside, axis=1)):
+        first.setdefault(row.tobytes(), centre)
+    return np.array(list(first.values()), dtype=np.int64)

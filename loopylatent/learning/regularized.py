@@ -1,0 +1,425 @@
+"""Hidden nodes only where they pay: the learner with a penalty (the paper's RegLocalCLGrouping).
+
+Starting from the union of the local spanning trees, every visited node offers the local latent
+tree of its neighbourhood. The gain of an offer is that of the Bayesian information criterion of the
+*whole* model, refitted: log-likelihood less half of the degrees of freedom times log n. The best
+offer is taken as long as it gains. The result depends on that greedy path, and a better BIC is no
+promise of better prediction where rows are few.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from loopylatent.compute.arrays import IntArray, Progress
+from loopylatent.compute.threads import one_thread
+from loopylatent.distances.matrix import DistanceMatrix
+from loopylatent.errors import DataError, InferenceError, ThresholdError
+from loopylatent.graph import LatentGraph
+from loopylatent.inference.discrete import DiscreteProblem
+from loopylatent.inference.fit import Reached, ascend, finished
+from loopylatent.inference.model import Model
+from loopylatent.inference.problems import Family, Fitted, Problem, family_of
+from loopylatent.inference.scores import bic
+from loopylatent.learning.initial_graph import check_radius, initial_graph
+from loopylatent.learning.learner import LearnResult, visit, visiting_order
+from loopylatent.learning.node_distances import node_distances
+from loopylatent.learning.trace import CleanUpStep, Edge, InitialStep, Step, VisitStep
+from loopylatent.learning.workspace import Workspace
+from loopylatent.settings import FitSettings, LearnSettings
+from loopylatent.tables.observations import Observations
+
+TAUS = (0.1, 0.2, 0.4)
+"""Contraction thresholds to choose from, by the BIC on the rows, where none is given."""
+TRIAL_STEPS = 40
+CONFIRM_STEPS = 100
+PATIENCE, OPTIMISM = 5, 4.0
+TABLE_ROOM = 16.0
+"""Offers may need tables of 2^16 entries, or what the initial graph needs, and no more."""
+FIRST_STEPS = LAST_STEPS = 1000
+TOLERANCE = 1e-4
+Reason = Literal[
+    "taken", "no gain", "no gain after refit", "too many hidden nodes", "too large a table"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """A local latent tree that was offered for a neighbourhood, and what became of it."""
+
+    round: int
+    """Counted from 1; each round ends with the best offer."""
+    node: int
+    """The column whose neighbourhood it is."""
+    gain: float
+    """Of the BIC of the whole model; minus infinity where it was not fitted."""
+    accepted: bool
+    reason: Reason
+    n_hidden: int
+    n_edges: int
+    """Of the graph that it would make."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RegularizedResult(LearnResult):
+    """A learned graph with its model, and every replacement that was taken or refused."""
+
+    replacements: tuple[Replacement, ...] = ()
+    """Every replacement that was tried, with its gain."""
+    model: Model | None = None
+    """The graph with its parameters."""
+    bic_by_tau: tuple[tuple[float, float], ...] = ()
+    """The training BIC that each tau led to; the largest one was chosen."""
+
+
+def learn_regularized(
+    D: DistanceMatrix,
+    obs: Observations,
+    settings: LearnSettings,
+    max_hidden: int | None = None,
+    progress: Progress | None = None,
+    *,
+    taus: Sequence[float] | None = None,
+    start: LatentGraph | None = None,
+) -> RegularizedResult:
+    """Learn a graph with as many hidden nodes as the Bayesian information criterion pays for.
+
+    Parameters
+    ----------
+    D : DistanceMatrix
+    obs : Observations
+        The rows behind the distances: columns of one sort, as for ``fit_parameters``.
+    settings : LearnSettings
+        Any grouping method.
+    max_hidden : int, optional
+        Never more hidden nodes than this.
+    progress : callable, optional
+        Called with the replacements tried and those known to be tried; may raise to stop.
+    taus : sequence of float, optional
+        Choose tau among these by the BIC on the rows, instead of the tau of the settings.
+    start : LatentGraph, optional
+        The initial graph at r, where it is already known.
+
+    Examples
+    --------
+    >>> from loopylatent.distances import information_distances
+    >>> from loopylatent.settings import Thresholds
+    >>> from loopylatent.synthetic import latent_tree
+    >>> rows = latent_tree(n_hidden=2, n_observed_inner=0, leaves=3, seed=3).sample(2000)
+    >>> D = information_distances(rows)
+    >>> found = learn_regularized(D, rows, LearnSettings(Thresholds(D.r_max, 0.02, 0.1)))
+    >>> found.graph
+    LatentGraph(6 observed, 2 hidden, 7 edges, 0 cycles)
+    >>> [(one.node, one.gain > 0) for one in found.replacements if one.accepted][:1]
+    [(3, True)]
+    """
+    if max_hidden is not None and max_hidden < 0:
+        raise ThresholdError(f"max_hidden = {max_hidden} is negative; use None for no limit.")
+    check_radius(D, settings.thresholds.r)
+    initial = initial_graph(D, settings.thresholds.r) if start is None else start
+    if initial.names != D.names or initial.n_hidden:
+        raise DataError("the initial graph does not belong to these distances; leave it out.")
+    family = family_of(obs, D.names, FitSettings())
+    report = _Report(progress)
+    with one_thread(), ThreadPoolExecutor(os.cpu_count()) as pool:
+        problem = family.problem(initial)
+        if isinstance(problem, DiscreteProblem) and not problem.method.is_exact:
+            raise InferenceError(
+                f"at r = {settings.thresholds.r:g} the initial graph needs tables of "
+                f"2^{_log2_table(problem):.0f} entries, more than 2^20; the penalty needs exact "
+                "likelihoods: use a larger r."
+            )
+        start_point = family.start(problem)
+        first = ascend(
+            problem,
+            start_point,
+            max_steps=FIRST_STEPS,
+            tolerance=TOLERANCE,
+            progress=lambda _step, _value: report.pulse(),
+        )
+        runs = []
+        for tau in (settings.thresholds.tau,) if taus is None else taus:
+            chosen = replace(settings, thresholds=replace(settings.thresholds, tau=tau))
+            run = _Run(D, family, chosen, max_hidden, pool, report)
+            runs.append(run.go(initial, Reached(problem, first).fitted))
+        best = max(runs, key=lambda run: run.bic)
+        return best.result(obs, tuple((run.settings.thresholds.tau, run.bic) for run in runs))
+
+
+class _Report:
+    """Progress over all runs: tried so far, known so far."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self._progress = progress
+        self._done = self._known = 0
+
+    def expect(self, more: int) -> None:
+        self._known += more
+
+    def tried(self) -> None:
+        self._done += 1
+        self.pulse()
+
+    def pulse(self) -> None:
+        """Give the caller a chance to stop."""
+        if self._progress is not None:
+            self._progress(self._done, max(self._known, self._done, 1))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Offer:
+    """What a replacement would gain, and the size of the graph that it would make."""
+
+    node: int
+    gain: float
+    reason: Reason
+    n_hidden: int
+    n_edges: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Change:
+    """A replacement worked out in full: the workspace that it makes and the fit of its graph."""
+
+    offer: _Offer
+    workspace: Workspace
+    graph: LatentGraph
+    step: VisitStep
+    fitted: Fitted | None
+
+
+class _Run:
+    """The greedy path for one tau."""
+
+    def __init__(
+        self,
+        D: DistanceMatrix,
+        family: Family,
+        settings: LearnSettings,
+        max_hidden: int | None,
+        pool: ThreadPoolExecutor,
+        report: _Report,
+    ) -> None:
+        self.settings = settings
+        self._D, self._family, self._pool, self._report = D, family, pool, report
+        self._max_hidden = np.inf if max_hidden is None else max_hidden
+        self._records: list[Replacement] = []
+        self._steps: list[Step] = []
+
+    @property
+    def bic(self) -> float:
+        return _bic(self._fitted)
+
+    def go(self, initial: LatentGraph, fitted: Fitted) -> _Run:
+        """Take the best offer until none gains."""
+        self._initial, self._fitted = initial, fitted
+        self._log2_limit = max(TABLE_ROOM, _log2_table(fitted.problem))
+        self._workspace = Workspace(initial, node_distances(self._D))
+        self._graph = initial
+        self._steps.append(InitialStep(initial))
+        waiting = list(visiting_order(initial, self.settings))
+        offers: dict[int, _Offer] = {}
+        stale = set(waiting)
+        number = 0
+        while waiting:
+            number += 1
+            self._score([node for node in waiting if node in stale], offers, number)
+            taken = self._take_best(offers, number)
+            if taken is None:
+                break
+            waiting.remove(taken.node)
+            offers.pop(taken.node)
+            stale = self._touched(taken, waiting)
+        return self
+
+    def result(
+        self, obs: Observations, bic_by_tau: tuple[tuple[float, float], ...]
+    ) -> RegularizedResult:
+        """Fit the final graph to the end and put everything together."""
+        family, fitted = self._family, self._fitted
+        last = ascend(fitted.problem, fitted.point, max_steps=LAST_STEPS, tolerance=TOLERANCE)
+        model = finished(family, Reached(fitted.problem, last), obs)
+        self._steps.append(CleanUpStep((), (), (), self._workspace.hidden_ids))
+        visits = [step for step in self._steps if isinstance(step, VisitStep)]
+        return RegularizedResult(
+            self._graph,
+            self._initial,
+            self.settings,
+            self._D.metric,
+            self._D.digest,
+            len(visits),
+            sum(step.stuck for step in visits),
+            sum(step.capped for step in visits),
+            tuple(self._steps),
+            tuple(self._records),
+            model,
+            bic_by_tau,
+        )
+
+    def _score(self, nodes: Sequence[int], offers: dict[int, _Offer], number: int) -> None:
+        """Work out the offers of ``nodes`` on the present graph."""
+        self._report.expect(len(nodes))
+        jobs = [self._pool.submit(self._offer, node) for node in nodes]
+        try:
+            for node, job in zip(nodes, jobs, strict=True):
+                offer = job.result()
+                self._report.tried()
+                offers.pop(node, None)
+                if offer is not None:
+                    offers[node] = offer
+                    if offer.gain <= 0:
+                        self._record(number, offer, accepted=False)
+        finally:
+            for job in jobs:
+                job.cancel()
+
+    def _take_best(self, offers: dict[int, _Offer], number: int) -> VisitStep | None:
+        """Refit the best offer on the present graph; where it no longer gains, the next one."""
+        while True:
+            best = max(offers.values(), key=lambda offer: offer.gain, default=None)
+            if best is None or best.gain <= 0:
+                return None
+            change = self._change(best.node, CONFIRM_STEPS)
+            if change is None:
+                del offers[best.node]
+                continue
+            if change.fitted is not None and change.offer.gain > 0:
+                self._record(number, replace(change.offer, reason="taken"), accepted=True)
+                self._workspace, self._graph = change.workspace, change.graph
+                self._fitted = change.fitted
+                self._steps.append(change.step)
+                return change.step
+            offers[best.node] = change.offer
+            refused = change.offer
+            if change.fitted is not None:
+                refused = replace(refused, reason="no gain after refit")
+            self._record(number, refused, accepted=False)
+
+    def _offer(self, node: int) -> _Offer | None:
+        """Try the replacement of a node's neighbourhood; None where it changes nothing."""
+        change = self._change(node, TRIAL_STEPS)
+        return None if change is None else change.offer
+
+    def _change(self, node: int, steps: int) -> _Change | None:
+        workspace = self._workspace.copy()
+        if len(workspace.neighbours[node]) < 2:
+            return None
+        rng = np.random.default_rng([self.settings.seed, node])
+        step = _tidied(visit(workspace, node, self._D.n_samples, rng, self.settings), workspace)
+        if not step.changes_graph:
+            return None
+        graph = workspace.graph()
+        problem = self._family.problem(graph)
+        refused = self._refusal(graph, problem)
+        if refused is not None:
+            offer = _Offer(node, -np.inf, refused, graph.n_hidden, graph.n_edges)
+            return _Change(offer, workspace, graph, step, None)
+        fitted = self._refitted(problem, _origin(self._workspace, workspace), steps)
+        gain = _bic(fitted) - self.bic
+        offer = _Offer(node, gain, "no gain", graph.n_hidden, graph.n_edges)
+        return _Change(offer, workspace, graph, step, fitted)
+
+    def _refitted(self, problem: Problem, origin: IntArray, steps: int) -> Fitted:
+        """Fit a changed graph from where the present one is; give up where it cannot gain."""
+        target = _value_for(problem, self.bic)
+        found = ascend(
+            problem,
+            self._family.continued(self._fitted, problem, origin),
+            max_steps=steps,
+            tolerance=TOLERANCE,
+            hopeless=lambda values: _is_hopeless(values, target),
+        )
+        return Reached(problem, found).fitted
+
+    def _refusal(self, graph: LatentGraph, problem: Problem) -> Reason | None:
+        if graph.n_hidden > self._max_hidden:
+            return "too many hidden nodes"
+        return "too large a table" if _log2_table(problem) > self._log2_limit else None
+
+    def _touched(self, step: VisitStep, waiting: Iterable[int]) -> set[int]:
+        """Return the waiting nodes whose offer a replacement may have changed."""
+        workspace = self._workspace
+        moved = {node for node in step.neighbourhood if node in workspace.neighbours}
+        moved |= {end for edge in step.added for end in (edge.u, edge.v)}
+        moved = {node for node in moved if node in workspace.neighbours}
+        queue = [node for node in moved if workspace.is_hidden(node)]
+        while queue:
+            for end in workspace.neighbours[queue.pop()]:
+                if workspace.is_hidden(end) and end not in moved:
+                    queue.append(end)
+                moved.add(end)
+        return {
+            node for node in waiting
+            if node in moved or any(end in moved for end in workspace.neighbours[node])
+        }  # fmt: skip
+
+    def _record(self, number: int, offer: _Offer, *, accepted: bool) -> None:
+        self._records.append(
+            Replacement(
+                number,
+                offer.node,
+                offer.gain,
+                accepted,
+                offer.reason,
+                offer.n_hidden,
+                offer.n_edges,
+            )
+        )
+
+
+def _bic(fitted: Fitted) -> float:
+    n = fitted.problem.total_weight
+    return bic(n * fitted.value, fitted.problem.df, n)
+
+
+def _log2_table(problem: Problem) -> float:
+    """Return the size of the largest table as a power of two; Gaussian models have none."""
+    if isinstance(problem, DiscreteProblem):
+        return problem.method.elimination.log2_largest
+    return 0.0
+
+
+def _value_for(problem: Problem, wanted: float) -> float:
+    """Return the mean log-likelihood at which a problem has the wanted BIC."""
+    n = problem.total_weight
+    return (wanted - bic(0.0, problem.df, n)) / n
+
+
+def _is_hopeless(values: list[float], target: float) -> bool:
+    """Whether even four times the rise of the last five steps will not reach the target."""
+    if len(values) <= PATIENCE:
+        return False
+    return values[-1] + OPTIMISM * (values[-1] - values[-1 - PATIENCE]) < target
+
+
+def _origin(before: Workspace, after: Workspace) -> IntArray:
+    """(nodes of the graph after,) their numbers in the graph before, -1 for new ones."""
+    old = {node: before.n_observed + k for k, node in enumerate(before.hidden_ids)}
+    hidden = [old.get(node, -1) for node in after.hidden_ids]
+    return np.array([*range(before.n_observed), *hidden], np.int64)
+
+
+def _tidied(step: VisitStep, workspace: Workspace) -> VisitStep:
+    """Drop the hidden nodes that a visit left idle, and put both changes into one step."""
+    workspace.drop_idle_hidden()
+    more = workspace.take_changes()
+    removed = {(edge.u, edge.v): edge for edge in step.removed}
+    added = {(edge.u, edge.v): edge for edge in step.added}
+    for edge in more.removed:
+        if added.pop((edge.u, edge.v), None) is None:
+            removed[edge.u, edge.v] = edge
+    for edge in more.added:
+        added[edge.u, edge.v] = edge
+    for ends in [ends for ends, edge in added.items() if removed.get(ends) == edge]:
+        del added[ends], removed[ends]
+    return replace(step, removed=_sorted(removed), added=_sorted(added))
+
+
+def _sorted(edges: dict[tuple[int, int], Edge]) -> tuple[Edge, ...]:
+    return tuple(edges[ends] for ends in sorted(edges))

@@ -1,0 +1,63 @@
+"""Thresholds to start from, by a rule that sees the distances and the number of rows alone.
+
+The rule was chosen on synthetic data with a known truth by how well hidden nodes come back:
+r = r_max (a tree, the safe reference), Lambda = 0.5 / sqrt(n), tau = 0.2 times the median edge of
+the global minimum spanning tree.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loopylatent.compute._kernels.spanning import spanning_lengths
+from loopylatent.distances.sparse import Distances, SparseDistances, check_distances
+from loopylatent.settings import Thresholds
+
+
+def default_thresholds(D: Distances) -> Thresholds:
+    """Return thresholds for which no choice has to be made.
+
+    Where the number of rows is unknown, Lambda is 0. Lists of near neighbours end before r_max;
+    with them r is the radius at which 95 of 100 columns that have a neighbour have one.
+
+    Parameters
+    ----------
+    D : DistanceMatrix
+
+    Examples
+    --------
+    >>> from loopylatent.distances import DistanceMatrix
+    >>> D = DistanceMatrix.from_array([[0, 1, 5], [1, 0, 4], [5, 4, 0]], n_samples=100)
+    >>> default_thresholds(D)
+    Thresholds(r=5.0, Lambda=0.05, tau=0.5)
+    """
+    check_distances(D)
+    Lambda = 0.0 if D.n_samples is None else 0.5 / math.sqrt(D.n_samples)
+    r = float(np.quantile(D.nearest, 0.95)) if isinstance(D, SparseDistances) else D.r_max
+    return Thresholds(r, Lambda, 0.2 * float(np.median(_spanning_lengths(D))))
+
+
+def loop_radius(D: Distances) -> float:
+    """Return the radius from which on, downwards, true loops appear.
+
+    It is 1.5 times the longest edge of the global minimum spanning tree, inside [r_min, r_max].
+
+    Parameters
+    ----------
+    D : DistanceMatrix
+
+    Examples
+    --------
+    >>> from loopylatent.distances import DistanceMatrix
+    >>> D = DistanceMatrix.from_array([[0, 1, 5], [1, 0, 2], [5, 2, 0]])
+    >>> loop_radius(D)
+    3.0
+    """
+    return float(np.clip(1.5 * _spanning_lengths(D).max(), D.r_min, D.r_max))
+
+
+def _spanning_lengths(D: Distances) -> NDArray[np.float64]:
+    return D.spanning_lengths if isinstance(D, SparseDistances) else spanning_lengths(D.values)

@@ -1,0 +1,415 @@
+"""Learn a made-up model back: how much of the true graph is found, and from how many rows.
+
+Hidden nodes have no names. The true and the learned ones are matched as the structure error asks
+(the fewest differing edges), so that all numbers and colours speak of one matching.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import product
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from loopylatent.analysis.matching import column_order
+from loopylatent.analysis.structure_error import StructureError, structure_error
+from loopylatent.compute.arrays import Check, FloatArray, IntArray, Progress, frozen_array
+from loopylatent.compute.threads import as_they_finish
+from loopylatent.distances.matrix import DistanceMatrix, information_distances
+from loopylatent.errors import InferenceError, LoopyLatentError, ThresholdError
+from loopylatent.graph import LatentGraph
+from loopylatent.learning.learner import LearnResult, learn
+from loopylatent.learning.thresholds import default_thresholds, loop_radius
+from loopylatent.settings import LearnSettings, Method, Thresholds
+from loopylatent.synthetic.model import Drawn, SyntheticModel
+
+Rule = Literal["tree", "loops"]
+"""Where r comes from if no number is given: r_max, or the radius below which loops appear."""
+Source = Literal["rows", "exact", "paths"]
+"""Where distances came from: rows; the model itself; the lengths of shortest paths."""
+MISSED, FOUND, FALSE = -1, 0, 1
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """A true graph and a learned one on top of each other.
+
+    Parameters
+    ----------
+    truth, learned : LatentGraph
+    error : StructureError
+        The paper's edit distance: differing adjacency entries, two for every edge.
+    both : LatentGraph
+        All edges of either: the columns, the true hidden nodes, then the learned ones that match
+        none of them.
+    status : (edges of both,) int64 array
+        -1 missed (only true), 0 found, 1 false (only learned).
+    nodes : (nodes of learned,) int64 array
+        Which node of ``both`` each learned node is.
+    """
+
+    truth: LatentGraph
+    learned: LatentGraph
+    error: StructureError
+    both: LatentGraph = field(repr=False)
+    status: IntArray = field(repr=False)
+    nodes: IntArray = field(repr=False)
+
+    @property
+    def n_found(self) -> int:
+        """Edges of the truth that were learned."""
+        return int((self.status == FOUND).sum())
+
+    @property
+    def n_missed(self) -> int:
+        return int((self.status == MISSED).sum())
+
+    @property
+    def n_false(self) -> int:
+        return int((self.status == FALSE).sum())
+
+    @property
+    def precision(self) -> float:
+        """Share of the learned edges that are true; 1 where none were learned."""
+        return self.n_found / self.learned.n_edges if self.learned.n_edges else 1.0
+
+    @property
+    def recall(self) -> float:
+        """Share of the true edges that were learned; 1 where there are none."""
+        return self.n_found / self.truth.n_edges if self.truth.n_edges else 1.0
+
+    @cached_property
+    def n_hidden_found(self) -> int:
+        """Hidden nodes that have exactly the neighbours of the true node they are matched to."""
+        p = self.truth.n_observed
+        ends = np.zeros((self.both.n_nodes, 2), np.int64)
+        wrong = self.status != FOUND
+        for which in (0, 1):
+            np.add.at(ends, (self.both.edges[wrong, which], 0), 1)
+            np.add.at(ends, (self.both.edges[~wrong, which], 1), 1)
+        inner = ends[p : p + self.truth.n_hidden]
+        return int(((inner[:, 0] == 0) & (inner[:, 1] > 0)).sum())
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the learned graph is the true one."""
+        return self.error.value == 0
+
+    def part(self, which: Literal["truth", "learned"]) -> LatentGraph:
+        """Return one of the two graphs in the numbering of ``both``."""
+        names, n_hidden = self.both.names, self.both.n_hidden
+        if which == "truth":
+            return LatentGraph.build(names, n_hidden, self.truth.edges, self.truth.lengths)
+        ends = self.nodes[self.learned.edges]
+        return LatentGraph.build(names, n_hidden, ends, self.learned.lengths)
+
+    def status_of(self, which: Literal["truth", "learned"]) -> IntArray:
+        """(edges of that part,) found or not, in the order of its edges."""
+        own = self.status != (FALSE if which == "truth" else MISSED)
+        return frozen_array(self.status[own], np.int64)
+
+
+def compare(truth: LatentGraph, learned: LatentGraph) -> Comparison:
+    """Lay a learned graph on the true one.
+
+    Examples
+    --------
+    >>> star = LatentGraph.build("abc", 1, [(0, 3), (1, 3), (2, 3)])
+    >>> wrong = LatentGraph.build("abc", 1, [(0, 3), (1, 3), (0, 2)])
+    >>> found = compare(star, wrong)
+    >>> found.n_found, found.n_missed, found.n_false, found.error.value
+    (2, 1, 1, 4)
+    """
+    error = structure_error(learned, truth)
+    p, n_true = truth.n_observed, truth.n_hidden
+    order = column_order(truth, learned)
+    nodes = np.empty(learned.n_nodes, np.int64)
+    nodes[order] = np.arange(p)
+    true_edges = _lengths(truth.edges, truth.lengths)
+    matched = {p + k: p + other for k, other in enumerate(error.matching) if other < n_true}
+    shared = _sharing(learned, nodes, matched, set(true_edges))
+    spare = p + n_true
+    for h in learned.hidden_nodes:
+        if h in shared:
+            nodes[h] = matched[h]
+        else:  # matched to nothing, or to a node with which it has no edge in common
+            nodes[h] = spare
+            spare += 1
+    new = _lengths(nodes[learned.edges], learned.lengths)
+    union = new | true_edges
+    both = LatentGraph.build(truth.names, spare - p, list(union), list(union.values()))
+    status = [(edge in new) - (edge in true_edges) for edge in map(tuple, both.edges.tolist())]
+    return Comparison(
+        truth, learned, error, both, frozen_array(status, np.int64), frozen_array(nodes, np.int64)
+    )
+
+
+def _lengths(edges: IntArray, lengths: FloatArray) -> dict[tuple[int, int], float]:
+    """The length of each edge, by its ends, the smaller one first."""
+    pairs = [(u, v) for u, v in np.sort(edges, axis=1).tolist()]
+    return dict(zip(pairs, lengths.tolist(), strict=True))
+
+
+def _sharing(
+    learned: LatentGraph, nodes: IntArray, matched: dict[int, int], true: set[tuple[int, int]]
+) -> set[int]:
+    """Learned hidden nodes that have an edge in common with the true node they are matched to."""
+    image = {h: int(nodes[h]) for h in range(learned.n_observed)} | matched
+    found = set()
+    for u, v in learned.edges.tolist():
+        if u in image and v in image:
+            pair = (min(image[u], image[v]), max(image[u], image[v]))
+            found |= {u, v} if pair in true else set()
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Recovery:
+    """A model learned back."""
+
+    comparison: Comparison
+    result: LearnResult = field(repr=False)
+    distances: DistanceMatrix = field(repr=False)
+    source: Source
+    drawn: Drawn | None = field(default=None, repr=False)
+    """The rows, where there were some."""
+
+    @property
+    def thresholds(self) -> Thresholds:
+        return self.result.settings.thresholds
+
+
+def distances_of(
+    model: SyntheticModel, n: int | None, seed: int = 0, progress: Progress | None = None
+) -> Measured:
+    """Return distances from ``n`` rows, or, for None, those of infinitely many.
+
+    Where the latter are out of reach they are the lengths of the shortest paths.
+    """
+    if n is not None:
+        drawn = model.draw(n, seed, progress)
+        return Measured(information_distances(drawn.observations), "rows", drawn)
+    try:
+        return Measured(model.exact_distances(progress), "exact")
+    except InferenceError:
+        return Measured(model.distances(), "paths")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measured:
+    """Distances, and where they came from."""
+
+    distances: DistanceMatrix
+    source: Source
+    drawn: Drawn | None = None
+
+
+def thresholds_of(
+    D: DistanceMatrix,
+    r: float | Rule = "tree",
+    Lambda: float | None = None,
+    tau: float | None = None,
+) -> Thresholds:
+    """Return thresholds by rule, with those given instead of the rule's."""
+    default = default_thresholds(D)
+    if isinstance(r, str):
+        if r not in ("tree", "loops"):
+            raise ThresholdError(f"r = {r!r} is no rule; give 'tree', 'loops' or a number.")
+        r = default.r if r == "tree" else loop_radius(D)
+    return Thresholds(
+        r, default.Lambda if Lambda is None else Lambda, default.tau if tau is None else tau
+    )
+
+
+def learn_back(
+    model: SyntheticModel,
+    n: int | None = None,
+    *,
+    r: float | Rule = "loops",
+    Lambda: float | None = None,
+    tau: float | None = None,
+    method: Method = "quartet",
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Recovery:
+    """Learn a model back from rows or from exact distances, and compare.
+
+    Parameters
+    ----------
+    model : SyntheticModel
+    n : int, optional
+        Rows to draw; without it the distances are exact.
+    r : float, "tree" or "loops"
+        A radius, or the rule for it.
+    Lambda, tau : float, optional
+        By the default rule where they are not given.
+    method : {"quartet", "relaxed", "nj"}
+    seed : int
+        For the rows.
+    progress : callable, optional
+        Told how far the drawing of rows, then the learner is; may raise to end it.
+
+    Examples
+    --------
+    >>> from loopylatent.synthetic import latent_cycle
+    >>> found = learn_back(latent_cycle(girth=12, leaves=2, seed=1), 20_000).comparison
+    >>> found.is_right, found.precision, found.recall
+    (True, 1.0, 1.0)
+    """
+    measured = distances_of(model, n, seed, progress)
+    thresholds = thresholds_of(measured.distances, r, Lambda, tau)
+    settings = LearnSettings(thresholds, method)
+    result = learn(measured.distances, settings, trace=False, progress=progress)
+    return Recovery(
+        compare(model.graph, result.graph), result, measured.distances, measured.source,
+        measured.drawn,
+    )  # fmt: skip
+
+
+# Curves ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """Rows to draw once, and the radii to learn at from them."""
+
+    n: int | None
+    repeat: int
+    radii: tuple[float | Rule, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TrialPoint:
+    """What one graph of a curve came to."""
+
+    n: int | None
+    repeat: int
+    wanted: float | Rule
+    r: float
+    precision: float
+    recall: float
+    structure_error: int
+    n_hidden: int
+    n_cycles: int
+    is_right: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FailedTrial:
+    """Why there is no graph."""
+
+    n: int | None
+    repeat: int
+    wanted: float | Rule
+    reason: str
+
+
+Tried = TrialPoint | FailedTrial
+
+
+def against_n(
+    rows: Sequence[int], n_repeats: int = 5, r: float | Rule = "loops"
+) -> tuple[Trial, ...]:
+    """Return the trials of a curve over the number of rows.
+
+    Examples
+    --------
+    >>> len(against_n([100, 1000], n_repeats=3))
+    6
+    """
+    return tuple(Trial(n, k, (r,)) for n, k in product(rows, range(n_repeats)))
+
+
+def against_r(radii: Sequence[float], n: int | None, n_repeats: int = 5) -> tuple[Trial, ...]:
+    """Return the trials of a curve over the radius; rows are drawn once for all radii."""
+    once = n_repeats if n is not None else 1
+    return tuple(Trial(n, k, tuple(radii)) for k in range(once))
+
+
+def iter_trials(
+    model: SyntheticModel,
+    trials: Sequence[Trial],
+    *,
+    method: Method = "quartet",
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Iterator[tuple[Tried, ...]]:
+    """Learn all trials on threads; yield the points of each as soon as they are there.
+
+    Rows of repeat k are drawn with the seed ``seed + k``, so that the order and the number of
+    threads change nothing. ``progress`` may raise to stop the work.
+    """
+
+    def task(trial: Trial) -> Callable[[Check], tuple[Tried, ...]]:
+        return lambda check: _tried(model, trial, method, seed, check)
+
+    for _, points in as_they_finish([task(trial) for trial in trials], progress, threads):
+        yield points
+
+
+def _tried(
+    model: SyntheticModel, trial: Trial, method: Method, seed: int, check: Check
+) -> tuple[Tried, ...]:
+    check(0, 1)
+    try:
+        measured = distances_of(model, trial.n, seed + trial.repeat, check)
+    except LoopyLatentError as error:
+        return tuple(FailedTrial(trial.n, trial.repeat, r, str(error)) for r in trial.radii)
+    found: list[Tried] = []
+    for wanted in trial.radii:
+        try:
+            thresholds = thresholds_of(measured.distances, wanted)
+            settings = LearnSettings(thresholds, method)
+            graph = learn(measured.distances, settings, trace=False, progress=check).graph
+            check(0, 1)
+            found.append(_point(trial, wanted, thresholds.r, compare(model.graph, graph)))
+        except LoopyLatentError as error:
+            found.append(FailedTrial(trial.n, trial.repeat, wanted, str(error)))
+    return tuple(found)
+
+
+def _point(trial: Trial, wanted: float | Rule, r: float, found: Comparison) -> TrialPoint:
+    return TrialPoint(
+        trial.n,
+        trial.repeat,
+        wanted,
+        r,
+        found.precision,
+        found.recall,
+        found.error.value,
+        found.learned.n_hidden,
+        found.learned.n_cycles,
+        found.is_right,
+    )
+
+
+MEASURES = ("precision", "recall", "structure_error", "n_hidden", "n_cycles", "is_right")
+
+
+def summary(points: Sequence[Tried], by: Literal["n", "r"]) -> pd.DataFrame:
+    """Return mean, least and largest of every measure over the repeats, a row for each n or r.
+
+    Examples
+    --------
+    >>> from loopylatent.synthetic import latent_cycle
+    >>> model = latent_cycle(girth=8, leaves=2, seed=1)
+    >>> runs = iter_trials(model, against_n([200, 5000], n_repeats=3))
+    >>> table = summary([point for points in runs for point in points], "n")
+    >>> table["n"].tolist(), table["repeats"].tolist()
+    ([200, 5000], [3, 3])
+    """
+    good = [one for one in points if isinstance(one, TrialPoint)]
+    places = [one.n if by == "n" else one.wanted for one in good]
+    values = {name: [float(getattr(one, name)) for one in good] for name in MEASURES}
+    frame = pd.DataFrame({by: places} | values)
+    groups = frame.groupby(by, sort=True)
+    table = groups.size().rename("repeats").reset_index()
+    for name in MEASURES:
+        for how in ("mean", "min", "max"):
+            table[f"{name} {how}"] = groups[name].agg(how).to_numpy()
+    return table

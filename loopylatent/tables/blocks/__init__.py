@@ -1,0 +1,1 @@
+"""Tables larger than memory: the rows of many files, a block at a time."""

@@ -1,0 +1,388 @@
+"""Go through the files of a long table once, to learn what its columns are (section 2.1)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from loopylatent.compute.arrays import Check, Progress
+from loopylatent.compute.checkpoint import Checkpoint, Saved
+from loopylatent.compute.cluster import Engine, runner
+from loopylatent.compute.threads import Runner, in_order
+from loopylatent.errors import DataError, ThresholdError, quoted
+from loopylatent.settings import __version__
+from loopylatent.tables.blocks.columns import CodedColumn, ColumnScan, comma_numbers, decide
+from loopylatent.tables.blocks.files import (
+    FilePath,
+    Part,
+    common_names,
+    find_files,
+    path_of,
+    read_head,
+    stamps,
+)
+from loopylatent.tables.blocks.portions import block_rows as usual_block_rows, portions
+from loopylatent.tables.blocks.table import (
+    BlockTable,
+    block_weights,
+    frames,
+    in_portions,
+    stretches,
+)
+from loopylatent.tables.blocks.text import TextHeader, TextPart, column_keys, find_rows
+from loopylatent.tables.headers import check_names
+from loopylatent.tables.kinds import Kind
+from loopylatent.tables.observations import (
+    Dropped,
+    OnDegenerate,
+    Roles,
+    by_text,
+    check_rows,
+    find_roles,
+    kept_columns,
+)
+
+_FOUND, _ROWS = "found", "rows "
+
+
+def scan_table(
+    source: FilePath | Sequence[FilePath],
+    *,
+    drop: Sequence[str] = (),
+    kinds: Mapping[str, Kind] | None = None,
+    weights: str | None = None,
+    delimiter: str | None = None,
+    block_rows: int | None = None,
+    on_degenerate: OnDegenerate = "error",
+    progress: Progress | None = None,
+    checkpoint: FilePath | None = None,
+    engine: Engine = "threads",
+    scheduler: str | None = None,
+) -> BlockTable:
+    """Look through a table that is too long for memory and give every column a kind.
+
+    The kinds are those that `read_table` would find. Nothing is kept of the rows; memory is that
+    of a few blocks, however long the table is.
+
+    Parameters
+    ----------
+    source : path or sequence of paths
+        Parquet, or CSV and TSV, also gzipped: one file, several files with the same columns, or a
+        folder of them, which are read in the order of their names.
+    drop, kinds, on_degenerate
+        See `Observations.from_frame`.
+    weights : str, optional
+        The column that says how often each row counts.
+    delimiter : str, optional
+        Of delimited text; found out when not given.
+    block_rows : int, optional
+        Rows of a block; when not given as many as have four million cells. Distances of whole
+        numbers do not depend on it; others may move by a rounding error.
+    progress : callable, optional
+        Called with what is done and what there is to do: bytes while rows of text are found, then
+        portions; once more where columns have to be read again as text. It may raise to stop.
+    checkpoint : path, optional
+        A file that holds what is known so far. Where it exists the scan goes on from there. It is
+        kept, so that the same call needs no second scan; remove it when you are done.
+    engine, scheduler
+        Where the work is done; see `information_distances`.
+
+    Returns
+    -------
+    BlockTable
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "votes.csv"
+    ...     _ = path.write_text("a,b,c\\n" + "y,1,0.5\\nn,2,1.5\\ny,5,2.5\\n" * 1000)
+    ...     scan_table(path, block_rows=500)
+    BlockTable(3000 rows in blocks of 500, 3 columns: 1 binary, 1 ordinal, 1 continuous)
+    """
+    if block_rows is not None and block_rows < 1:
+        raise ThresholdError(f"block_rows = {block_rows} is no number of rows; give at least 1.")
+    if weights is not None and not isinstance(weights, str):
+        raise DataError("weights of a table in blocks are a column; give its name.")
+    heads = [read_head(path, delimiter) for path in find_files(source)]
+    names = common_names(heads)
+    roles = find_roles([name for name in names if name], drop, (), weights, kinds)
+    size = block_rows or usual_block_rows(len(roles.used))
+    columns = _read_columns(names, roles)
+    file = None
+    if checkpoint is not None:
+        file = Checkpoint(checkpoint, _key(heads, columns, weights, size))
+    saved = None if file is None else file.load()
+    parts = _known_rows(heads, size, saved) or _found_rows(heads, size, progress)
+    job = _Job(parts, columns, weights, size)
+    check_rows(job.n_rows, None)
+    with runner(engine, scheduler) as run:
+        found = _scan(run, job, progress, file, saved)
+        found = found.replaced(_scan_again(run, job, found, progress))
+    _check_nameless(names, found)
+    _check_commas(job, found)
+    _check_points(job, found)
+    wanted = by_text(kinds)
+    coded = [decide(name, found.columns[name], wanted.get(name)) for name in roles.used]
+    if weights is not None:
+        check_rows(job.n_rows, np.array([found.weight]))
+    return _usable(job, roles, coded, found.weight, block_rows, on_degenerate)
+
+
+def _found_rows(
+    heads: Sequence[Part | TextHeader], step: int, progress: Progress | None
+) -> tuple[Part, ...]:
+    """Find the rows of the files that are text; progress counts their bytes."""
+    texts = [head.path for head in heads if isinstance(head, TextHeader)]
+    sizes = {path: Path(path).stat().st_size for path in texts}
+    total, before = sum(sizes.values()), 0
+
+    def look(read: int) -> None:
+        if progress is not None and before + read < total:
+            progress(before + read, total)
+
+    parts: list[Part] = []
+    for head in heads:
+        parts.append(find_rows(head, step, look) if isinstance(head, TextHeader) else head)
+        before += sizes.get(path_of(head), 0)
+    return tuple(parts)
+
+
+def _kept_rows(parts: Sequence[Part]) -> dict[str, Any]:
+    """Where the rows of text are, to be written to a checkpoint."""
+    texts = [(k, part) for k, part in enumerate(parts) if isinstance(part, TextPart)]
+    return {f"{_ROWS}{k}": np.array([part.n_rows, *part.offsets]) for k, part in texts}
+
+
+def _known_rows(
+    heads: Sequence[Part | TextHeader], step: int, saved: Saved | None
+) -> tuple[Part, ...]:
+    """The parts with the rows that a checkpoint knows; none where it does not."""
+    parts: list[Part] = []
+    for k, head in enumerate(heads):
+        if not isinstance(head, TextHeader):
+            parts.append(head)
+        elif saved is not None and f"{_ROWS}{k}" in saved.arrays:
+            n_rows, *offsets = saved.arrays[f"{_ROWS}{k}"].tolist()
+            parts.append(TextPart(head, n_rows, step, np.array(offsets, dtype=np.int64)))
+        else:
+            return ()
+    return tuple(parts)
+
+
+def _usable(
+    job: _Job,
+    roles: Roles,
+    coded: list[CodedColumn],
+    weight: float,
+    block_rows: int | None,
+    on_degenerate: OnDegenerate,
+) -> BlockTable:
+    faults = [
+        Dropped(one.column.name, "no values" if one.numbers.low > one.numbers.high else "constant")
+        for one in coded
+        if not one.numbers.low < one.numbers.high
+    ]
+    kept = set(kept_columns(roles.used, faults, on_degenerate))
+    used = tuple(one for one in coded if one.column.name in kept)
+    size = block_rows or usual_block_rows(len(used))
+    return BlockTable(job.parts, used, job.weights, weight, size, (*roles.dropped, *faults))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Job:
+    """What is scanned."""
+
+    parts: tuple[Part, ...]
+    columns: tuple[str, ...]
+    weights: str | None
+    size: int
+    texts: frozenset[str] = frozenset()
+    """Columns that are read as they are written."""
+
+    @property
+    def n_rows(self) -> int:
+        return sum(part.n_rows for part in self.parts)
+
+    @property
+    def portions(self) -> list[range]:
+        return portions(self.n_rows, self.size)
+
+    @property
+    def separators(self) -> set[str]:
+        """Of the files; a Parquet file has an empty one."""
+        return {part.header.separator if isinstance(part, TextPart) else "" for part in self.parts}
+
+    @property
+    def separator(self) -> str:
+        """The one that says what commas in cells mean; empty where files differ."""
+        return next(iter(self.separators)) if len(self.separators) == 1 else ""
+
+
+@dataclass(slots=True, eq=False)
+class _Found:
+    """What some rows say."""
+
+    columns: dict[str, ColumnScan] = field(default_factory=dict)
+    weight: float = 0.0
+
+    def merge(self, other: _Found) -> None:
+        self.weight += other.weight
+        for name, scan in other.columns.items():
+            if name in self.columns:
+                self.columns[name].merge(scan)
+            else:
+                self.columns[name] = scan
+
+    def replaced(self, other: _Found) -> _Found:
+        return _Found({**self.columns, **other.columns}, self.weight)
+
+    def to_plain(self) -> str:
+        columns = {name: scan.to_plain() for name, scan in self.columns.items()}
+        return json.dumps({"columns": columns, "weight": self.weight})
+
+    @classmethod
+    def from_plain(cls, text: str) -> _Found:
+        plain = json.loads(text)
+        columns = {name: ColumnScan.from_plain(one) for name, one in plain["columns"].items()}
+        return cls(columns, plain["weight"])
+
+
+def _scan(
+    run: Runner,
+    job: _Job,
+    progress: Progress | None = None,
+    file: Checkpoint | None = None,
+    saved: Saved | None = None,
+) -> _Found:
+    found = _Found() if saved is None else _Found.from_plain(str(saved.arrays[_FOUND]))
+    done = 0 if saved is None else saved.done
+    left = [[k for k in one if k >= done] for one in stretches(job.parts, job.portions)]
+    n_portions = len(job.portions)
+
+    def report(*_: int) -> None:
+        if progress is not None:
+            progress(done, n_portions)
+
+    def arrays() -> dict[str, Any]:
+        return {_FOUND: np.array(found.to_plain()), **_kept_rows(job.parts)}
+
+    is_whole = True  # not while a portion is merged: what an interrupt tears is not saved
+    try:
+        pieces = [one for one in left if one]
+        for results in in_order(run(_scan_stretch, job, pieces, report, len(pieces))):
+            for one in results:
+                is_whole = False
+                found.merge(one)
+                done += 1
+                is_whole = True
+            if file is not None:
+                file.save_now_and_then(done, arrays)
+    finally:
+        if file is not None and is_whole:
+            with suppress(DataError):  # a full disk does not cost a scan that is complete
+                file.save(done, arrays())
+    return found
+
+
+def _key(
+    heads: Sequence[Part | TextHeader], columns: tuple[str, ...], weights: str | None, size: int
+) -> str:
+    """What a scan depends on: the files, by their sizes and times, and what is read of them."""
+    separators = [head.separator if isinstance(head, TextHeader) else "" for head in heads]
+    files = [path_of(head) for head in heads], stamps(heads), separators
+    return json.dumps([__version__, files, columns, weights, size])
+
+
+def _scan_stretch(job: _Job, numbers: list[int], check: Check) -> list[_Found]:
+    """Look through some consecutive portions."""
+    chosen = [job.portions[k] for k in numbers]
+    rows = range(chosen[0].start, chosen[-1].stop)
+    names = [*job.columns, *([job.weights] if job.weights else [])]
+    stream = frames(job.parts, rows, job.size, names, job.texts)
+    return [
+        _scan_portion(job, portion.start, own, check)
+        for portion, own in in_portions(stream, chosen, job.size)
+    ]
+
+
+def _scan_portion(job: _Job, position: int, stream: Iterator[pd.DataFrame], check: Check) -> _Found:
+    found = _Found({name: ColumnScan(separator=job.separator) for name in job.columns})
+    for frame in stream:
+        check(0, 0)
+        weights = block_weights(frame, job.weights, position)
+        counted = None if weights is None else weights > 0
+        found.weight += float(len(frame) if weights is None else weights.sum())
+        for name in job.columns:
+            found.columns[name].add(frame[name], counted, position)
+        position += len(frame)
+    return found
+
+
+def _scan_again(run: Runner, job: _Job, found: _Found, progress: Progress | None) -> _Found:
+    """Read as they are written the columns that look like numbers in a part of the rows only."""
+    unclear = [name for name, scan in found.columns.items() if len(scan.forms) > 1]
+    if not unclear:
+        return _Found()
+    if not all(isinstance(part, TextPart) for part in job.parts):
+        raise DataError(
+            f"column {quoted(unclear[0])} holds numbers in one file and something else in another, "
+            "or numbers so long that different ones come to the same; write it as text, or drop it."
+        )
+    return _scan(run, replace(job, columns=tuple(unclear), texts=frozenset(unclear)), progress)
+
+
+def _read_columns(names: tuple[str, ...], roles: Roles) -> tuple[str, ...]:
+    nameless = [key for key, name in zip(column_keys(names), names, strict=True) if not name]
+    return (*roles.used, *nameless)
+
+
+def _check_nameless(names: tuple[str, ...], found: _Found) -> None:
+    """Refuse a column that has values but no name."""
+    keys = column_keys(names)
+    check_names(
+        [
+            name
+            for key, name in zip(keys, names, strict=True)
+            if name or found.columns[key].n_present
+        ]
+    )
+
+
+def _check_commas(job: _Job, found: _Found) -> None:
+    """Refuse numbers with commas in files between which the comma changes its meaning."""
+    if len(job.separators) == 1:
+        return
+    for name, scan in found.columns.items():
+        texts = list(scan.levels.tallies) if scan.forms == {"texts"} else []
+        if any(comma_numbers(texts, one) is not None for one in job.separators):
+            raise DataError(
+                f"column {quoted(name)} holds numbers with commas, whose meaning depends on the "
+                "separator of the file; write all files with the same one."
+            )
+
+
+def _check_points(job: _Job, found: _Found) -> None:
+    """Refuse points beside decimal commas: a table in memory is looked at again, to tell 1.234."""
+    texts = {name: scan.commas for name, scan in found.columns.items() if scan.forms == {"texts"}}
+    commas = [
+        name for name, one in texts.items() if one is not None and one.count and not one.whole
+    ]
+    points = [
+        name
+        for name, scan in found.columns.items()
+        if scan.forms == {"numbers"} and not scan.numbers.whole
+    ]
+    if job.separator == ";" and commas and points:
+        raise DataError(
+            f"column {quoted(points[0])} has numbers with points and column {quoted(commas[0])} "
+            "such with decimal commas; in blocks it cannot be told whether the points group "
+            "thousands. Write all numbers alike, or read the table whole."
+        )

@@ -1,0 +1,212 @@
+"""Tables larger than memory: read in blocks, typed like a table in memory (section 2.1).
+
+`scan_table` goes through the files once to learn what their columns are. The rows themselves are
+read again, block by block, by whoever needs sums over them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import groupby, islice
+from operator import itemgetter
+from typing import TypeVar
+
+import numpy as np
+import pandas as pd
+
+from loopylatent.compute.arrays import FloatArray
+from loopylatent.errors import DataError
+from loopylatent.tables.blocks.columns import CodedColumn
+from loopylatent.tables.blocks.files import Part
+from loopylatent.tables.blocks.parquet import ParquetStream
+from loopylatent.tables.blocks.portions import ColumnTotals, blocks, portions
+from loopylatent.tables.blocks.text import TextStream
+from loopylatent.tables.kinds import Column, Kind
+from loopylatent.tables.observations import Dropped, checked_weights, signless
+
+T = TypeVar("T")
+MOST_PORTIONS = 8
+"""That are read in one go, even where a row group holds more."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """Some consecutive rows as numbers."""
+
+    values: FloatArray
+    """(n, p) codes or numbers, NaN where a value is missing."""
+    weights: FloatArray | None
+
+
+@dataclass(frozen=True, eq=False)
+class BlockTable:
+    """A table in files, known by its columns; the rows are read in blocks.
+
+    Made by `scan_table`. Takes the place of `Observations` in `information_distances`.
+
+    Parameters
+    ----------
+    parts : tuple of ParquetPart or TextPart
+        The files, in the order of their rows.
+    coded : tuple of CodedColumn
+        The columns that are variables, with what turns their cells into numbers.
+    weight_column : str or None
+    total_weight : float
+        The number of rows or, with weights, their sum.
+    rows_a_block : int
+    dropped : tuple of Dropped
+        What was left out of the table, and why.
+    """
+
+    parts: tuple[Part, ...] = field(repr=False)
+    coded: tuple[CodedColumn, ...] = field(repr=False)
+    weight_column: str | None
+    total_weight: float
+    rows_a_block: int
+    dropped: tuple[Dropped, ...] = ()
+
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        return tuple(one.column for one in self.coded)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        return tuple(column.kind for column in self.columns)
+
+    @cached_property
+    def n_rows(self) -> int:
+        return sum(part.n_rows for part in self.parts)
+
+    @property
+    def n_columns(self) -> int:
+        return len(self.coded)
+
+    @property
+    def n_samples(self) -> int:
+        """The number of rows or, with weights, their sum."""
+        return round(self.total_weight)
+
+    @property
+    def n_missing(self) -> int:
+        """How many values are missing in the whole table."""
+        return sum(one.n_missing for one in self.coded)
+
+    @property
+    def has_missing(self) -> bool:
+        return self.n_missing > 0
+
+    @property
+    def totals(self) -> ColumnTotals:
+        """Number and sum of the values of every column."""
+        numbers = [one.numbers for one in self.coded]
+        return ColumnTotals(
+            np.array([one.count for one in numbers], dtype=np.float64),
+            np.array([one.total for one in numbers]),
+            np.array([one.whole for one in numbers]),
+        )
+
+    @cached_property
+    def digest(self) -> str:
+        """A fingerprint of the columns, of sums over their values, and of the blocks."""
+        shape = (self.n_rows, self.rows_a_block, self.total_weight, self.columns)
+        hasher = hashlib.sha256(repr(shape).encode())
+        hasher.update(self.totals.count.tobytes())
+        hasher.update(self.totals.total.tobytes())
+        return hasher.hexdigest()[:16]
+
+    @property
+    def portions(self) -> list[range]:
+        """The rows of each portion: what is summed on its own."""
+        return portions(self.n_rows, self.rows_a_block)
+
+    def blocks(self, rows: range | None = None) -> Iterator[Block]:
+        """Yield the rows, or a stretch of whole portions, block by block."""
+        wanted = range(self.n_rows) if rows is None else rows
+        texts = {one.column.name for one in self.coded if one.form == "texts"}
+        names = [*self.names, *([self.weight_column] if self.weight_column else [])]
+        position = wanted.start
+        for frame in frames(self.parts, wanted, self.rows_a_block, names, texts):
+            values = np.empty((len(frame), self.n_columns))
+            for j, one in enumerate(self.coded):
+                values[:, j] = one.encode(frame[one.column.name])
+            yield Block(signless(values), block_weights(frame, self.weight_column, position))
+            position += len(frame)
+
+    def __repr__(self) -> str:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(self.kinds).items())
+        missing = f"; {self.n_missing} value{'s' * (self.n_missing > 1)} missing"
+        return (
+            f"BlockTable({self.n_rows} rows in blocks of {self.rows_a_block}, "
+            f"{self.n_columns} columns: {kinds}{missing if self.has_missing else ''})"
+        )
+
+
+def block_weights(frame: pd.DataFrame, column: str | None, first_row: int) -> FloatArray | None:
+    """Return the weights of a block, checked."""
+    if column is None:
+        return None
+    try:
+        weights = frame[column].to_numpy(np.float64, na_value=np.nan)
+    except (TypeError, ValueError):
+        raise DataError("the weights are not numbers; give a number of at least 0.") from None
+    return checked_weights(weights, len(frame), first_row)
+
+
+def stretches(
+    parts: Sequence[Part], chosen: Sequence[range], most: int = MOST_PORTIONS
+) -> list[list[int]]:
+    """Return which portions are read in one go: at most so many that begin in one row group.
+
+    Their sums are held until all of them are there.
+
+    Examples
+    --------
+    >>> from loopylatent.block_parquet import ParquetPart
+    >>> part = ParquetPart("t.parquet", ("a",), (50, 50, 150))
+    >>> stretches([part], portions(250, 2))
+    [[0, 1, 2, 3], [4, 5, 6], [7, 8, 9, 10, 11, 12, 13, 14], [15]]
+    """
+    first = np.cumsum([0, *(part.n_rows for part in parts)])
+    starts = [
+        int(begin) + row
+        for begin, part in zip(first[:-1], parts, strict=True)
+        for row in part.row_starts
+    ]
+    if not starts:
+        return [[k] for k in range(len(chosen))]
+    groups = np.searchsorted(starts, [rows.start for rows in chosen], "right")
+    together = [[k for k, _ in found] for _, found in groupby(enumerate(groups), itemgetter(1))]
+    return [one[k : k + most] for one in together for k in range(0, len(one), most)]
+
+
+def in_portions(
+    found: Iterator[T], chosen: Sequence[range], size: int
+) -> Iterator[tuple[range, Iterator[T]]]:
+    """Share out the blocks of consecutive portions: yield each portion with its own blocks."""
+    for rows in chosen:
+        yield rows, islice(found, -(-len(rows) // size))
+
+
+def frames(
+    parts: Sequence[Part], rows: range, size: int, columns: Sequence[str], texts: Collection[str]
+) -> Iterator[pd.DataFrame]:
+    """Yield rows as they stand in the files, in blocks of ``size``."""
+    first = np.cumsum([0, *(part.n_rows for part in parts)])
+    stream: ParquetStream | TextStream | None = None
+    for block in blocks(rows, size):
+        pieces, position = [], block.start
+        while position < block.stop:
+            k = int(np.searchsorted(first, position, "right")) - 1
+            if stream is None or position == first[k]:
+                stream = parts[k].open_at(position - int(first[k]), columns, texts)
+            pieces.append(stream.take(min(block.stop, int(first[k + 1])) - position))
+            position += len(pieces[-1])
+        yield pieces[0] if len(pieces) == 1 else pd.concat(pieces, ignore_index=True)

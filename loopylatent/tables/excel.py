@@ -1,0 +1,143 @@
+"""Read a sheet of an Excel workbook into a data frame, cell by cell and within limits."""
+
+from __future__ import annotations
+
+import itertools
+import zipfile
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pandas as pd
+from openpyxl import load_workbook
+from openpyxl.utils import get_column_letter
+
+from loopylatent.errors import DataError, quoted
+from loopylatent.tables.files import File, stream
+from loopylatent.tables.headers import NA_WORDS, named
+
+MOST_ROWS = 1 << 20
+"""Rows of a sheet; Excel itself has no more."""
+MOST_CELLS = 10_000_000
+"""Cells of a sheet, short rows counted as whole; each takes as much memory as ten of a CSV file."""
+PROBED_ROWS = 1_000
+
+Row = tuple[Any, ...]
+
+
+def read_workbook(file: File, sheet: str | int | None, max_bytes: int) -> pd.DataFrame:
+    """Read one sheet; its first row that is not empty holds the names.
+
+    Formulas count with the values that were saved with them, wrong ones (#DIV/0!) as missing.
+    Without ``sheet`` the first one is read that is not hidden and not empty.
+    """
+    try:
+        with zipfile.ZipFile(stream(file)) as archive:
+            members = archive.infolist()
+        file.check_members(members, max_bytes)
+        names = {member.filename for member in members}
+        if {"mimetype", "content.xml"} <= names:
+            raise file.error("an OpenDocument file; save it as .xlsx or CSV.")
+        if "xl/workbook.xml" not in names:
+            raise file.error("a zip archive and not a table; unpack it and give the table in it.")
+        frame = _read(file, sheet)
+    except DataError:
+        raise
+    except Exception:  # whatever a damaged file makes the reader raise
+        raise file.error("the workbook is damaged; save it again as .xlsx.") from None
+    return frame
+
+
+def _read(file: File, sheet: str | int | None) -> pd.DataFrame:
+    book = load_workbook(stream(file), read_only=True, data_only=True)
+    sheets = {one.title: one for one in book.worksheets}
+    visible = [name for name, one in sheets.items() if one.sheet_state == "visible"]
+    for name in [_sheet(file, list(sheets), sheet)] if sheet is not None else visible:
+        rows = _rows(file, sheets[name])
+        if rows:
+            return _frame(file, name, rows)
+    raise file.error("there is nothing in its sheets; save the table again.")
+
+
+def _sheet(file: File, names: Sequence[str], sheet: str | int) -> str:
+    if isinstance(sheet, int) and 0 <= sheet < len(names):
+        return names[sheet]
+    if isinstance(sheet, str) and sheet in names:
+        return sheet
+    known = ", ".join(quoted(name) for name in names[:10])
+    raise file.error(f"there is no sheet {sheet!r}; the sheets are {known}.")
+
+
+def _rows(file: File, sheet: Any) -> list[Row]:
+    """Return the rows of a sheet without the empty ones before and after the table."""
+    rows: list[Row] = []
+    n_cells = n_filled = width = 0
+    for number, cells in enumerate(_all_rows(sheet), start=1):
+        row = _without_end(cells)
+        width = width or len(row)
+        if row or rows:
+            rows.append(row)
+        n_filled = len(rows) if row else n_filled
+        n_cells += len(cells)
+        if number > MOST_ROWS or max(n_cells, n_filled * width) > MOST_CELLS:
+            raise file.error(
+                f"the sheet reaches beyond {MOST_ROWS:,} rows or {MOST_CELLS:,} cells; "
+                "remove what stands far from the table, or save it as CSV."
+            )
+        if len(row) > width:
+            raise file.error(
+                f"cell {get_column_letter(len(row))}{number} stands to the right of the header; "
+                "give its column a name, empty the cell, or remove what is above the header."
+            )
+    return rows[:n_filled]
+
+
+def _all_rows(sheet: Any) -> Iterator[Row]:
+    sheet.reset_dimensions()  # what a file says of its size may be wrong
+    for cells in sheet.iter_rows():
+        yield tuple(_value(cell) for cell in cells)
+
+
+def _value(cell: Any) -> Any:
+    value = cell.value
+    if value is None or cell.data_type == "e":
+        return None
+    if isinstance(value, str):
+        return None if value.strip() in NA_WORDS else value
+    return value
+
+
+def _without_end(cells: Row) -> Row:
+    """Leave out the empty cells on the right."""
+    end = len(cells)
+    while end and cells[end - 1] is None:
+        end -= 1
+    return cells[:end]
+
+
+def _frame(file: File, sheet: str, rows: list[Row]) -> pd.DataFrame:
+    names = ["" if name is None else str(name).strip() for name in rows[0]]
+    width = len(names)
+    columns = list(itertools.zip_longest(*rows[1:])) or [()] * width
+    columns += [(None,) * (len(rows) - 1)] * (width - len(columns))
+    series = {k: pd.Series(list(column), dtype=object) for k, column in enumerate(columns)}
+    frame = pd.DataFrame(series).infer_objects()
+    _check_formulas(file, sheet, frame, names, n_rows=len(rows))
+    return named(frame, names)
+
+
+def _check_formulas(
+    file: File, sheet: str, frame: pd.DataFrame, names: list[str], n_rows: int
+) -> None:
+    """Refuse a column that is empty because its formulas were never worked out."""
+    empty = {k for k, name in enumerate(names) if name and not frame.iloc[:, k].notna().any()}
+    if not empty or n_rows < 2:
+        return
+    book = load_workbook(stream(file), read_only=True)
+    book[sheet].reset_dimensions()
+    for row in itertools.islice(book[sheet].iter_rows(), PROBED_ROWS):
+        for k in empty:
+            if k < len(row) and row[k].data_type == "f":
+                raise file.error(
+                    f"column {quoted(names[k])} holds formulas without values; open the file in "
+                    "a spreadsheet program and save it, so that they are worked out."
+                )

@@ -1,0 +1,150 @@
+"""The bytes of a file, read within limits: what is packed is unpacked piece by piece.
+
+A few kilobytes can unpack to gigabytes. So the size is counted while a file is unpacked, and one
+that grows far beyond its packed size is refused before it fills the memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import zipfile
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from loopylatent.compute.limits import LIMITS
+from loopylatent.errors import DataError, quoted
+
+Source = str | os.PathLike[str] | bytes | IO[Any]
+"""A path, the bytes of a file, or an open file."""
+
+MAX_BYTES = LIMITS.file_bytes
+"""The largest table that is read, counted after decompression."""
+LARGEST_GROWTH = 200
+"""Times its packed size that a file may take unpacked; tables to learn from take 3 to 100."""
+SMALL = 16 * 2**20
+"""Bytes up to which growth does not matter."""
+
+_FIRST_PIECE, _PIECE = 1 << 12, 1 << 20
+"""Bytes that are unpacked at once: few at first, as a short member leaves the rest for the next."""
+_GZIP = b"\x1f\x8b"
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """The content of a file and, for messages, its name."""
+
+    name: str
+    content: bytes
+
+    def error(self, problem: str) -> DataError:
+        """Return an error that begins with the name of the file."""
+        return DataError(f"{quoted(self.name)}: {problem}")
+
+    def check_size(self, size: int, max_bytes: int) -> None:
+        """Refuse a table that takes more than ``max_bytes``."""
+        if size > max_bytes:
+            raise self.error(
+                f"the table is larger than {max_bytes / 2**20:g} MB; "
+                "keep fewer rows or columns, or in Python raise max_bytes."
+            )
+
+    def check_growth(self, packed: int, unpacked: int) -> None:
+        """Refuse what unpacks to far more than a table could."""
+        if unpacked > max(SMALL, LARGEST_GROWTH * packed):
+            raise self.error(
+                f"it unpacks to more than {LARGEST_GROWTH} times its size, as no table does; "
+                "unpack it yourself and give what is in it."
+            )
+
+    def check_members(self, members: Sequence[zipfile.ZipInfo], max_bytes: int) -> None:
+        """Refuse an archive by the sizes that it declares; no member gives more than that."""
+        unpacked = sum(member.file_size for member in members)
+        self.check_size(unpacked, max_bytes)
+        self.check_growth(len(self.content), unpacked)
+
+
+def opened(source: Source, name: str | None = None, max_bytes: int = MAX_BYTES) -> File:
+    """Read a source, unpacked where it is gzipped; refuse one that is too large."""
+    if isinstance(source, bytes):
+        file = File(name or "table", source)
+    elif isinstance(source, (str, os.PathLike)):
+        file = _read_path(source, name, max_bytes)
+    else:
+        content = source.read(max_bytes + 1)
+        raw = content.encode() if isinstance(content, str) else content
+        file = File(name or str(getattr(source, "name", "table")), raw)
+    file.check_size(len(file.content), max_bytes)
+    return _unpacked(file, max_bytes) if file.content.startswith(_GZIP) else file
+
+
+def check_no_address(source: object) -> None:
+    """Refuse a web address: nothing is fetched from elsewhere."""
+    if isinstance(source, str) and _URL.match(source):
+        raise DataError(f"{quoted(source)} is a web address; download the file and give its path.")
+
+
+def _read_path(source: str | os.PathLike[str], name: str | None, max_bytes: int) -> File:
+    shown = quoted(str(source))
+    check_no_address(source)
+    path = Path(source)
+    try:
+        if path.is_file():
+            with path.open("rb") as stream:
+                return File(name or path.name, stream.read(max_bytes + 1))
+        is_folder, is_there = path.is_dir(), path.exists()
+    except (OSError, ValueError) as error:  # a name with a NUL is a ValueError
+        reason = getattr(error, "strerror", None) or "it is no path"
+        raise DataError(f"{shown} cannot be opened: {reason}; check the path.") from None
+    if is_folder:
+        raise DataError(f"{shown} is a folder; give the path of one file.")
+    if is_there:
+        raise DataError(f"{shown} is a pipe or a device; write its content to a file, give that.")
+    raise DataError(f"there is no file {shown}; check the path.")
+
+
+def _unpacked(file: File, max_bytes: int) -> File:
+    content = _gunzipped(file, max_bytes)
+    if content.startswith(_GZIP):
+        raise file.error("it is gzipped twice; unpack it once and give what is in it.")
+    return File(file.name, content)
+
+
+def _gunzipped(file: File, max_bytes: int) -> bytes:
+    """Unpack every member of a gzip file, looking at the size after each piece."""
+    unpacked = bytearray()
+    packed = memoryview(file.content)
+    start = 0
+    while start < len(packed) and any(packed[start : start + 4]):  # zeros may pad the end
+        engine, size = zlib.decompressobj(wbits=31), _FIRST_PIECE
+        while not engine.eof:
+            waiting = engine.unconsumed_tail
+            piece = waiting or packed[start : start + size]
+            start += 0 if waiting else len(piece)
+            size = min(2 * size, _PIECE)
+            made = _made(file, engine, piece)
+            unpacked += made
+            file.check_size(len(unpacked), max_bytes)
+            file.check_growth(start - len(engine.unconsumed_tail), len(unpacked))
+        start -= len(engine.unused_data)
+    return bytes(unpacked)
+
+
+def _made(file: File, engine: Any, piece: bytes | memoryview) -> bytes:
+    """Unpack one piece, or what is still waiting; refuse a file that ends in the middle."""
+    with contextlib.suppress(zlib.error):
+        made: bytes = engine.decompress(piece, _PIECE)
+        if made or len(piece):
+            return made
+    raise file.error("the gzip file is damaged; compress the table again.")
+
+
+def stream(file: File) -> io.BytesIO:
+    """Return the content as an open file."""
+    return io.BytesIO(file.content)

@@ -1,0 +1,391 @@
+"""What kind of variable a column is, and its values as numbers.
+
+Two different values make a binary column; text with more of them a categorical one; few whole
+numbers close together an ordinal one; all other numbers a continuous one. Whole numbers that are
+too long to be told apart as numbers count as text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from loopylatent.compute.arrays import FloatArray
+from loopylatent.errors import DataError, quoted
+from loopylatent.tables.headers import NA_WORDS
+from loopylatent.tables.numbers import (
+    are_too_long,
+    ascii_digits,
+    holds_too_long,
+    is_amount,
+    read_amounts,
+)
+
+Kind = Literal["binary", "categorical", "ordinal", "continuous"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+
+MOST_STATES = 50
+"""Text with more different values than this is an identifier or free text."""
+MOST_ORDINAL_LEVELS = 10
+WIDEST_ORDINAL_RANGE = 10
+LARGEST_NUMBER = 1e60
+"""Products of four such numbers, summed over all rows, are still numbers."""
+SMALLEST_SPREAD = 1e-60
+_PROBED_ROWS = 1000
+_YEAR, _PART = r"(1[5-9]|20)\d\d", r"(0?[1-9]|[12]\d|3[01])"
+_MONTH = r"(Jan|Feb|Mar|Apr|May|June?|July?|Aug|Sept?|Oct|Nov|Dec)[a-z]*\.?"
+_DATE = re.compile(  # a year and a month alone may be a code unless the year is a likely one
+    rf"({_YEAR}[-/.]{_PART}|\d{{4}}[-/.]{_PART}[-/.]{_PART}|{_PART}[-/.]{_PART}[-/.]\d\d(\d\d)?"
+    rf"|{_PART}[- ]{_MONTH},?[- ]\d\d(\d\d)?|{_MONTH}[- ]{_PART},?[- ]\d\d(\d\d)?)([T ]\d.*)?"
+    r"|\d{1,2}:\d\d(:\d\d(\.\d+)?)?",
+    re.ASCII,
+)
+LEAST_DATES = 10
+"""Dates beside which other texts may stand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A variable: its name, its kind and, where values are codes, what the codes stand for.
+
+    Parameters
+    ----------
+    name : str
+    kind : {"binary", "categorical", "ordinal", "continuous"}
+    states : tuple of str
+        The original values as text, in the order of the codes 0, 1, ...; empty for numbers.
+
+    Examples
+    --------
+    >>> Column("vote", "binary", ("n", "y")).states[1]
+    'y'
+    """
+
+    name: str
+    kind: Kind
+    states: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TypedColumn:
+    """A column and its values: codes or numbers, NaN where a value is missing."""
+
+    column: Column
+    numbers: FloatArray
+    """(n,)"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """Where given values come from, when they stand for the rows of a longer column."""
+
+    n_rows: int
+    """Rows of the whole column."""
+    rows: NDArray[np.int64]
+    """The row, counted from 0, in which each of the given values was seen first."""
+
+    def row_of(self, position: int) -> int:
+        """Return the data row, counted from 1, of a given value."""
+        return int(self.rows[position]) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Levels:
+    """The different values of a column as text, and which of them each row has."""
+
+    codes: NDArray[np.intp]
+    """(n,) position in ``texts``; -1 where the value is missing."""
+    texts: tuple[str, ...]
+    seen: Seen
+    is_ordered: bool = False
+
+    def row_of(self, text: str) -> int:
+        """Return the first data row, counted from 1, that holds ``text``."""
+        return self.seen.row_of(int((self.codes == self.texts.index(text)).argmax()))
+
+
+def type_column(
+    name: str, series: pd.Series[Any], wanted: Kind | None = None, seen: Seen | None = None
+) -> TypedColumn:
+    """Find the kind of a column, or give it the wanted one, and turn its values into numbers.
+
+    Parameters
+    ----------
+    name : str
+        For messages.
+    series : Series
+        Numbers, booleans, text or a pandas category (an ordered one is ordinal).
+    wanted : {"binary", "categorical", "ordinal", "continuous"}, optional
+        The kind to use instead of the one that would be found.
+    seen : Seen, optional
+        Where the values come from, when they are the different values of a longer column.
+
+    Examples
+    --------
+    >>> typed = type_column("vote", pd.Series(["y", "n", None, "y"]))
+    >>> typed.column, typed.numbers
+    (Column(name='vote', kind='binary', states=('n', 'y')), array([ 1.,  0., nan,  1.]))
+    """
+    dtype = series.dtype
+    seen = seen or Seen(len(series), np.arange(len(series)))
+    if wanted is not None and wanted not in KINDS:
+        raise DataError(
+            f"kind {wanted!r} of column {quoted(name)} is unknown; use one of {', '.join(KINDS)}."
+        )
+    has_size = wanted in ("ordinal", "continuous")
+    if holds_numbers(dtype) and (has_size or not holds_too_long(series)):
+        return _type_numbers(name, series.to_numpy(np.float64, na_value=np.nan), wanted, seen)
+    is_category = isinstance(dtype, pd.CategoricalDtype)
+    try:
+        levels = _ordered_levels(series, seen) if is_category else _levels(series, seen)
+        "".join(levels.texts).encode()
+    except (ArithmeticError, ValueError):  # broken or half characters, endless digits
+        raise DataError(
+            f"column {quoted(name)} holds a value that cannot be written as text; "
+            "correct it, or drop the column."
+        ) from None
+    if wanted in (None, "ordinal", "continuous"):
+        if dtype.kind in "mM" or _hold_dates(levels.texts):
+            raise DataError(
+                f"column {quoted(name)} holds dates or times; drop it or give it as a label."
+            )
+        numbers = text_numbers(levels.texts)
+        if np.isnan(numbers).any() and not is_category:
+            numbers = _amounts(name, levels, wanted)
+        is_text = (is_category or are_too_long(levels.texts)) and not has_size
+        if not np.isnan(numbers).any() and not is_text:
+            return _type_numbers(name, np.append(numbers, np.nan)[levels.codes], wanted, seen)
+    return _type_levels(name, levels, wanted)
+
+
+def _hold_dates(texts: Sequence[str]) -> bool:
+    """Whether all texts are dates, or enough of them that the others stand for missing ones."""
+    if len(texts) > MOST_STATES:  # then the others make it no category
+        return all(map(_DATE.fullmatch, texts))
+    count = sum(_DATE.fullmatch(text) is not None for text in texts)
+    return count > 0 and (count == len(texts) or count >= max(LEAST_DATES, 0.8 * len(texts)))
+
+
+def type_sparse_column(
+    name: str, entries: FloatArray, has_zero: bool, wanted: Kind | None = None
+) -> Column:
+    """Find the kind of a column of a sparse matrix from its nonzero entries.
+
+    Only zero and one positive number make a sparse column binary: any other coding would have
+    to store the zeros.
+    """
+    distinct = np.unique(np.append(entries, 0.0) if has_zero else entries)
+    check_range(name, distinct)
+    can_be_binary = len(distinct) < 2 or (len(distinct) == 2 and distinct[0] == 0)
+    kind = wanted or _number_kind(distinct)
+    if wanted == "categorical" or (wanted == "binary" and not can_be_binary):
+        raise DataError(
+            f"column {quoted(name)} of a sparse matrix cannot be {wanted}; "
+            "make the matrix dense, or keep 0 and one positive number."
+        )
+    if kind == "binary" and not can_be_binary:
+        kind = "continuous"
+    states = tuple(_number_text(value) for value in distinct) if kind == "binary" else ()
+    return Column(name, kind, states)
+
+
+def states_to_values(column: Column, codes: FloatArray) -> pd.Series[Any]:
+    """Turn codes back into the original values: numbers, booleans or text."""
+    missing = np.isnan(codes)
+    numbers = text_numbers(column.states)
+    if column.states == ("False", "True"):
+        levels = np.array([False, True])
+    elif np.isnan(numbers).any() or are_too_long(column.states):
+        levels = np.array(column.states, dtype=object)
+    else:
+        is_whole = (numbers == np.rint(numbers)).all() and (np.abs(numbers) < 2**53).all()
+        levels = numbers.astype(np.int64) if is_whole else numbers
+    series = pd.Series(levels[np.where(missing, 0, codes).astype(np.intp)])
+    return series.mask(missing) if missing.any() else series
+
+
+def holds_numbers(dtype: Any) -> bool:
+    """Whether cells of this type are numbers."""
+    types = pd.api.types
+    return (
+        types.is_numeric_dtype(dtype)
+        and not types.is_bool_dtype(dtype)
+        and not types.is_complex_dtype(dtype)
+    )
+
+
+def _type_numbers(name: str, numbers: FloatArray, wanted: Kind | None, seen: Seen) -> TypedColumn:
+    infinite = np.isinf(numbers)
+    if infinite.any():
+        raise DataError(
+            f"column {quoted(name)} is infinite in data row {seen.row_of(int(infinite.argmax()))}; "
+            "leave that cell empty or remove the row."
+        )
+    check_range(name, numbers)
+    kind = wanted or _find_number_kind(numbers)
+    if kind in ("ordinal", "continuous"):
+        return TypedColumn(Column(name, kind), numbers)
+    present = ~np.isnan(numbers)
+    distinct, codes = np.unique(numbers[present], return_inverse=True)
+    all_codes = np.full(len(numbers), -1, dtype=np.intp)
+    all_codes[present] = codes
+    texts = tuple(_number_text(value) for value in distinct)
+    return _type_levels(name, _Levels(all_codes, texts, seen), kind)
+
+
+def check_range(name: str, numbers: FloatArray) -> None:
+    """Refuse numbers whose squares cannot be told from infinity or from zero."""
+    if not len(numbers):
+        return
+    low, high = float(np.fmin.reduce(numbers)), float(np.fmax.reduce(numbers))
+    if max(-low, high) > LARGEST_NUMBER:
+        raise DataError(
+            f"column {quoted(name)} holds {max(low, high, key=abs):g}, beyond "
+            f"{LARGEST_NUMBER:g}; divide the column by a round number."
+        )
+    if low < high and high / 2 - low / 2 < SMALLEST_SPREAD:
+        raise DataError(
+            f"the values of column {quoted(name)} differ by less than {SMALLEST_SPREAD:g}; "
+            "multiply the column by a round number."
+        )
+
+
+def _type_levels(name: str, levels: _Levels, wanted: Kind | None) -> TypedColumn:
+    kind = wanted or _level_kind(levels)
+    if kind == "categorical":
+        _check_states(name, levels, limit_by_rows=wanted is None)
+    elif kind == "binary" and len(levels.texts) > 2:
+        raise DataError(
+            f"column {quoted(name)} has {len(levels.texts)} different values and cannot be "
+            "binary; make it categorical or ordinal."
+        )
+    elif wanted is not None and kind != "binary" and not _has_order(levels, wanted):
+        stray = next(text for text in levels.texts if np.isnan(text_numbers((text,))[0]))
+        raise DataError(
+            f"column {quoted(name)} cannot be {wanted}: {quoted(stray)} in data row "
+            f"{levels.row_of(stray)} is not a number; use categorical, or correct it."
+        )
+    values = np.where(levels.codes < 0, np.nan, levels.codes)
+    return TypedColumn(Column(name, kind, () if kind == "continuous" else levels.texts), values)
+
+
+def _level_kind(levels: _Levels) -> Kind:
+    if len(levels.texts) <= 2:
+        return "binary"
+    return "ordinal" if levels.is_ordered else "categorical"
+
+
+def _has_order(levels: _Levels, wanted: Kind) -> bool:
+    is_boolean = set(levels.texts) <= {"False", "True"}
+    return is_boolean or (levels.is_ordered and wanted == "ordinal")
+
+
+def _amounts(name: str, levels: _Levels, wanted: Kind | None) -> FloatArray:
+    """Read money, shares and grouped digits as numbers; NaN where they are something else.
+
+    Without a unit a text like 1,2 may as well be a label, so then only a column that cannot be
+    one is read as numbers.
+    """
+    found = read_amounts(levels.texts)
+    is_number = wanted is not None or _has_many_states(levels, limit_by_rows=True)
+    if found is None or not (found.unit or is_number):
+        return np.array([np.nan])
+    if found.doubt:
+        raise DataError(f"column {quoted(name)} is unclear: {found.doubt}")
+    return found.numbers
+
+
+def _has_many_states(levels: _Levels, limit_by_rows: bool) -> bool:
+    count, n_rows = len(levels.texts), levels.seen.n_rows
+    return count > MOST_STATES or (limit_by_rows and count > n_rows / 2)
+
+
+def _check_states(name: str, levels: _Levels, limit_by_rows: bool) -> None:
+    count, n_rows = len(levels.texts), levels.seen.n_rows
+    if not _has_many_states(levels, limit_by_rows):
+        return
+    numeric = ~np.isnan(text_numbers(levels.texts)) | np.array(list(map(is_amount, levels.texts)))
+    if count / 2 <= numeric.sum() < count:
+        stray = levels.texts[int((~numeric).argmax())]
+        raise DataError(
+            f"column {quoted(name)} holds numbers but also {quoted(stray)} in data row "
+            f"{levels.row_of(stray)}; correct or empty that cell, or drop the column."
+        )
+    raise DataError(
+        f"column {quoted(name)} has {count} different values in {n_rows} rows, too many for "
+        f"categories (at most {MOST_STATES}, and half the rows); drop it or give it as a label."
+    )
+
+
+def _find_number_kind(numbers: FloatArray) -> Kind:
+    """Look at a few rows first: most continuous columns show themselves at once."""
+    distinct = pd.unique(numbers[:_PROBED_ROWS])
+    if len(distinct) <= MOST_ORDINAL_LEVELS + 1:
+        distinct = pd.unique(numbers)
+    return _number_kind(distinct[~np.isnan(distinct)])
+
+
+def _number_kind(distinct: FloatArray) -> Kind:
+    if len(distinct) <= 2:
+        return "binary"
+    is_whole = (distinct == np.rint(distinct)).all()
+    is_narrow = distinct.max() <= distinct.min() + WIDEST_ORDINAL_RANGE
+    few = len(distinct) <= MOST_ORDINAL_LEVELS
+    return "ordinal" if few and is_whole and is_narrow else "continuous"
+
+
+def _levels(series: pd.Series[Any], seen: Seen) -> _Levels:
+    """Texts in order: as numbers where all are, else alphabetical; NA words are missing."""
+    try:
+        codes, raw = pd.factorize(series)
+    except (TypeError, NotImplementedError):  # lists and the like in cells
+        codes, raw = pd.factorize(series.map(str, na_action="ignore"))
+    texts = [level_text(value) for value in raw]
+    kept = sorted(set(texts) - NA_WORDS)
+    numbers = text_numbers(tuple(kept))
+    if not np.isnan(numbers).any():
+        kept = [kept[k] for k in np.argsort(numbers, kind="stable")]
+    return _recoded(codes, texts, kept, seen)
+
+
+def _ordered_levels(series: pd.Series[Any], seen: Seen) -> _Levels:
+    """Levels of a pandas category, in its own order where it has one."""
+    if not series.cat.ordered:
+        return _levels(series.astype(object), seen)
+    used = series.cat.remove_unused_categories().cat
+    texts = [level_text(value) for value in used.categories]
+    kept = [text for text in dict.fromkeys(texts) if text not in NA_WORDS]
+    levels = _recoded(used.codes.to_numpy(), texts, kept, seen)
+    return _Levels(levels.codes, levels.texts, seen, is_ordered=True)
+
+
+def _recoded(codes: NDArray[Any], texts: list[str], kept: list[str], seen: Seen) -> _Levels:
+    position = {text: k for k, text in enumerate(kept)}
+    table = np.array([*(position.get(text, -1) for text in texts), -1], dtype=np.intp)
+    return _Levels(table[codes], tuple(kept), seen)
+
+
+def level_text(value: Any) -> str:
+    """Return a value as the text that names its state."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace").strip()
+    is_number = isinstance(value, (float, np.floating))
+    return _number_text(float(value)) if is_number else str(value).strip()
+
+
+def _number_text(value: float) -> str:
+    number = float(value)
+    return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
+
+
+def text_numbers(texts: Sequence[str]) -> FloatArray:
+    """Return what the texts are as numbers, NaN where they are none."""
+    column = pd.Series([ascii_digits(text) for text in texts], dtype=object)
+    return pd.to_numeric(column, errors="coerce").to_numpy(np.float64)

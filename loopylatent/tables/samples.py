@@ -1,0 +1,189 @@
+"""The tables that come with the package, with what is known of their latent structure.
+
+Where the files are that come with the package: inside it, or beside it in a checkout.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from loopylatent.compute.shown import Shown
+from loopylatent.errors import DataError, did_you_mean, quoted
+from loopylatent.graph import LatentGraph
+from loopylatent.tables.kinds import Kind
+from loopylatent.tables.observations import Observations
+from loopylatent.tables.read import read_frame
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Sample(Shown):
+    """A bundled table and what is known about it.
+
+    Parameters
+    ----------
+    name : str
+    title : str
+    about : str
+        What the table is, and what to look at.
+    observations : Observations
+    groups : dict or None
+        The known group of each column, where there are groups.
+    truth : LatentGraph or None
+        The graph from which the rows were drawn, for made-up tables.
+    labels : tuple of str
+        Columns of ``observations.labels``: they describe rows and are not variables.
+    opening : dict
+        Thresholds at which there is something to see; those left out come from the default rule.
+    """
+
+    name: str
+    title: str
+    about: str
+    observations: Observations
+    groups: dict[str, str] | None
+    truth: LatentGraph | None
+    labels: tuple[str, ...]
+    opening: dict[str, float]
+
+    def __repr__(self) -> str:
+        return f"Sample({self.name!r}, {self.observations})"
+
+
+def sample_folder() -> Path:
+    """Return the folder of the sample files: in the package, or beside it in a checkout."""
+    folder = bundled("_samples", "sample_data", "samples.json")
+    if folder is None:
+        raise DataError(
+            "the bundled tables are neither in the package nor in sample_data beside it; "
+            "install the package again, or use a table of your own."
+        )
+    return folder
+
+
+def sample_names() -> tuple[str, ...]:
+    """Return the names that `load_sample` knows.
+
+    Examples
+    --------
+    >>> "latent_cycle" in sample_names()
+    True
+    """
+    return tuple(_catalogue(sample_folder()))
+
+
+def sample_titles() -> dict[str, str]:
+    """Return the title of every sample by its name, without reading the tables.
+
+    Examples
+    --------
+    >>> sample_titles()["latent_cycle"]
+    'Made-up ring: ten hidden nodes'
+    """
+    return {name: entry["title"] for name, entry in _catalogue(sample_folder()).items()}
+
+
+def load_sample(name: str) -> Sample:
+    """Read a bundled table.
+
+    Parameters
+    ----------
+    name : str
+        One of `sample_names`.
+
+    Returns
+    -------
+    Sample
+
+    Examples
+    --------
+    >>> sample = load_sample("latent_cycle")
+    >>> sample.observations
+    Observations(5000 rows, 20 columns: 20 binary)
+    >>> sample.truth
+    LatentGraph(20 observed, 10 hidden, 30 edges, 1 cycles)
+    """
+    folder = sample_folder()
+    catalogue = _catalogue(folder)
+    if name not in catalogue:
+        raise DataError(f"there is no sample {quoted(name)}; {did_you_mean(name, list(catalogue))}")
+    entry = catalogue[name]
+    labels = tuple(entry["labels"])
+    frame = read_frame(folder / f"{name}.csv.gz")
+    kinds: dict[str, Kind] = {n: entry["kind"] for n in frame.columns if n not in labels}
+    return Sample(
+        name=name,
+        title=entry["title"],
+        about=entry["about"],
+        observations=Observations.from_frame(frame, kinds=kinds, labels=labels),
+        groups=dict(entry["groups"]) if entry["groups"] else None,
+        truth=_truth(folder / f"{name}_truth.json"),
+        labels=labels,
+        opening=dict(entry.get("opening", {})),
+    )
+
+
+def load_word_pmi() -> pd.DataFrame:
+    """Return how strongly the 100 newsgroup words attract each other in newspaper articles.
+
+    Returns
+    -------
+    DataFrame
+        100 x 100 pointwise mutual information in 8,447 articles of the New York Times; empty
+        for the words that the articles do not cover, and on the diagonal.
+
+    Examples
+    --------
+    >>> pmi = load_word_pmi()
+    >>> pmi.shape, int(pmi.notna().any().sum())
+    ((100, 100), 70)
+    """
+    return pd.read_csv(sample_folder() / "pmi_nyt.csv.gz", index_col=0)
+
+
+@cache
+def _catalogue(folder: Path) -> dict[str, Any]:
+    file = folder / "samples.json"
+    try:
+        catalogue: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise DataError(
+            f"the list of bundled tables {quoted(str(file))} cannot be read; "
+            "install the package again, or use a table of your own."
+        ) from None
+    return catalogue
+
+
+def _truth(path: Path) -> LatentGraph | None:
+    if not path.is_file():
+        return None
+    parts = json.loads(path.read_text(encoding="utf-8"))
+    return LatentGraph.build(parts["names"], parts["n_hidden"], parts["edges"], parts["lengths"])
+
+
+def bundled(inside: str, beside: str, file: str) -> Path | None:
+    """Return the folder that holds a file, or None where neither place has it.
+
+    Parameters
+    ----------
+    inside : str
+        The folder in an installed package.
+    beside : str
+        The folder in a checkout, seen from the folder that holds the package.
+    file : str
+        A file that the folder must have.
+
+    Examples
+    --------
+    >>> folder = bundled("_samples", "sample_data", "samples.json")
+    >>> (folder / "bfi25.csv.gz").is_file()
+    True
+    """
+    package = Path(__file__).resolve().parents[1]
+    places = (package / inside, package.parent / beside)
+    return next((folder for folder in places if (folder / file).is_file()), None)

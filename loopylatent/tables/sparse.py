@@ -1,0 +1,210 @@
+"""Sparse tables in files: Matrix Market (.mtx, also gzipped), and what scipy.sparse saves (.npz).
+
+Rows of the matrix are rows of the table. What a file is, is told by its first bytes. Sizes that a
+file declares are looked at before anything is made of that size.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import struct
+import warnings
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from loopylatent.compute.limits import LIMITS, check_shape
+from loopylatent.errors import DataError, LimitError, LoopyLatentError, quoted
+from loopylatent.tables.csv import decode
+from loopylatent.tables.files import MAX_BYTES, File, Source, opened, stream
+from loopylatent.tables.kinds import Kind
+from loopylatent.tables.observations import Observations, OnDegenerate, summed
+
+ENDINGS = (".mtx", ".mtx.gz", ".npz")
+"""Of the names of files that hold a sparse matrix."""
+READABLE = ("csr", "csc", "coo")
+"""Forms of a saved matrix that are read."""
+
+_BANNER = b"%%MatrixMarket"
+_ZIP = b"PK"
+_FIELDS = ("real", "integer", "pattern")
+_NUMBERS = "biuf"
+_UNREADABLE = (
+    ArithmeticError, AttributeError, EOFError, LookupError, OSError, RuntimeError, SyntaxError,
+    TypeError, ValueError, struct.error, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+
+
+def is_sparse_file(path: str | os.PathLike[str]) -> bool:
+    """Return whether the name of a file says that it holds a sparse matrix.
+
+    Examples
+    --------
+    >>> is_sparse_file("words.MTX.gz"), is_sparse_file("words.csv")
+    (True, False)
+    """
+    return os.fspath(path).lower().endswith(ENDINGS)
+
+
+def read_sparse(
+    path: Source,
+    names: str | os.PathLike[str] | Sequence[str] | None = None,
+    *,
+    drop: Sequence[str] = (),
+    labels: Sequence[str] = (),
+    kinds: Mapping[str, Kind] | None = None,
+    weights: str | ArrayLike | None = None,
+    on_degenerate: OnDegenerate = "error",
+    max_bytes: int = MAX_BYTES,
+) -> Observations:
+    """Read a table of very many columns, most of whose cells are 0; it stays sparse.
+
+    Parameters
+    ----------
+    path : path, bytes or open file
+        A Matrix Market file of coordinates (.mtx, also gzipped), or a csr, csc or coo matrix that
+        ``scipy.sparse.save_npz`` wrote (.npz). One row of the matrix is one observation.
+    names : path or sequence of str, optional
+        The path of a text file with the name of one column on each line, or the names. Columns
+        are called x1, x2, ... when not given.
+    drop, labels, kinds, weights, on_degenerate
+        See `Observations.from_frame`.
+    max_bytes : int
+        Larger files, counted after unpacking, are refused.
+
+    Returns
+    -------
+    Observations
+
+    Examples
+    --------
+    >>> text = b"%%MatrixMarket matrix coordinate integer general\\n4 3 4\\n"
+    >>> read_sparse(text + b"1 1 1\\n2 2 1\\n3 3 1\\n4 1 1\\n", ["cat", "dog", "fish"])
+    Observations(4 rows, 3 columns: 3 binary; sparse)
+    """
+    file = opened(path, max_bytes=max_bytes)
+    matrix = _matrix(file, max_bytes)
+    return Observations.from_array(
+        matrix,
+        _names(names, matrix.shape[1]),
+        drop=drop,
+        labels=labels,
+        kinds=kinds,
+        weights=weights,
+        on_degenerate=on_degenerate,
+    )
+
+
+_ADDRESS = re.compile(r"<[^<>]* at 0x[0-9a-f]+>")
+"""How Python shows an object that has no words for itself."""
+
+
+def _matrix(file: File, max_bytes: int) -> Any:
+    try:
+        matrix = _loaded(file, max_bytes)
+    except LoopyLatentError:
+        raise
+    except MemoryError:
+        raise LimitError(f"{quoted(file.name)}: there is too little memory to read it.") from None
+    except _UNREADABLE as error:
+        if "does not contain a sparse" in str(error):
+            raise file.error(
+                "it holds no sparse matrix; of a file of distances, use read_distances."
+            ) from None
+        reason = " ".join(_ADDRESS.sub("", str(error)).split())[:100]
+        raise file.error(f"it cannot be read ({reason}); save the matrix again.") from None
+    if matrix.dtype.kind not in _NUMBERS:
+        raise file.error(f"it holds values of type {matrix.dtype}; save real numbers.")
+    rows = summed(matrix)
+    rows.indices, rows.indptr = rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
+    return rows
+
+
+def _loaded(file: File, max_bytes: int) -> Any:
+    if file.content.startswith(_BANNER):
+        return _from_matrix_market(file)
+    if file.content.startswith(_ZIP):
+        return _from_npz(file, max_bytes)
+    raise file.error(
+        "this is neither a Matrix Market file nor a sparse matrix that scipy saved; "
+        "give a .mtx, .mtx.gz or .npz file."
+    )
+
+
+def _from_matrix_market(file: File) -> Any:
+    """Read coordinates; scipy's reader can bring the process down on a damaged file."""
+    lines = stream(file)
+    fields = lines.readline().decode("ascii").lower().split()
+    if fields[1:3] != ["matrix", "coordinate"]:
+        raise file.error("it lists every cell; save a sparse matrix, or a table as CSV.")
+    if len(fields) != 5 or fields[3] not in _FIELDS or fields[4] != "general":
+        kind = quoted(" ".join(fields[3:]))
+        raise file.error(f"it holds a matrix of the kind {kind}; save a general, real one.")
+    sizes = next((line for line in lines if line.strip() and not line.startswith(b"%")), b"")
+    n_rows, n_columns, n_entries = map(int, sizes.split())
+    _check_limits(n_rows, n_columns, n_entries)
+    entries = _entries(lines, 2 if fields[3] == "pattern" else 3)
+    if len(entries) != n_entries:
+        raise file.error(
+            f"it has {len(entries):,} of {n_entries:,} entries; save the matrix again."
+        )
+    index = entries[:, :2].astype(np.int64) - 1
+    if (index != entries[:, :2] - 1).any():
+        raise ValueError("the place of an entry is no whole number")
+    values = entries[:, 2] if entries.shape[1] == 3 else np.ones(n_entries, dtype=bool)
+    return sparse.coo_array((values, tuple(index.T)), shape=(n_rows, n_columns))
+
+
+def _entries(lines: io.BytesIO, width: int) -> NDArray[np.float64]:
+    """(k, width) the numbers on the lines that are left."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that there may be none
+        found = np.loadtxt(lines, comments="%", ndmin=2, encoding="ascii")
+    if found.size and found.shape[1] != width:
+        raise ValueError(f"{found.shape[1]} numbers on a line, not {width}")
+    return found.reshape(-1, width)
+
+
+def _from_npz(file: File, max_bytes: int) -> Any:
+    with zipfile.ZipFile(stream(file)) as archive:
+        file.check_members(archive.infolist(), max_bytes)
+    matrix: Any = sparse.load_npz(stream(file))
+    if matrix.ndim != 2 or matrix.format not in READABLE:
+        raise file.error(f"it holds no table in one of the forms {', '.join(READABLE)}.")
+    n_rows, n_columns = matrix.shape
+    _check_limits(n_rows, n_columns, matrix.nnz)
+    if matrix.format != "coo":  # indices beyond the shape would be followed
+        matrix.check_format(full_check=True)
+    return matrix
+
+
+def _check_limits(n_rows: int, n_columns: int, n_entries: int) -> None:
+    check_shape(0, n_columns, LIMITS)
+    for number, what in ((n_rows, "rows"), (n_entries, "entries")):
+        if number > LIMITS.cells:
+            raise LimitError(f"{number:,} {what} are too many; keep at most {LIMITS.cells:,}.")
+
+
+def _names(
+    names: str | os.PathLike[str] | Sequence[str] | None, n_columns: int
+) -> Sequence[str] | None:
+    if names is None or not isinstance(names, (str, os.PathLike)):
+        return names
+    file = opened(names)
+    text = decode(file.content)
+    if text is None or "\x00" in text:
+        raise file.error("this is no text; give one name on each line.")
+    lines = [line.strip() for line in text.rstrip("\r\n").split("\n")]
+    if len(lines) != n_columns:
+        raise DataError(
+            f"{quoted(file.name)}: {len(lines):,} names for {n_columns:,} columns; "
+            "give one for each, on a line of its own."
+        )
+    return lines

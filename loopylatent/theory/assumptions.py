@@ -1,0 +1,176 @@
+"""What the paper promises: its conditions, thresholds and sample sizes, as numbers.
+
+Symbols are the paper's. Distances are the normalised ones (-log|correlation| for two states), for
+which its statements hold. Three of its lines are corrected: the bound on r after (B3) reads
+r < (g/4) d_min, the exponent under uniform sampling is 2 and not 4, and zeta, for which it has no
+closed form, is C alpha^l with a constant C that you can set. Where it says o(1), omega(1) or Omega
+there is no constant, so the quantity is given and no verdict.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from loopylatent.graph import LatentGraph
+from loopylatent.settings import Thresholds
+from loopylatent.synthetic.discrete import DiscreteLaw
+from loopylatent.synthetic.model import SyntheticModel
+from loopylatent.theory.ensemble import (
+    Ensemble,
+)
+
+Verdict = Literal["holds", "fails", "not decided"]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One condition of the paper, what it comes to, and whether it holds."""
+
+    name: str
+    value: float
+    verdict: Verdict
+    sentence: str
+
+
+def depth(graph: LatentGraph) -> float:
+    """Return how far hidden nodes are from the columns that show them, in edges.
+
+    A hidden node is shown by four columns with it as a middle node of their tree: two that lie in
+    two of its branches and two in a third one. Its depth is the largest number of edges to these,
+    for the nearest such four; the depth of the graph is that of its deepest hidden node: 1 without
+    hidden nodes, infinite where a hidden node has no such four.
+
+    Examples
+    --------
+    >>> from loopylatent.synthetic import latent_cycle
+    >>> depth(latent_cycle(girth=10, leaves=2).graph)
+    2
+    """
+    return max((_depth_of(graph, node) for node in graph.hidden_nodes), default=1)
+
+
+def _depth_of(graph: LatentGraph, node: int) -> float:
+    """The nearest column of two branches, the two nearest ones of a third, whichever is best."""
+    branches = _branches(graph, node)
+    nearest = [steps[0] if steps else math.inf for steps in branches]
+    found: float = math.inf
+    for k, steps in enumerate(branches):
+        others = sorted(nearest[:k] + nearest[k + 1 :])
+        if len(steps) > 1 and len(others) > 1:
+            found = min(found, max(steps[1], others[1]))
+    return found
+
+
+def _branches(graph: LatentGraph, node: int) -> list[list[int]]:
+    """Edges to the columns, nearest first, for each neighbour through which they are nearest."""
+    neighbours = graph.neighbours(node)
+    branch = {node: -1} | {other: k for k, other in enumerate(neighbours)}
+    found: list[list[int]] = [[] for _ in neighbours]
+    queue = deque((other, 1) for other in neighbours)
+    while queue:
+        here, steps = queue.popleft()
+        if here < graph.n_observed:
+            found[branch[here]].append(steps)
+        for other in graph.neighbours(here):
+            if other not in branch:
+                branch[other] = branch[here]
+                queue.append((other, steps + 1))
+    return found
+
+
+def ensemble_of(model: SyntheticModel, decay_constant: float = 1.0) -> Ensemble:
+    """Return the numbers of a model whose graph and potentials are known.
+
+    Examples
+    --------
+    >>> from loopylatent.synthetic import latent_cycle
+    >>> e = ensemble_of(latent_cycle(girth=10, potentials=(0.05, 0.2)))
+    >>> e.girth, e.depth, e.degree_max, e.theta_max <= 0.2
+    (10.0, 2, 4, True)
+    """
+    graph = model.graph
+    theta = np.abs(model.potentials)
+    hidden = graph.degrees[graph.n_observed :]
+    return Ensemble(
+        float(theta.min()),
+        float(theta.max()),
+        int(hidden.min() if hidden.size else graph.degrees.min()),
+        int(graph.degrees.max()),
+        graph.girth,
+        depth(graph),
+        graph.n_observed,
+        graph.n_nodes,
+        field_max=_largest_field(model),
+        decay_constant=decay_constant,
+    )
+
+
+def _largest_field(model: SyntheticModel) -> float:
+    """The largest atanh of a mean where all potentials are taken without their signs."""
+    if model.law is None:
+        return 0.0
+    layout, cells = model.discrete.layout, model.discrete.cells
+    fields = np.abs(cells[1 : 2 * model.graph.n_nodes : 2])
+    attractive = DiscreteLaw.ising(layout.graph, np.abs(model.potentials), fields)
+    on = attractive.marginals[1 : 2 * model.graph.n_nodes : 2]
+    return float(np.arctanh(np.clip(2 * on - 1, -1 + 1e-12, 1 - 1e-12)).max())
+
+
+def conditions(e: Ensemble, thresholds: Thresholds | None = None) -> tuple[Condition, ...]:
+    """Return every condition with its value, whether it holds, and what that means.
+
+    With ``thresholds`` those that depend on r are taken there, else at the best radius.
+    """
+    r = e.best_radius if thresholds is None else thresholds.r
+    inside = e.radius
+    interval = f"{inside.low:.3g} to {inside.high:.3g}"
+    return (
+        _judged(
+            "(A1), (B1) degree of hidden nodes", e.degree_min, e.degree_min >= 3,
+            "Every hidden node has at least three neighbours, so that it can be seen.",
+            "Some hidden node has fewer than three neighbours; the columns cannot show it.",
+        ),
+        _judged(
+            "(A3) correlation decay, α = Δ tanh θ_max", e.alpha, e.alpha < 1,
+            f"α is below 1: potentials stay below the critical {e.critical_potential:.3g}, and "
+            "far columns hardly influence each other.",
+            f"α is not below 1: the largest potential exceeds the critical "
+            f"{e.critical_potential:.3g}, so cycles may bend distances everywhere.",
+        ),
+        Condition(
+            "(A3) α^(g/2) / θ_min^(η(η+1)+2)", e.decay, "not decided",
+            "It has to vanish as graphs grow; the smaller, the less the cycles disturb.",
+        ),
+        Condition(
+            "(A4) g/4 − δ η (η+1)", e.slack, "fails" if e.slack <= 0 else "not decided",
+            "The cycles are too short for hidden nodes this deep and edges this unequal."
+            if e.slack <= 0
+            else "It has to grow with the graph; here it is above 0, which one graph alone allows.",
+        ),
+        _judged(
+            "(A4), (B3) radius r", r, r in inside,
+            f"r lies in the admissible interval, {interval}.",
+            "No radius is admissible: the interval is empty."
+            if inside.is_empty
+            else f"r lies outside the admissible interval, {interval}.",
+        ),
+        _judged(
+            "(B3) υ − |X|² ζ(g/2 − r/d_min − 1)", e.tolerance(r), e.tolerance(r) > 0,
+            "Distances may be wrong by this much, and the graph is still found.",
+            "Nothing is left for errors of distances; the theorem says nothing at this radius.",
+        ),
+        _judged(
+            "(B5) d_min/2 − |X|² ζ(g/2 − 1)", e.shortest_edge, e.shortest_edge > 0,
+            "This τ tells true hidden nodes from spurious ones.",
+            "No τ is guaranteed to tell true hidden nodes from spurious ones.",
+        ),
+    )  # fmt: skip
+
+
+def _judged(name: str, value: float, holds: bool, yes: str, no: str) -> Condition:
+    return Condition(name, float(value), "holds" if holds else "fails", yes if holds else no)

@@ -1,0 +1,338 @@
+"""The paper's guarantees as tables and curves: every quantity with a sentence, rows against p.
+
+`theory` has the formulas. Here they are put into words, and taken along the number of columns,
+the depth of the hidden nodes and the unevenness of the edges.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from loopylatent.errors import ThresholdError
+from loopylatent.settings import Thresholds
+from loopylatent.theory.ensemble import (
+    KAPPA,
+    Ensemble,
+    necessary_samples,
+    sampled_depth,
+    sampled_growth,
+)
+
+Axis = Literal["p", "depth", "eta"]
+LARGEST_GIRTH = 4096
+"""How far a girth is sought at which Theorem 2 says something."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """One number of the paper, in its symbols and in plain words.
+
+    ``value`` is None where the paper's formula does not apply; ``sentence`` then says why.
+    """
+
+    symbol: str
+    name: str
+    value: float | None
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Rows that Theorem 2 asks for at the radius that asks for the fewest."""
+
+    r: float
+    n: float
+    """Infinite where no radius leaves any tolerance."""
+
+
+def fewest_samples(e: Ensemble, kappa: float = KAPPA) -> Need:
+    """Return the best radius and the rows that Theorem 2 asks for there, all radii at once.
+
+    Examples
+    --------
+    >>> e = Ensemble(0.15, 0.15, 3, 4, girth=100, depth=2, n_observed=200, n_nodes=300)
+    >>> need = fewest_samples(e)
+    >>> abs(need.n - e.samples(e.best_radius)) < 1e-6 * need.n
+    True
+    """
+    inside = e.radius
+    if inside.is_empty or not math.isfinite(inside.low):
+        return Need(e.best_radius if math.isfinite(inside.low) else math.nan, math.inf)
+    high = inside.high if math.isfinite(inside.high) else inside.low + 4 * e.d_max
+    r = inside.low + (high - inside.low) * np.geomspace(1e-13, 1, 1200)[:-1]
+    margin = np.exp(-e.d_max / 2 * (r / e.d_min + 2))
+    upsilon = np.minimum.reduce(
+        [
+            np.full_like(r, e.d_min),
+            0.5 * np.exp(-r) * math.expm1(e.d_min),
+            margin,
+            inside.high - r,
+            r - inside.low,
+        ]
+    )
+    if math.isinf(e.girth):
+        bent = np.full_like(r, e.zeta(math.inf))
+    else:
+        with np.errstate(over="ignore"):
+            bent = e.decay_constant * e.alpha ** (e.girth / 2 - r / e.d_min - 1)
+    left = upsilon - e.n_states**2 * bent
+    best = int(np.argmax(left))
+    if not left[best] > 0:
+        return Need(float(r[len(r) // 2]), math.inf)
+    return Need(float(r[best]), e.samples(float(r[best]), kappa))
+
+
+def speaking_girth(e: Ensemble) -> int | None:
+    """Return the smallest girth at which Theorem 2 asks for a finite number of rows.
+
+    None where there is none up to 4,096: where correlations do not die out no girth helps.
+
+    Examples
+    --------
+    >>> e = Ensemble(0.15, 0.15, 3, 4, girth=10, depth=2, n_observed=200, n_nodes=300)
+    >>> g = speaking_girth(e)
+    >>> [math.isfinite(fewest_samples(replace(e, girth=g + k)).n) for k in (-1, 0, 1)]
+    [False, True, True]
+    """
+    if not (e.alpha < 1 and math.isfinite(e.depth)):
+        return None
+
+    def speaks(girth: int) -> bool:
+        return math.isfinite(fewest_samples(replace(e, girth=girth)).n)
+
+    high = 4
+    while not speaks(high):
+        high *= 2
+        if high > LARGEST_GIRTH:
+            return None
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if speaks(middle) else (middle, high)
+    return high
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """Rows at one place of a curve; None where a theorem says nothing."""
+
+    x: float
+    girth: float
+    theorem_2: float | None
+    theorem_1: float
+    """Up to a constant that the paper does not give."""
+    theorem_3: float | None
+
+
+def along(e: Ensemble, axis: Axis, values: Sequence[float]) -> tuple[CurvePoint, ...]:
+    """Return the rows that the theorems ask for as one number changes and the others stay.
+
+    Where the girth is too small for Theorem 2, the smallest one at which it speaks is taken.
+
+    Parameters
+    ----------
+    e : Ensemble
+    axis : {"p", "depth", "eta"}
+        The number of columns (and of nodes, in the same proportion), the depth, or the unevenness
+        of edges (by a smaller ``theta_min``).
+    values : sequence of float
+
+    Examples
+    --------
+    >>> e = Ensemble(0.15, 0.15, 3, 4, girth=100, depth=2, n_observed=200, n_nodes=300)
+    >>> few, many = along(e, "p", [100, 1000])
+    >>> few.theorem_2 < many.theorem_2
+    True
+    """
+    return tuple(_curve_point(_changed(e, axis, value), value) for value in values)
+
+
+def _curve_point(e: Ensemble, x: float) -> CurvePoint:
+    need = fewest_samples(e)
+    girth = e.girth
+    if math.isinf(need.n):
+        enough = speaking_girth(e)
+        girth = e.girth if enough is None else float(enough)
+        need = fewest_samples(replace(e, girth=girth))
+    return CurvePoint(
+        x, girth, need.n if math.isfinite(need.n) else None, e.growth, _lower_bound(e)
+    )
+
+
+def _changed(e: Ensemble, axis: Axis, value: float) -> Ensemble:
+    if axis == "p":
+        p = round(value)
+        return replace(e, n_observed=p, n_nodes=max(p, round(p * e.n_nodes / e.n_observed)))
+    if axis == "depth":
+        return replace(e, depth=value)
+    if value < 1:
+        raise ThresholdError(f"eta = {value:g} is below 1; no longest edge is below the shortest.")
+    return replace(e, theta_min=_potential(value * e.d_min, e.theta_max))
+
+
+def _potential(length: float, most: float) -> float:
+    """The potential whose edge, without node potentials, has this length; at most ``most``."""
+    return min(most, math.atanh(math.exp(-length)))
+
+
+def _lower_bound(e: Ensemble) -> float | None:
+    if math.isinf(e.girth):
+        return None
+    try:
+        return necessary_samples(e.n_nodes, e.n_observed, e.degree_min, e.degree_max, e.girth)
+    except ThresholdError:
+        return None
+
+
+# In words ----------------------------------------------------------------------------------
+
+
+def quantities(
+    e: Ensemble, thresholds: Thresholds | None = None, kappa: float = KAPPA
+) -> tuple[Quantity, ...]:
+    """Return every quantity of the theory; those that depend on r at the given or best radius.
+
+    Examples
+    --------
+    >>> e = Ensemble(0.15, 0.15, 3, 4, girth=100, depth=2, n_observed=200, n_nodes=300)
+    >>> {one.symbol: one.value for one in quantities(e)}["δ"]
+    2.0
+    """
+    r = fewest_samples(e).r if thresholds is None else thresholds.r
+    return (*_graph(e), *_edges(e), *_radius(e, r, kappa), *_sizes(e, kappa))
+
+
+def _graph(e: Ensemble) -> tuple[Quantity, ...]:
+    return (
+        _one("p", "columns", e.n_observed, "How many variables are seen."),
+        _one("m", "nodes", e.n_nodes, "Seen and hidden variables together."),
+        _one(
+            "Δ_min", "smallest degree of a hidden node", e.degree_min,
+            "A hidden node needs three neighbours to show itself.",
+        ),
+        _one("Δ_max", "largest degree", e.degree_max, "The most neighbours that any node has."),
+        _one("g", "girth", e.girth, "Edges on the shortest cycle; infinite for a tree."),
+        _one(
+            "δ", "depth", e.depth,
+            "Edges from the worst placed hidden node to the columns that show it.",
+        ),
+    )  # fmt: skip
+
+
+def _edges(e: Ensemble) -> tuple[Quantity, ...]:
+    return (
+        _one("θ_min", "weakest potential", e.theta_min, "The weakest edge, as the model has it."),
+        _one("θ_max", "strongest potential", e.theta_max, "The strongest edge."),
+        _one(
+            "θ*", "critical potential atanh(1/Δ_max)", e.critical_potential,
+            "Below it, the influence of a column dies out with distance in every such graph.",
+        ),
+        _one(
+            "α", "decay Δ_max tanh θ_max", e.alpha,
+            "By at most this factor influence changes with each step; it has to be below 1.",
+        ),
+        _one(
+            "α^(g/2)/θ_min^(η(η+1)+2)", "correlation decay (A3)", e.decay,
+            "What comes around the shortest cycle beside the weakest edge; has to be tiny.",
+        ),
+        _one("d_min", "shortest edge", e.d_min, "Distance along the strongest edge."),
+        _one("d_max", "longest edge", e.d_max, "Distance along the weakest edge."),
+        _one("η", "unevenness d_max/d_min", e.eta, "1 where all edges are equally strong."),
+        _one(
+            "g/4 − δη(η+1)", "girth against depth (A4)", e.slack,
+            "Cycles have to be long beside the depth; above 0 at least.",
+        ),
+    )  # fmt: skip
+
+
+def _radius(e: Ensemble, r: float, kappa: float) -> tuple[Quantity, ...]:
+    inside = e.radius
+    empty = " The interval is empty." if inside.is_empty else ""
+    return (
+        _one(
+            "δ(η+1)d_max", "r has to be above", inside.low,
+            f"A ball has to reach the columns that show its hidden nodes.{empty}",
+        ),
+        _one(
+            "(g/4)d_min", "r has to be below", inside.high,
+            f"A ball must not see around a cycle.{empty}",
+        ),
+        _one("r", "radius", r, "Where the numbers below are taken."),
+        _one("Λ(r)", "margin (B4)", e.margin(r), "The margin of the quartet test that is proved."),
+        _one(
+            "τ", "shortest edge (B5)", e.shortest_edge,
+            "Hidden nodes nearer than this are merged; not above 0: nothing is proved.",
+        ),
+        _one("υ(r)", "tolerance (B3)", e.upsilon(r), "Error of a distance that does no harm."),
+        _one(
+            "υ − |X|²ζ", "what cycles leave of it", e.tolerance(r),
+            "Not above 0: cycles bend distances by more than the learner is proved to stand.",
+        ),
+        _one(
+            "n(r)", "rows by Theorem 2 at this r", e.samples(r, kappa),
+            f"With so many rows the graph is found with probability {1 - kappa:g}.",
+        ),
+    )  # fmt: skip
+
+
+def _sizes(e: Ensemble, kappa: float) -> tuple[Quantity, ...]:
+    need = fewest_samples(e, kappa)
+    girth = speaking_girth(e)
+    return (
+        _one(
+            "n", "rows by Theorem 2 at the best r", need.n,
+            "The fewest rows over all radii; infinite: the theorem is silent at this girth.",
+        ),
+        _one(
+            "g₂", "girth from which Theorem 2 speaks", girth,
+            "At shorter cycles it asks for infinitely many rows."
+            if girth is not None
+            else "No girth is enough: correlations do not die out, or hidden nodes are too deep.",
+        ),
+        _one(
+            "θ_min^(−δη(η+1)−2) log p", "rows by Theorem 1, up to a constant", e.growth,
+            "How rows have to grow with the graph; the constant is not given.",
+        ),
+        _lemma(e),
+        _lemma_rows(e),
+        _one(
+            "n₃", "rows below which every learner fails (Theorem 3)", _lower_bound(e),
+            "With fewer rows some graph of this kind is missed, whatever the method."
+            if _lower_bound(e) is not None
+            else "It counts graphs with more than g Δ_max^g nodes; this one has fewer.",
+        ),
+    )  # fmt: skip
+
+
+def _lemma(e: Ensemble) -> Quantity:
+    name = "depth under uniform sampling (Lemma 1)"
+    share = e.n_observed / e.n_nodes
+    try:
+        found = sampled_depth(e.n_nodes, share, e.degree_min, e.degree_max, e.girth)
+    except ThresholdError:
+        return Quantity("δ_ρ", name, None, "It needs hidden nodes, and degrees of at least 3.")
+    sentence = (
+        f"If each node were seen with probability {share:.2g}, depth would stay below this with "
+        f"probability {found.probability:.2g}."
+    )
+    return _one("δ_ρ", name, found.depth, sentence)
+
+
+def _lemma_rows(e: Ensemble) -> Quantity:
+    name = "rows under uniform sampling, up to a constant"
+    share = e.n_observed / e.n_nodes
+    try:
+        value = sampled_growth(e.n_observed, share, e.degree_min, e.degree_max)
+    except ThresholdError:
+        return Quantity("n_ρ", name, None, "It needs hidden nodes, and degrees of at least 3.")
+    return _one("n_ρ", name, value, "How rows grow if nodes are seen by chance and edges even.")
+
+
+def _one(symbol: str, name: str, value: float | None, sentence: str) -> Quantity:
+    known = None if value is None or math.isnan(value) else float(value)
+    return Quantity(symbol, name, known, sentence)

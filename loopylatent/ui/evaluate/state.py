@@ -1,0 +1,170 @@
+"""What the Evaluate page remembers: which models are to be scored, and the scores so far."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+
+import streamlit as st
+
+from loopylatent.analysis.evaluation.contest import (
+    Contestant,
+    Entry,
+    Kind,
+    contestants,
+    iter_evaluations,
+    split_by_column,
+    split_by_share,
+)
+from loopylatent.analysis.sweep.scores import TEST_SHARE, Split
+from loopylatent.compute.arrays import Progress
+from loopylatent.compute.cache import Known
+from loopylatent.errors import ThresholdError
+from loopylatent.exporting.project.recipe import Recipe
+from loopylatent.settings import LearnSettings, Method, Thresholds
+from loopylatent.tables.observations import Observations
+from loopylatent.ui.shell.background import Job
+from loopylatent.ui.shell.session import Session, session
+
+KEY = "loopylatent evaluate"
+JOB = "evaluate"
+MOST_RADII = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What is to be scored, and on which rows."""
+
+    column: str | None = None
+    """The label column that splits the rows; None for a split at random."""
+    test: str = "test"
+    share: float = TEST_SHARE
+    seed: int = 0
+    radii: tuple[float, ...] = ()
+    methods: tuple[Method, ...] = ("quartet",)
+    kinds: tuple[Kind, ...] = ("independent", "tree", "local trees", "latent")
+    n_topics: tuple[int, ...] = ()
+    belief: bool = False
+
+    def contestants(self, recipe: Recipe) -> tuple[Contestant, ...]:
+        """Return the models of the table; margin, length and order are the present ones."""
+        here = recipe.settings
+        settings = [
+            LearnSettings(
+                Thresholds(r, here.thresholds.Lambda, here.thresholds.tau),
+                method,
+                here.order,
+                here.seed,
+                here.max_outsiders,
+            )
+            for method in self.methods
+            for r in self.radii
+        ]
+        return contestants(settings, kinds=self.kinds, n_topics=self.n_topics)
+
+
+@dataclass(slots=True)
+class Scoreboard:
+    """What one session has scored."""
+
+    known: Known = field(default_factory=Known)
+    choice: Choice | None = None
+    chosen_for: str = ""
+    """The data that the choice was made for."""
+
+
+def scoreboard() -> Scoreboard:
+    """Return the scores of this browser tab."""
+    if KEY not in st.session_state:
+        st.session_state[KEY] = Scoreboard(session().scored)
+    found: Scoreboard = st.session_state[KEY]
+    return found
+
+
+def split_key(obs: Observations, metric: str, choice: Choice) -> Hashable:
+    """Under which a split is known."""
+    how: tuple[object, ...] = (choice.share,)
+    if choice.column is not None:
+        how = (choice.column, choice.test)
+    return ("evaluate split", obs.digest, metric, choice.seed, how)
+
+
+def entry_key(split: Hashable, contestant: Contestant, belief: bool) -> Hashable:
+    """Under which the scores of one model are known."""
+    wants = belief and contestant.kind != "lda"
+    return ("evaluation", split, contestant, wants)
+
+
+def entries_of(
+    board: Scoreboard, split: Hashable, chosen: Sequence[Contestant], belief: bool
+) -> list[Entry]:
+    """Return the scores that are there, in the order of the models."""
+    found = [board.known.get(entry_key(split, one, belief)) for one in chosen]
+    return [one for one in found if one is not None]
+
+
+def begin_scores(s: Session, board: Scoreboard, obs: Observations, choice: Choice) -> None:
+    """Start to score what is not known yet."""
+    recipe, last = s.recipe, s.split
+    key = split_key(obs, recipe.metric, choice)
+    chosen = choice.contestants(recipe)
+    missing = [one for one in chosen if board.known.get(entry_key(key, one, choice.belief)) is None]
+
+    def work(report: Progress) -> int:
+        report(0, len(missing))
+        split = split_of(last, obs, recipe, choice)
+        found = iter_evaluations(split, missing, belief=choice.belief, progress=report)
+        for place, entry in found:
+            board.known.put(entry_key(key, missing[place], choice.belief), entry)
+        return len(missing)
+
+    s.jobs.again(JOB, (key, chosen, choice.belief), work)
+
+
+def split_of(last: Known, obs: Observations, recipe: Recipe, choice: Choice) -> Split:
+    """Return the rows split as chosen; only the split of the last choice is remembered."""
+    key = split_key(obs, recipe.metric, choice)
+    found: Split | None = last.get(key)
+    if found is None:
+        found = made_split(obs, recipe, choice)
+        last.put(key, found)
+    return found
+
+
+def made_split(obs: Observations, recipe: Recipe, choice: Choice) -> Split:
+    """Split the rows as chosen."""
+    if choice.column is None:
+        return split_by_share(obs, recipe.metric, choice.share, choice.seed)
+    return split_by_column(obs, choice.column, choice.test, recipe.metric, choice.seed)
+
+
+def running_job(s: Session) -> Job | None:
+    """Return the job that scores, while somebody waits for it."""
+    job = s.jobs.current(JOB)
+    runs = job is not None and not job.finished.is_set() and not job.cancelled.is_set()
+    return job if runs else None
+
+
+def read_radii(text: str) -> tuple[float, ...]:
+    """Read radii from a line, separated by commas or spaces.
+
+    Examples
+    --------
+    >>> read_radii("13, 9 7;5")
+    (13.0, 9.0, 7.0, 5.0)
+    """
+    parts = text.replace(",", " ").replace(";", " ").split()
+    found = []
+    for part in parts:
+        try:
+            number = float(part)
+        except ValueError:
+            raise ThresholdError(
+                f"{part!r} is not a radius; write numbers with commas between, such as 9, 7, 5."
+            ) from None
+        found.append(Thresholds(number, 0.0, 0.0).r)
+    if not found:
+        raise ThresholdError("give at least one radius r, such as 9, 7, 5.")
+    if len(found) > MOST_RADII:
+        raise ThresholdError(f"{len(found)} radii are too many; give at most {MOST_RADII}.")
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,348 @@
+"""Hidden nodes as topics: cards with words, coherence, and what one of them stands for."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from loopylatent.analysis.evaluation.coherence import (
+    Coherence,
+    WordPairs,
+    coherence,
+    newspaper_pairs,
+    pairs_in_rows,
+    pairs_in_table,
+)
+from loopylatent.analysis.evaluation.topics import SharedColumn, Topic, shared_columns, topics
+from loopylatent.compute.limits import APP
+from loopylatent.errors import LoopyLatentError
+from loopylatent.graph import LatentGraph
+from loopylatent.tables.headers import free_name
+from loopylatent.tables.observations import Observations
+from loopylatent.tables.read import read_frame
+from loopylatent.ui.evaluate import words
+from loopylatent.ui.evaluate.state import Choice, Scoreboard, split_of
+from loopylatent.ui.explore.fit import (
+    ABOUT,
+    Fitted,
+    begin_fit,
+    fit_key,
+    fit_patience,
+    fitted_of,
+    wait_for_fit,
+)
+from loopylatent.ui.explore.node_panel import name_field
+from loopylatent.ui.page import Present
+from loopylatent.ui.shell.background import Job
+from loopylatent.ui.shell.messages import plain, said
+from loopylatent.ui.shell.session import Session, bound
+
+TRAINING, HELD, NEWSPAPER, BROUGHT = (
+    "these rows",
+    "rows kept apart",
+    "the New York Times",
+    "my own texts",
+)
+STRENGTH, COHERENCE, NUMBER = "strongest first", "most coherent first", "by number"
+MOST_ROWS = 6
+HEIGHT = 640
+"""Of the cards and the panel, where the style sheet does not say otherwise."""
+FEWEST_SHARED = 10
+"""Words of the newspaper table that a table must have for the newspaper to be offered."""
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The topics of the present graph and what is known of them."""
+
+    graph: LatentGraph
+    labels: tuple[str, ...]
+    topics: tuple[Topic, ...]
+    shared: tuple[SharedColumn, ...]
+    fitted: Fitted | None
+    coherence: Coherence | None
+
+
+def found_topics(s: Session, now: Present, labels: tuple[str, ...]) -> Found:
+    """Return the topics, with strengths where the graph is fitted."""
+    graph = now.result.graph
+    fitted = fitted_of(s, now.source, graph)
+    model = None if fitted is None else fitted.model
+    key = (graph.digest, "" if model is None else model.digest)
+    found = s.memo.get("topics", key, lambda: topics(graph, model))
+    shared = s.memo.get("shared columns", key, lambda: shared_columns(graph, found))
+    return Found(graph, labels, found, shared, fitted, None)
+
+
+def show_topics(s: Session, now: Present, found: Found, board: Scoreboard) -> None:
+    """The cards and, beside them, one topic."""
+    if not found.topics:
+        st.info(
+            "There is no hidden node at these thresholds, so there are no topics. A smaller τ or "
+            "Λ may leave some.",
+            icon=":material/info:",
+        )
+        return
+    pairs = None
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        _offer_fit(s, now, found)
+        if _has_words(now):
+            pairs = _choose_corpus(s, now, board)
+        order = _choose_order(s, has_coherence=pairs is not None)
+        st.markdown(_legend(found), width="stretch")
+    _wait_for_fit(s, now, found)
+    measured = None
+    if pairs is not None:
+        measured = coherence([topic.columns for topic in found.topics], pairs)
+        line = words.coherence_line(measured, len(pairs.covered), len(pairs.names))
+        st.markdown(line, help=words.PMI)
+    shown = ordered(found, measured, order)
+    with st.container(key="stage_row"):
+        left, right = st.columns([2.7, 1], gap="small")
+    with left, st.container(key="topic_cards", height=HEIGHT, border=False):
+        _cards(s, found, measured, shown)
+    with right, st.container(key="topic_panel", height=HEIGHT):
+        _one_topic(s, now, found, measured, shown)
+
+
+def _legend(found: Found) -> str:
+    parts = [words.ABOUT_TOPICS, words.BEFORE_FIT if found.fitted is None else words.AFTER_FIT]
+    if any(one.n_cycles for one in found.shared):
+        parts.append(words.DOTTED)
+    return f":small[{' '.join(parts)}]"
+
+
+def _has_words(now: Present) -> bool:
+    obs = now.source.observations
+    return obs is not None and all(kind == "binary" for kind in obs.kinds)
+
+
+def _choose_corpus(s: Session, now: Present, board: Scoreboard) -> WordPairs | None:
+    obs = now.source.observations
+    assert obs is not None
+    names = now.result.graph.names
+    paper = s.memo.get("newspaper", 0, newspaper_pairs)
+    known = {name.casefold() for name in paper.covered}
+    options = [TRAINING, HELD, BROUGHT]
+    if sum(name.casefold() in known for name in names) >= FEWEST_SHARED:
+        options.insert(2, NEWSPAPER)
+    default = NEWSPAPER if NEWSPAPER in options else HELD
+    here = s.view.get("corpus", default)
+
+    def report(choice: str) -> None:
+        s.view["corpus"] = choice
+
+    choice = st.selectbox(
+        "Coherence in",
+        options,
+        format_func=lambda option: f"coherence in {option}",
+        label_visibility="collapsed",
+        width=260,
+        **bound("corpus", here if here in options else default, report),
+    )
+    try:
+        return _pairs(s, now, board, obs, choice)
+    except LoopyLatentError as error:
+        st.error(said(error))
+        return None
+
+
+def _pairs(
+    s: Session, now: Present, board: Scoreboard, obs: Observations, choice: str
+) -> WordPairs | None:
+    names = now.result.graph.names
+    if choice == NEWSPAPER:
+        return newspaper_pairs().among(names)
+    if choice == BROUGHT:
+        return _brought(s, names)
+    rows, title = obs, f"these {obs.n_rows:,} rows, which the graph was learned from"
+    if choice == HELD:
+        rows = split_of(s.split, obs, s.recipe, board.choice or Choice()).test
+        title = f"{rows.n_rows:,} rows (those that the scores keep apart)"
+    found: WordPairs = s.memo.get(
+        "word pairs", (rows.digest, title), lambda: pairs_in_rows(rows, title)
+    )
+    return found.among(names)
+
+
+def _brought(s: Session, names: tuple[str, ...]) -> WordPairs | None:
+    with st.popover("Bring texts"):
+        st.caption(
+            "One row for each text and one column for each word (what is above 0 occurs), or the "
+            "PMI of the words as a square table with the words on both sides."
+        )
+        file = st.file_uploader("A word table", type=["csv", "tsv", "xlsx"], key="brought_words")
+    if file is not None:
+        frame = read_frame(file.getvalue(), name=file.name, max_cells=APP.cells)
+        s.view["brought words"] = pairs_in_table(frame, file.name, names)
+    brought: WordPairs | None = s.view.get("brought words")
+    return None if brought is None else brought.among(names)
+
+
+def _choose_order(s: Session, *, has_coherence: bool) -> str:
+    options = [STRENGTH, *([COHERENCE] if has_coherence else []), NUMBER]
+    here = s.view.get("topic order", STRENGTH)
+
+    def report(choice: str) -> None:
+        s.view["topic order"] = choice
+
+    chosen: str = st.selectbox(
+        "Order of the cards",
+        options,
+        label_visibility="collapsed",
+        width=180,
+        **bound("topic_order", here if here in options else STRENGTH, report),
+    )
+    return chosen
+
+
+def _fit_job(s: Session, now: Present, found: Found) -> Job | None:
+    """The fit of this very graph, whether it runs, has failed, or is there."""
+    job, obs = s.jobs.current("fit"), now.source.observations
+    return job if job and obs is not None and job.key == fit_key(obs, found.graph) else None
+
+
+def _offer_fit(s: Session, now: Present, found: Found) -> None:
+    obs, job = now.source.observations, _fit_job(s, now, found)
+    if found.fitted is not None or obs is None or (job and not job.finished.is_set()):
+        return
+    patience = fit_patience(obs)
+    st.button(
+        "Fit probabilities",
+        type="primary",
+        on_click=begin_fit,
+        args=(s, obs, found.graph),
+        help=ABOUT,
+        disabled=not patience.is_enough,
+        key="evaluate_fit",
+    )
+    st.caption(patience.words, width="content")
+
+
+def _wait_for_fit(s: Session, now: Present, found: Found) -> None:
+    job = _fit_job(s, now, found)
+    if job is None or found.fitted is not None:
+        return
+    if not job.finished.is_set():
+        wait_for_fit(job)
+    elif job.error is not None and job.error != "stopped":
+        st.error(said(job.error))
+
+
+def ordered(found: Found, measured: Coherence | None, order: str) -> list[Topic]:
+    """Return the topics in the order of the cards."""
+    first = found.graph.n_observed
+
+    def strength(topic: Topic) -> float:
+        return -float(np.mean([abs(word.strength) for word in topic.words] or [0.0]))
+
+    if order == NUMBER:
+        return list(found.topics)
+    if order == COHERENCE and measured is not None:
+        values = measured.by_topic
+
+        def coherent(topic: Topic) -> tuple[bool, float]:
+            value = values[topic.node - first]
+            return math.isnan(value), -value
+
+        return sorted(found.topics, key=coherent)
+    return sorted(found.topics, key=lambda topic: (strength(topic), topic.node))
+
+
+def _cards(s: Session, found: Found, measured: Coherence | None, shown: list[Topic]) -> None:
+    first = found.graph.n_observed
+    cards = []
+    for topic in shown:
+        note = ""
+        if measured is not None and not math.isnan(measured.by_topic[topic.node - first]):
+            note = f"PMI {measured.by_topic[topic.node - first]:.2f}"
+        chosen = topic.node == _chosen(s, shown)
+        cards.append(words.Card(topic, found.labels[topic.node], note, chosen))
+    loops = [one.column for one in found.shared if one.n_cycles]
+    st.html(words.STYLE)
+    st.html(words.cards_html(cards, found.graph.names, loops))
+
+
+def _chosen(s: Session, shown: list[Topic]) -> int:
+    """The hidden node beside the cards: the selected one, else that of the first card."""
+    nodes = [topic.node for topic in shown]
+    return s.selected if s.selected in nodes else nodes[0]
+
+
+def _one_topic(
+    s: Session, now: Present, found: Found, measured: Coherence | None, shown: list[Topic]
+) -> None:
+    nodes = [topic.node for topic in found.topics]
+    node = st.selectbox(
+        "Topic",
+        nodes,
+        format_func=lambda node: found.labels[node],
+        **bound("topic", _chosen(s, shown), s.select),
+    )
+    topic = found.topics[nodes.index(node)]
+    name_field(s, now.result, node, found.labels[node])
+    if measured is not None and not math.isnan(measured.by_topic[nodes.index(node)]):
+        st.caption(f"PMI {measured.by_topic[nodes.index(node)]:.2f} in {plain(measured.corpus)}")
+    strength = "strength" if found.fitted is None else "correlation"
+    frame = pd.DataFrame(
+        {
+            "column": [found.graph.names[word.column] for word in topic.words],
+            strength: [word.strength for word in topic.words],
+            "distance": [word.distance for word in topic.words],
+        }
+    )
+    st.dataframe(
+        frame,
+        hide_index=True,
+        width="stretch",
+        height=37 + 35 * min(len(frame), 10),
+        column_config={
+            strength: st.column_config.NumberColumn(format="%.2f", width="small"),
+            "distance": st.column_config.NumberColumn(format="%.2f", width="small"),
+        },
+    )
+    obs = now.source.observations
+    if found.fitted is None or obs is None:
+        return
+    _rows(found.fitted, obs, topic, node)
+
+
+def _rows(fitted: Fitted, obs: Observations, topic: Topic, node: int) -> None:
+    level = fitted.level(node)
+    if fitted.model.kind != "gaussian":
+        st.caption(
+            f"On in {float(np.mean(level > 0.5)):.0%} of the rows. Rows that express it most:"
+        )
+    else:
+        st.caption("Rows that express it most, in standard deviations:")
+    order = fitted.model.extreme_rows(obs, node, MOST_ROWS).most
+    st.dataframe(
+        expressive_rows(obs, topic, order, level), width="stretch", height=37 + 35 * len(order)
+    )
+
+
+def expressive_rows(
+    obs: Observations, topic: Topic, rows: np.ndarray, level: np.ndarray
+) -> pd.DataFrame:
+    """Return the rows with their labels, their level, and what they say on the topic's columns."""
+    chosen = obs.take(rows)
+    labels = chosen.labels.reset_index(drop=True)
+    names = [obs.names[column] for column in topic.columns]
+    told_level = free_name("level", (*labels.columns, *names))
+    if all(kind == "binary" for kind in obs.kinds):
+        values = chosen.dense()
+        told = [
+            ", ".join(obs.names[k] for k in topic.columns if values[row, k] == 1) or "none of them"
+            for row in range(len(rows))
+        ]
+        shown = pd.DataFrame({told_level: level[rows], free_name("has", labels.columns): told})
+    else:
+        shown = chosen.to_frame()[names]
+        shown.insert(0, told_level, level[rows])
+    shown = pd.concat([labels, shown], axis=1)
+    shown.index = pd.Index([int(row) + 1 for row in rows], name="row")
+    return shown

@@ -1,0 +1,236 @@
+"""Probabilities on the graph: fit them, say how sure the numbers are, show what they tell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from numpy.typing import NDArray
+
+from loopylatent.compute.limits import estimate
+from loopylatent.graph import LatentGraph
+from loopylatent.inference.fit import fit_parameters
+from loopylatent.inference.model import Model
+from loopylatent.learning.learner import LearnResult
+from loopylatent.tables.headers import free_name
+from loopylatent.tables.observations import Observations
+from loopylatent.tables.spreadsheet import name_to_csv
+from loopylatent.ui.shell.background import Job
+from loopylatent.ui.shell.messages import Patience, patience_for, plain, said
+from loopylatent.ui.shell.session import Session
+from loopylatent.ui.shell.stages import Source
+
+MOST_ROWS = 5
+ABOUT = (
+    "Fitting gives every edge a strength and a sign, and says for every row which hidden variables "
+    "are on. The likelihood is computed exactly wherever that is possible, and says so."
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fitted:
+    """A fitted model with what each row says of each hidden node."""
+
+    model: Model
+    posteriors: NDArray[np.float64]
+
+    def level(self, node: int) -> NDArray[np.float64]:
+        """(rows,) how strongly each row expresses a hidden node."""
+        one = self.posteriors[:, node - self.model.graph.n_observed]
+        level: NDArray[np.float64] = one if one.ndim == 1 else one.max(axis=1)
+        return level
+
+
+def fit_key(obs: Observations, graph: LatentGraph) -> tuple[str, str, str]:
+    """What a fit is of."""
+    return ("fit", obs.digest, graph.digest)
+
+
+def fitted_of(s: Session, source: Source, graph: LatentGraph) -> Fitted | None:
+    """Return the fit of this very graph on these data, if there is one."""
+    job = s.jobs.current("fit")
+    if job is None or source.observations is None or not job.finished.is_set() or job.error:
+        return None
+    found: Fitted = job.result
+    return found if job.key == fit_key(source.observations, graph) else None
+
+
+def as_fitted(model: Model) -> LatentGraph:
+    """Return the graph with the lengths that the fitted correlations give."""
+    strengths = np.clip(np.abs(model.edge_strengths), 1e-6, 1.0)
+    graph = model.graph
+    return LatentGraph.build(graph.names, graph.n_hidden, graph.edges, -np.log(strengths))
+
+
+def show_fit(s: Session, source: Source, result: LearnResult, labels: tuple[str, ...]) -> None:
+    """Draw the Fit button, its progress, and what came of it."""
+    obs, graph = source.observations, result.graph
+    if obs is None:
+        st.caption("Distances alone do not say how rows look; open the table to fit probabilities.")
+        return
+    st.caption(ABOUT)
+    job = s.jobs.current("fit")
+    here = job is not None and job.key == fit_key(obs, graph)
+    if job is not None and here and not job.finished.is_set():
+        wait_for_fit(job)
+        return
+    if job is not None and here and job.error is not None and job.error != "stopped":
+        st.error(said(job.error))
+    fitted = fitted_of(s, source, graph)
+    if fitted is None:
+        patience = fit_patience(obs)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.button(
+                "Fit probabilities",
+                type="primary",
+                on_click=begin_fit,
+                args=(s, obs, graph),
+                disabled=not patience.is_enough,
+            )
+            st.caption(patience.words, width="content")
+        return
+    _numbers(fitted.model)
+    _edges(fitted.model, labels)
+    _download(fitted, obs, labels)
+
+
+def fit_patience(obs: Observations) -> Patience:
+    """Say how long a fit takes, or why that is too long."""
+    return patience_for(estimate("fit", obs.n_rows, obs.n_columns), 1, "fit")
+
+
+def begin_fit(s: Session, obs: Observations, graph: LatentGraph) -> None:
+    """Start the fit of a graph, unless it is the current one."""
+
+    def work(report: object) -> Fitted:
+        model = fit_parameters(graph, obs, progress=report)  # type: ignore[arg-type]
+        return Fitted(model, model.hidden_posteriors(obs))
+
+    s.jobs.get("fit", fit_key(obs, graph), work)
+
+
+@st.fragment(run_every=0.5)
+def wait_for_fit(job: Job) -> None:
+    """Draw how far a fit is, with a way to stop it."""
+    if job.finished.is_set():
+        st.rerun()
+    left, right = st.columns([5, 1], vertical_alignment="center")
+    left.progress(
+        min(1.0, job.done / job.total) if job.total else 0.0,
+        f"Step {job.done:,} of at most {job.total:,}; it ends earlier when nothing improves",
+    )
+    right.button("Cancel", on_click=job.cancelled.set)
+
+
+def _numbers(model: Model) -> None:
+    how = "exact" if model.is_exact else "approximate, by loopy belief propagation"
+    per_row = model.train_log_likelihood / model.n_samples
+    state = "converged" if model.converged else "not converged; more steps may raise it"
+    st.markdown(
+        f"**{per_row:.4f}** log-likelihood a row ({how}) · **{model.train_bic:,.0f}** BIC · "
+        f"**{model.df}** parameters · {len(model.history) - 1} steps, {state}"
+    )
+    if model.note:
+        st.caption(plain(model.note))
+    if model.is_exact and model.kind != "gaussian":
+        error = model.lbp_error()
+        st.caption(
+            f"Treewidth {model.treewidth}. Loopy belief propagation would be off by "
+            f"{abs(error.error):.4f} in the log-likelihood of a row."
+        )
+
+
+def _edges(model: Model, labels: tuple[str, ...]) -> None:
+    if model.uninformative:
+        idle = ", ".join(plain(labels[node]) for node in model.uninformative)
+        st.caption(f"These hidden nodes tie nothing together under the fit: {idle}.")
+    frame = pd.DataFrame(
+        {
+            "one end": [labels[u] for u, _ in model.graph.edges.tolist()],
+            "other end": [labels[v] for _, v in model.graph.edges.tolist()],
+            "learned strength": np.exp(-model.graph.lengths),
+            "fitted correlation": model.edge_strengths,
+        }
+    )
+    number = st.column_config.NumberColumn(format="%.3f")
+    st.dataframe(
+        frame,
+        hide_index=True,
+        width="stretch",
+        height=260,
+        column_config={"learned strength": number, "fitted correlation": number},
+    )
+
+
+def table_with_hidden(fitted: Fitted, obs: Observations, labels: tuple[str, ...]) -> str:
+    """Return the table as CSV, with a column for every hidden node."""
+    frame = obs.to_frame()
+    for node in fitted.model.graph.hidden_nodes:
+        frame[free_name(f"hidden {labels[node]}", frame.columns)] = fitted.level(node)
+    texts = frame.select_dtypes(["object", "string", "category"]).columns
+    frame[texts] = frame[texts].astype(object).map(_harmless)
+    return frame.rename(columns=name_to_csv).to_csv(index=False)
+
+
+def _harmless(value: object) -> object:
+    return name_to_csv(value) if isinstance(value, str) else value
+
+
+def _download(fitted: Fitted, obs: Observations, labels: tuple[str, ...]) -> None:
+    st.download_button(
+        "The table with hidden columns (CSV)",
+        data=lambda: table_with_hidden(fitted, obs, labels),
+        file_name="with-hidden.csv",
+        mime="text/csv",
+        on_click="ignore",
+        key="file_hidden",
+    )
+
+
+def describe_hidden(
+    s: Session, source: Source, graph: LatentGraph, node: int, labels: tuple[str, ...]
+) -> None:
+    """In the node panel: how the rows express a hidden node, once there is a fit."""
+    fitted = fitted_of(s, source, graph)
+    obs = source.observations
+    if fitted is None or obs is None:
+        st.caption("Fit probabilities (below) to see which rows express it.")
+        return
+    level = fitted.level(node)
+    if fitted.model.kind == "gaussian":
+        st.caption("How strongly rows express it, in standard deviations")
+    else:
+        st.caption(f"On in {float(np.mean(level > 0.5)):.0%} of the rows")
+    moves = _moves_with(fitted.model, node, labels)
+    st.dataframe(
+        moves,
+        hide_index=True,
+        width="stretch",
+        height=min(37 + 35 * len(moves), 180),
+        column_config={"correlation": st.column_config.NumberColumn(format="%.2f")},
+    )
+    extremes = fitted.model.extreme_rows(obs, node, MOST_ROWS)
+    for title, rows in (("Rows that express it most", extremes.most), ("least", extremes.least)):
+        st.caption(title)
+        st.dataframe(_rows(obs, rows, level), width="stretch", height=37 + 35 * len(rows))
+
+
+def _moves_with(model: Model, node: int, labels: tuple[str, ...]) -> pd.DataFrame:
+    touching = (model.graph.edges == node).any(axis=1)
+    ends = model.graph.edges[touching]
+    other = [int(v if u == node else u) for u, v in ends.tolist()]
+    frame = pd.DataFrame(
+        {"moves with": [labels[k] for k in other], "correlation": model.edge_strengths[touching]}
+    )
+    return frame.sort_values("correlation", key=abs, ascending=False)
+
+
+def _rows(obs: Observations, rows: NDArray[np.int64], level: NDArray[np.float64]) -> pd.DataFrame:
+    """Some rows of the table, with what they are called and how strongly they express a node."""
+    chosen = obs.take(rows)
+    frame = pd.concat([chosen.labels, chosen.to_frame()], axis=1)
+    frame.insert(0, free_name("level", frame.columns), level[rows])
+    frame.index = pd.Index([int(row) + 1 for row in rows], name="row")
+    return frame

@@ -1,0 +1,346 @@
+"""The parts of the Explore page."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from numpy.typing import NDArray
+
+from loopylatent.analysis.matching import follow_names
+from loopylatent.figures.alt_text import described
+from loopylatent.figures.curve import density_figure
+from loopylatent.figures.simplify import SimplifiedGraph
+from loopylatent.graph import LatentGraph
+from loopylatent.learning.learner import LearnResult
+from loopylatent.ui.explore import large
+from loopylatent.ui.explore.downloads import file_stem, offer_code, offer_files, offer_report
+from loopylatent.ui.explore.fit import fitted_of, show_fit
+from loopylatent.ui.explore.node_panel import describe_node, find_node
+from loopylatent.ui.explore.scene import (
+    CHANGED,
+    LEARNED,
+    LOCAL,
+    Scene,
+    choose_colours,
+    draw,
+    graph_of,
+)
+from loopylatent.ui.explore.stability import SUPPORT, choose_least, show_sure, support_of
+from loopylatent.ui.graph_view import graph_view
+from loopylatent.ui.open.opening import say_curve_is_missing
+from loopylatent.ui.page import Present, theme
+from loopylatent.ui.shell import words
+from loopylatent.ui.shell.background import Job
+from loopylatent.ui.shell.messages import plain
+from loopylatent.ui.shell.session import Session, bound
+
+GRAPH_HEIGHT = 680
+HEAD_START = 0.02
+"""Seconds in which the graph leaves for the browser before the rest of the page is computed; it
+is drawn earlier by more than that (benchmarks/slider_profile.py)."""
+ROW_HEIGHT = 50
+"""Taken from the graph by the sentence above a large one."""
+
+
+def offer_tour(s: Session) -> None:
+    """A tour of four steps for the first visit; it can be skipped and called back."""
+    if s.tour is None:
+        return
+    title, text = words.TOUR[s.tour]
+    last = s.tour == len(words.TOUR) - 1
+    with st.container(border=True, horizontal=True, vertical_alignment="center", key="tour"):
+        st.markdown(f"**{title}** ({s.tour + 1} of {len(words.TOUR)}). {text}", width="stretch")
+        st.button(
+            "Done" if last else "Next",
+            on_click=_tour_to(s, None if last else s.tour + 1),
+            type="primary",
+        )
+        if s.tour:
+            st.button("Back", on_click=_tour_to(s, s.tour - 1))
+        if not last:
+            st.button("Skip", on_click=_tour_to(s, None), type="tertiary")
+
+
+def _tour_to(s: Session, step: int | None) -> Any:
+    def go() -> None:
+        s.tour = step
+
+    return go
+
+
+def headline(s: Session, now: Present) -> None:
+    """The title, what the data are, and the counts of the graph."""
+    title = plain(now.source.title)
+    took = f" · {1000 * s.memo.seconds['learned']:.0f} ms"
+    support = support_of(s, now.source, now.result.graph)
+    sure = "" if support is None else f" · instability **{support.instability:.2f}**"
+    st.markdown(
+        f"**{title}** &nbsp; {summary_line(now.result)}{sure}{took}", help=plain(now.source.about)
+    )
+
+
+def offer_tour_again(s: Session) -> None:
+    """At the end of the sidebar, a way back to the tour."""
+    if s.tour is None:
+        with st.sidebar:
+            st.button("Show me around", on_click=_tour_to(s, 0), type="tertiary")
+
+
+def summary_line(result: LearnResult) -> str:
+    """Counts of the learned graph in one line."""
+    g = result.graph
+    girth = "" if math.isinf(g.girth) else f" (shortest: {g.girth:.0f} edges)"
+    parts = [
+        f"**{g.n_observed}** observed",
+        f"**{g.n_hidden}** hidden",
+        f"**{g.n_edges}** edges",
+        f"**{g.n_cycles}** {'cycle' if g.n_cycles == 1 else 'cycles'}{girth}",
+        f"**{g.n_components}** {'piece' if g.n_components == 1 else 'pieces'}",
+    ]
+    if result.n_stuck:
+        parts.append(f"**{result.n_stuck}** of {result.n_visits} visits stuck")
+    return " · ".join(parts)
+
+
+def warnings(now: Present) -> None:
+    """What the reader of the graph should know about it."""
+    D, result = now.source.distances, now.result
+    lines = []
+    if D.noise_floor is not None and now.session.recipe.r > D.noise_floor:
+        lines.append(words.BEYOND_NOISE.format(floor=D.noise_floor, n=D.n_samples))
+    if result.n_stuck:
+        lines.append(words.STUCK.format(stuck=result.n_stuck, visits=result.n_visits))
+    if lines:
+        st.caption("  \n".join(lines))
+
+
+def show_graph(s: Session, now: Present) -> Scene:
+    """A row of choices, under it the graph and, on the right, what is known of a node."""
+    graph = now.result.graph
+    names = follow_names(s.now.names, graph)
+    labels = _labels(graph, names.by_node)
+    s.follow(graph)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        support = support_of(s, now.source, graph)
+        view = _choose_view(s, has_support=support is not None)
+        find_node(s, labels)
+        colouring = choose_colours(s, now.source, graph)
+        with st.popover("Show"):
+            marked = _choose_cycles(s)
+            steps = _choose_steps(s)
+        least = choose_least(s) if view == SUPPORT else 0.0
+    fitted = fitted_of(s, now.source, graph)
+    part = large.part_of(s, graph_of(view, now.result), steps)
+    captions = {} if part is None else large.captions(part, labels)
+    scene = Scene(
+        now.source,
+        now.result,
+        _places(s, graph, part, labels, captions),
+        colouring,
+        names.by_node,
+        cycles=marked,
+        around=_around(s, graph, steps) if part is None else None,
+        model=None if fitted is None else fitted.model,
+        support=support,
+        least=least,
+        part=part,
+        captions=captions,
+    )
+    if large.is_large(graph):
+        large.say_what_is_drawn(s, graph, part)
+    if part is not None and not part.nodes:
+        large.show_hidden_table(s, graph, labels)
+        return scene
+    with st.container(key="stage_row"):
+        left, right = st.columns([3.7, 1], gap="small")
+    with left:
+        graph_view(
+            draw(view, scene),
+            key="graph",
+            subject=large.subject_of(now.source.distances.digest, part),
+            on_click=s.select,
+            on_open=None if part is None else lambda node: large.toggle(s, part, node),
+            height=GRAPH_HEIGHT - (ROW_HEIGHT if large.is_large(graph) else 0),
+            selected=s.selected,
+            n_centred=s.n_centred if part is None or part.centre is None else 0,
+            file_name=file_stem(s),
+        )
+    time.sleep(HEAD_START)
+    with right, st.container(height=GRAPH_HEIGHT, border=False, key="node_panel"):
+        describe_node(s, now.source, now.result, labels, theme())
+    if scene.model is not None and view != SUPPORT:
+        st.caption("Edges show the fitted correlations: width is strength, dashes are negative.")
+    if colouring.line:
+        st.caption(colouring.line)
+    if colouring.job is not None:
+        wait_for(colouring.job)
+    if names.unmatched:
+        gone = ", ".join(names.unmatched)
+        st.caption(f"Not in this graph: {plain(gone)}. The names come back with their nodes.")
+    return scene
+
+
+@st.fragment(run_every=0.7)
+def wait_for(job: Job) -> None:
+    """Show how far a background job is; when it is done the page runs once more."""
+    if job.finished.is_set():
+        st.rerun()
+    done = f" ({job.done} of {job.total})" if job.total else ""
+    st.caption(f"Groups of this graph; the consensus over resamples is on its way{done} …")
+
+
+def _choose_view(s: Session, *, has_support: bool) -> str:
+    """The views of this graph; its support is one of them once it is known."""
+    views = [LEARNED, LOCAL, CHANGED] + [SUPPORT] * has_support
+    here = s.view.get("view", LEARNED)
+
+    def report(view: str | None) -> None:
+        s.view["view"] = view or LEARNED
+
+    return (
+        st.segmented_control(
+            "View",
+            views,
+            label_visibility="collapsed",
+            help="  \n".join(f"**{name}**: {text}" for name, text in words.VIEWS.items()),
+            **bound("view", here if here in views else LEARNED, report),
+        )
+        or LEARNED
+    )
+
+
+def _choose_cycles(s: Session) -> bool:
+    def report(on: bool) -> None:
+        s.view["cycles"] = on
+
+    return st.toggle(
+        "Cycles",
+        help="Let the edges that lie on a cycle stand out.",
+        **bound("cycles", s.view.get("cycles", False), report),
+    )
+
+
+def _places(
+    s: Session,
+    graph: LatentGraph,
+    part: SimplifiedGraph | None,
+    labels: tuple[str, ...],
+    captions: Mapping[int, str],
+) -> NDArray[np.float64]:
+    if part is None:
+        return s.place(graph, labels)
+    written = tuple(captions.get(node, label) for node, label in enumerate(labels))
+    return s.place_part(part, written)
+
+
+def _choose_steps(s: Session) -> int | None:
+    """How far around the selected node to draw; None for all nodes."""
+
+    def report(part: str) -> None:
+        s.view["part"] = part
+
+    part = st.selectbox(
+        "Part of the graph",
+        list(words.PARTS),
+        help="All nodes, or those at most so many edges away from the selected node.",
+        **bound("part", s.view.get("part", "all nodes"), report),
+    )
+    return words.PARTS[part]
+
+
+def _around(s: Session, graph: LatentGraph, steps: int | None) -> tuple[int, ...] | None:
+    """The nodes near the selected one, where not all are wanted."""
+    if steps is None or s.selected is None or s.selected >= graph.n_nodes:
+        return None
+    return graph.neighbourhood(s.selected, steps)
+
+
+def show_density(s: Session, now: Present) -> None:
+    """Edges, cycles and pieces against r; a click on the curve sets r."""
+    if now.curve is None:
+        say_curve_is_missing(s, now.source.distances)
+        return
+    # the sign to Tab to also ends the search for one that the tab makes at each change inside it
+    st.caption("How the local trees change with r. Click a point to go there.", help=words.DENSITY)
+    figure = density_figure(now.curve, r=s.recipe.r, D=now.source.distances, theme=theme())
+
+    def clicked() -> None:
+        points = st.session_state["density"].selection.points
+        if points:
+            s.change(r=max(float(points[0]["x"]), now.source.distances.smallest))
+
+    st.plotly_chart(
+        figure,
+        alt=described(figure, "How the local trees change with the radius r"),
+        key="density",
+        theme=None,
+        on_select=clicked,
+        selection_mode="points",
+        config={"displayModeBar": False},
+    )
+
+
+def show_tables(now: Present, scene: Scene) -> None:
+    """The graph as text: a table of nodes and one of edges."""
+    graph = now.result.graph
+    labels = _labels(graph, scene.names)
+    nodes = pd.DataFrame(
+        {
+            "node": labels,
+            "kind": ["hidden" if k >= graph.n_observed else "observed" for k in range(len(labels))],
+            "neighbours": graph.degrees,
+            "next to": [
+                ", ".join(labels[end] for end in graph.neighbours(k)) for k in range(len(labels))
+            ],
+        }
+    )
+    edges = pd.DataFrame(
+        {
+            "one end": [labels[u] for u, _ in graph.edges.tolist()],
+            "other end": [labels[v] for _, v in graph.edges.tolist()],
+            "distance": graph.lengths,
+            "on a cycle": graph.on_cycle,
+        }
+    )
+    left, right = st.columns(2)
+    left.dataframe(nodes, hide_index=True, width="stretch", height=360)
+    right.dataframe(
+        edges,
+        hide_index=True,
+        width="stretch",
+        height=360,
+        column_config={"distance": st.column_config.NumberColumn(format="%.3f")},
+    )
+
+
+def show_more(s: Session, now: Present, scene: Scene) -> None:
+    """Below the graph: the curve, probabilities, tables, files, code; only the open one is made."""
+    labels = _labels(now.result.graph, scene.names)
+    contents: dict[str, Callable[[], None]] = {
+        "Density against r": lambda: show_density(s, now),
+        "Probabilities": lambda: show_fit(s, now.source, now.result, labels),
+        "How sure?": lambda: show_sure(s, now.source, now.result, labels, scene.whole_positions),
+        "As tables": lambda: show_tables(now, scene),
+        "Take it away": lambda: _take_away(s, scene),
+        "The same in code": lambda: offer_code(s),
+    }
+    tabs = st.tabs(list(contents), key="more", on_change="rerun")
+    for tab, draw_content in zip(tabs, contents.values(), strict=True):
+        if tab.open:
+            with tab:
+                draw_content()
+
+
+def _take_away(s: Session, scene: Scene) -> None:
+    offer_report(s, scene, file_stem(s))
+    offer_files(s, scene)
+
+
+def _labels(graph: LatentGraph, names: dict[int, str] | Any) -> tuple[str, ...]:
+    return tuple(names.get(node, label) for node, label in enumerate(graph.labels))

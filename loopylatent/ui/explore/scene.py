@@ -1,0 +1,356 @@
+"""Which picture is shown: the learned graph, the local trees, or what changed between them.
+
+What the colours of nodes can mean: the kind of node, groups found, groups known or brought.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from numpy.typing import NDArray
+
+from loopylatent.analysis.stability.groups import Groups, communities, groups
+from loopylatent.analysis.stability.runs import Stability
+from loopylatent.compute.limits import APP
+from loopylatent.errors import DataError, LoopyLatentError
+from loopylatent.exporting.base import edge_signs
+from loopylatent.figures.labels import FONT_SIZE
+from loopylatent.figures.layout import NODE_SIZE
+from loopylatent.figures.looks import EDGE, LegendItem
+from loopylatent.figures.overlays import (
+    GONE,
+    NEW,
+    difference,
+    mark_changed_edges as mark_edges,
+    mark_cycles,
+    shade_edges as shade_edges,
+    shade_nodes as shade_nodes,
+    shaded_looks,
+)
+from loopylatent.figures.simplify import SimplifiedGraph
+from loopylatent.graph import LatentGraph
+from loopylatent.inference.model import Model
+from loopylatent.learning.learner import LearnResult
+from loopylatent.tables.read import read_frame
+from loopylatent.ui.explore.fit import as_fitted
+from loopylatent.ui.explore.stability import SUPPORT
+from loopylatent.ui.graph_view import Picture, picture
+from loopylatent.ui.shell.background import Job
+from loopylatent.ui.shell.messages import said
+from loopylatent.ui.shell.session import Session, bound
+from loopylatent.ui.shell.stages import Source
+
+LEARNED, LOCAL, CHANGED = "Learned graph", "Local trees", "What changed"
+STAYED = "stayed; the wider, the stronger"
+LARGEST_LABEL = 16
+"""Of a picture that is full, in pixels of the layout."""
+THINNER = 0.55
+"""Width of the edges in a picture that is full, beside that in others."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scene:
+    """What goes into a picture."""
+
+    source: Source
+    result: LearnResult
+    positions: NDArray[np.float64]
+    colouring: Colouring
+    names: Mapping[int, str]
+    cycles: bool = False
+    """Whether the edges on cycles stand out."""
+    around: tuple[int, ...] | None = None
+    """The nodes to show, where not all are wanted."""
+    model: Model | None = None
+    """The fit of this graph, whose strengths and signs the edges then show."""
+    support: Stability | None = None
+    """The support of this graph, where it is known."""
+    least: float = 0.0
+    """What has less support is not drawn, in the view of support."""
+    part: SimplifiedGraph | None = None
+    """What is drawn of a large graph, whose places alone are known."""
+    captions: Mapping[int, str] = field(default_factory=dict)
+    """What is written at the nodes that stand for others."""
+
+    @property
+    def whole_positions(self) -> NDArray[np.float64] | None:
+        """Where all nodes of the learned graph stand; None where only a part was placed."""
+        return self.positions if self.part is None else None
+
+
+def draw(view: str, scene: Scene) -> Picture:
+    """Return the picture of one of the three views, all on one layout."""
+    initial, learned = scene.result.initial_graph, scene.result.graph
+    if view == LOCAL:
+        shown = _picture(scene, initial, {}, marked=scene.cycles)
+        shown = _with_cycles(shown, initial) if scene.cycles else shown
+    elif view == CHANGED:
+        both = difference(initial, learned)
+        shown = _picture(scene, both.graph, scene.names, signs=False)
+        shown = replace(shown, edges=mark_edges(shown.edges, both.status))
+        shown = _with_legend(
+            _with_stayed(shown),
+            LegendItem("line", NEW, NEW, "put in by grouping"),
+            LegendItem("dashes", GONE, GONE, "taken away by grouping"),
+        )
+    elif view == SUPPORT and scene.support is not None:
+        shown = _supported(scene, scene.support)
+    else:
+        shown = _learned(scene)
+        shown = _with_cycles(shown, learned) if scene.cycles else shown
+    if scene.part is not None:
+        shown = _collapsed(_only(shown, scene.part.nodes), scene.part)
+    return shown if scene.around is None else _only(shown, scene.around)
+
+
+def _learned(scene: Scene) -> Picture:
+    if scene.model is None:
+        return _picture(scene, scene.result.graph, scene.names, marked=scene.cycles)
+    return picture(
+        as_fitted(scene.model),
+        scene.positions,
+        groups=scene.colouring.labels,
+        group_names=scene.colouring.names,
+        signs=np.sign(scene.model.edge_strengths).astype(np.int64),
+        hidden_names=scene.names,
+        captions=scene.captions,
+    )
+
+
+def _supported(scene: Scene, found: Stability) -> Picture:
+    """The learned graph, dark and solid where it came back; signs would be dashes too."""
+    shown = _picture(scene, found.graph, scene.names, signs=False)
+    nodes = shade_nodes(shown.nodes, found, scene.least)
+    there = {node["id"] for node in nodes}
+    edges = shade_edges(shown.edges, found, scene.least)
+    return replace(
+        shown,
+        nodes=nodes,
+        edges=[edge for edge in edges if {edge["from"], edge["to"]} <= there],
+        looks=shaded_looks(shown.looks),
+    )
+
+
+def _picture(
+    scene: Scene,
+    graph: LatentGraph,
+    names: Mapping[int, str],
+    *,
+    signs: bool = True,
+    marked: bool = True,
+) -> Picture:
+    """The picture of a graph; of what is drawn of it, unless all its edges are to be marked."""
+    return picture(
+        graph,
+        scene.positions[: graph.n_nodes],
+        groups=scene.colouring.labels,
+        group_names=scene.colouring.names,
+        signs=edge_signs(graph, scene.source.distances) if signs else None,
+        hidden_names=names,
+        only=None if marked or scene.part is None else scene.part.nodes,
+        captions=scene.captions,
+    )
+
+
+def _with_cycles(shown: Picture, graph: LatentGraph) -> Picture:
+    shown = replace(shown, edges=mark_cycles(shown.edges, graph))
+    return _with_legend(shown, LegendItem("line", NEW, NEW, "on a cycle"))
+
+
+def _with_legend(shown: Picture, *items: LegendItem) -> Picture:
+    extra = [
+        {"shape": item.shape, "fill": item.fill, "border": item.border, "text": item.text}
+        for item in items
+    ]
+    looks = {
+        theme: look | {"legend": [*look["legend"], *extra]} for theme, look in shown.looks.items()
+    }
+    return replace(shown, looks=looks)
+
+
+def _with_stayed(shown: Picture) -> Picture:
+    """Say of plain edges what they are among those that were put in or taken away."""
+
+    def told(item: dict[str, Any]) -> dict[str, Any]:
+        return item | {"text": STAYED} if item["text"] == EDGE else item
+
+    looks = {
+        theme: look | {"legend": [told(item) for item in look["legend"]]}
+        for theme, look in shown.looks.items()
+    }
+    return replace(shown, looks=looks)
+
+
+def graph_of(view: str, result: LearnResult) -> LatentGraph:
+    """Return the graph that a view draws."""
+    if view == LOCAL:
+        return result.initial_graph
+    return difference(result.initial_graph, result.graph).graph if view == CHANGED else result.graph
+
+
+def _collapsed(shown: Picture, part: SimplifiedGraph) -> Picture:
+    """Let nodes that stand for others say so: larger, with a count."""
+
+    def as_drawn(node: dict[str, Any]) -> dict[str, Any]:
+        columns = part.counted.get(node["id"])
+        if columns is None:
+            return node
+        size = NODE_SIZE + min(1.7 * math.sqrt(len(columns)), 9.0)
+        folded = f"{len(columns)} columns folded into it; click to open"
+        title = f"{node['title']}\n{folded}"
+        return node | {"size": round(size, 1), "title": title}
+
+    looks = {theme: _with_large_labels(look) for theme, look in shown.looks.items()}
+    looks = looks if not part.counted else _with_counts(looks)
+    edges = [edge | {"width": round(THINNER * edge["width"], 2)} for edge in shown.edges]
+    return replace(shown, nodes=[as_drawn(node) for node in shown.nodes], edges=edges, looks=looks)
+
+
+def _with_large_labels(look: dict[str, Any]) -> dict[str, Any]:
+    """Labels of one size, also from afar: hidden nodes are most of a simplified graph."""
+    groups = {
+        name: group | {"font": group["font"] | {"size": FONT_SIZE}} if "font" in group else group
+        for name, group in look["options"]["groups"].items()
+    }
+    options = look["options"] | {"groups": groups}
+    return look | {"options": options, "largest_label": LARGEST_LABEL}
+
+
+def _with_counts(looks: dict[str, Any]) -> dict[str, Any]:
+    """Explain the counts, with the symbol of the nodes that mostly carry them."""
+    text = {"text": "+ number: columns folded into it"}
+    return {
+        theme: look | {"legend": [*look["legend"], max(look["legend"], key=_says_hidden) | text]}
+        for theme, look in looks.items()
+    }
+
+
+def _says_hidden(item: dict[str, Any]) -> bool:
+    return bool(item["text"] == "hidden")
+
+
+def _only(shown: Picture, around: tuple[int, ...]) -> Picture:
+    wanted = set(around)
+    return replace(
+        shown,
+        nodes=[node for node in shown.nodes if node["id"] in wanted],
+        edges=[edge for edge in shown.edges if {edge["from"], edge["to"]} <= wanted],
+    )
+
+
+KIND, FOUND = "colours: kind of node", "colours: groups found"
+KNOWN, BROUGHT = "colours: known groups", "colours: my groups"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Colouring:
+    """A group for each column, or None for the two colours of observed and hidden."""
+
+    labels: NDArray[np.int64] | None = None
+    names: tuple[str, ...] | None = None
+    line: str | None = None
+    """What is to be said about the groups."""
+    job: Job | None = None
+    """The consensus that is still being computed."""
+
+
+def choose_colours(s: Session, source: Source, graph: LatentGraph) -> Colouring:
+    """Draw the choice of colours and return what came of it."""
+    options = [KIND, FOUND]
+    if source.groups:
+        options.append(KNOWN)
+    options.append(BROUGHT)
+    here = s.view.get("colours", KIND)
+
+    def report(choice: str) -> None:
+        s.view["colours"] = choice
+
+    choice = st.selectbox(
+        "Colours show",
+        options,
+        label_visibility="collapsed",
+        width=190,
+        **bound("colours", here if here in options else KIND, report),
+    )
+    if choice == KNOWN and source.groups:
+        return _coloured(graph, source.groups, None)
+    if choice == BROUGHT:
+        return _brought(s, graph)
+    if choice == FOUND:
+        return _found(s, source, graph)
+    return Colouring()
+
+
+def _found(s: Session, source: Source, graph: LatentGraph) -> Colouring:
+    """Consensus groups once they are there; until then the communities of this graph."""
+    D = source.distances
+    table = D if source.observations is None else source.observations
+    metric = s.recipe.metric
+    quick = communities(graph)
+    if D.n_samples is None:
+        line = "Groups of this graph alone: without the number of rows there is no consensus."
+        return _numbered(quick, line)
+    job = s.jobs.get(
+        "groups", D.digest, lambda report: groups(table, metric=metric, progress=report)
+    )
+    if not job.finished.is_set():
+        return _numbered(quick, None, job)
+    if job.error is not None:
+        return _numbered(quick, f"Groups of this graph alone: {said(job.error)}")
+    found: Groups = job.result
+    line = f"{found.n_groups} groups on which {found.n_resamples} resamples agree"
+    if source.groups:
+        line += f"; agreement with the known groups: {found.agreement(source.groups):.2f}"
+        line += " (1 is equal, 0 is chance)"
+    return _numbered(found, line + ".")
+
+
+def _numbered(found: Groups, line: str | None, job: Job | None = None) -> Colouring:
+    names = tuple(f"group {k + 1}" for k in range(found.n_groups))
+    return Colouring(found.labels, names, line, job)
+
+
+def _coloured(graph: LatentGraph, known: Mapping[str, str], line: str | None) -> Colouring:
+    names = tuple(dict.fromkeys(known[name] for name in graph.names if name in known))
+    number = {name: k for k, name in enumerate(names)}
+    labels = np.array([number.get(known.get(name, ""), -1) for name in graph.names])
+    found = communities(graph).agreement(known) if len(known) > 1 else None
+    if line is None and found is not None:
+        line = f"Communities of this graph agree with these groups to {found:.2f} (1 is equal)."
+    return Colouring(labels.astype(np.int64), names, line)
+
+
+def _brought(s: Session, graph: LatentGraph) -> Colouring:
+    file = st.file_uploader(
+        "A table with two columns: the column's name and its group",
+        type=["csv", "tsv", "xlsx"],
+        key="brought_groups",
+    )
+    if file is not None:
+        try:
+            s.view["brought"] = read_groups(file.getvalue(), file.name, graph)
+        except LoopyLatentError as error:
+            st.error(said(error))
+    brought: dict[str, str] = s.view.get("brought", {})
+    known = {name: group for name, group in brought.items() if name in graph.names}
+    if len(known) < 2:
+        return Colouring(line="No grouping yet: bring a table with a name and a group in each row.")
+    return _coloured(graph, known, None)
+
+
+def read_groups(content: bytes, file_name: str, graph: LatentGraph) -> dict[str, str]:
+    """Read a grouping of the columns from a table of two columns."""
+    frame = read_frame(content, name=file_name, max_cells=APP.cells)
+    if len(frame.columns) != 2:
+        raise DataError(f"a grouping has two columns, name and group; this has {frame.shape[1]}.")
+    pairs: pd.DataFrame = frame.dropna().astype(str)
+    found = dict(zip(pairs.iloc[:, 0], pairs.iloc[:, 1], strict=True))
+    if not set(found) & set(graph.names):
+        raise DataError("no name of the first column is a column of the table; check the spelling.")
+    return found

@@ -1,0 +1,369 @@
+"""How sure? The learner is run again on resampled data; what comes back has support."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from contextlib import closing
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from numpy.typing import NDArray
+
+from loopylatent.analysis.matching import match_hidden
+from loopylatent.analysis.stability.resampling import NEEDS_ROWS, SCHEMES, Scheme
+from loopylatent.analysis.stability.runs import Stability, iter_stability
+from loopylatent.analysis.stability.table import (
+    KINDS,
+    LOCAL,
+    scale_frame,
+    support_csv,
+    support_frame,
+)
+from loopylatent.compute.limits import Estimate, rerun
+from loopylatent.distances.matrix import DistanceMatrix
+from loopylatent.graph import LatentGraph
+from loopylatent.learning.learner import LearnResult
+from loopylatent.settings import LearnSettings
+from loopylatent.tables.observations import Observations
+from loopylatent.ui.graph_view import graph_view, picture
+from loopylatent.ui.shell.background import Cancelled, Job
+from loopylatent.ui.shell.messages import patience_for, progress_line, said
+from loopylatent.ui.shell.session import Session, bound
+from loopylatent.ui.shell.stages import Source
+
+KIND = "support"
+SUPPORT = "Support"
+"""The view of the graph that shows it."""
+RUNS = (25, 50, 100, 200)
+SEED = 0
+ABOUT = (
+    "Would you get this graph again? The rows are drawn anew many times, and each time a graph is "
+    "learned with the same thresholds. The **support** of an edge, a hidden node or a cycle is the "
+    "share of these runs in which it came back."
+)
+WORDS: dict[Scheme, str] = {
+    "bootstrap": "draw rows, with repeats (bootstrap)",
+    "blocks": "draw stretches of rows (rows in time order)",
+    "subsample": "take half of the rows",
+    "noise": "shake the distances by their error",
+    "orders": "only visit the columns in other orders",
+}
+PARTS: dict[str, tuple[str, ...]] = {
+    "edges": tuple(KINDS[kind] for kind in ("columns", "column-hidden", "inner")),
+    "hidden nodes": (KINDS["hidden"],),
+    "cycles": (KINDS["cycle"],),
+    "edges of the local trees": (LOCAL,),
+}
+NO_ROWS = (
+    "How many rows stand behind these distances is not known, so their error is not either; only "
+    "the order of visits can be varied."
+)
+SCALE = (
+    "**Support is no probability.** On simulated rings and trees, whose truth is known, so many "
+    "were true. Real data can be harder: a rule of thumb."
+)
+INSTABILITY = (
+    "1 less the share of edges, of those in either graph, on which a run and the shown graph "
+    "agree, on average. 0: always the same graph; 1: nothing came back."
+)
+
+
+def support_of(s: Session, source: Source, graph: LatentGraph) -> Stability | None:
+    """Return the support of this very graph, by the way of drawing that is chosen, if known."""
+    found: Stability | None = s.memo.known(KIND, _key(s, source, graph))
+    return found
+
+
+def show_sure(
+    s: Session,
+    source: Source,
+    result: LearnResult,
+    labels: tuple[str, ...],
+    positions: NDArray[np.float64] | None,
+) -> None:
+    """Draw the choices, the button, the progress, and what came of it.
+
+    The consensus is drawn at the places of the graph, where all of them are known.
+    """
+    st.markdown(ABOUT)
+    graph = result.graph
+    job = s.jobs.current(KIND)
+    here = job is not None and job.key == _key(s, source, graph)
+    running = job is not None and here and not job.finished.is_set()
+    found = support_of(s, source, graph)
+    _choose(s, source, result, found, disabled=running)
+    if s.recipe.regularize != "none":
+        st.caption("The runs are learned without the BIC, which would take too long each time.")
+    if job is not None and here:
+        if running:
+            _wait(job)
+            return
+        if job.error is not None and job.error != "stopped":
+            st.error(said(job.error))
+    if found is not None:
+        _whole(found)
+        _tables(found, labels)
+        if positions is not None:
+            _consensus(s, found, source, labels, positions)
+
+
+def choose_least(s: Session) -> float:
+    """Draw the slider below whose value nothing is shown."""
+
+    def report(value: float) -> None:
+        s.view["least_support"] = value
+
+    least: float = st.slider(
+        "show support ≥",
+        0.0,
+        1.0,
+        step=0.05,
+        width=190,
+        help="Edges and hidden nodes that came back in a smaller share of the runs are not drawn.",
+        **bound("least_support", s.view.get("least_support", 0.0), report, limits=(0.0, 1.0)),
+    )
+    return least
+
+
+def _choose(
+    s: Session, source: Source, result: LearnResult, found: Stability | None, *, disabled: bool
+) -> None:
+    possible = _possible(source)
+    patience = patience_for(work_of(source, _runs(s)), _runs(s), "runs")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.selectbox(
+            "In every run",
+            possible,
+            format_func=lambda scheme: WORDS[scheme],
+            width=330,
+            disabled=disabled,
+            **bound(
+                "sure_scheme", _scheme(s, source), lambda one: _remember(s, "sure_scheme", one)
+            ),
+        )
+        st.selectbox(
+            "Runs",
+            RUNS,
+            width=110,
+            disabled=disabled,
+            **bound("sure_runs", _runs(s), lambda one: _remember(s, "sure_runs", one)),
+        )
+        if found is None or found.n_done < found.n_asked:
+            st.button(
+                "How sure?" if found is None else "Run all of them",
+                type="primary",
+                disabled=disabled or not patience.is_enough,
+                on_click=_begin,
+                args=(s, source, result),
+                key="sure",
+            )
+            with st.container(key="sure_time", width="content"):
+                st.caption(patience.words, width="content")
+    if possible == ("orders",):
+        st.caption(NO_ROWS)
+
+
+def work_of(source: Source, n_runs: int) -> Estimate:
+    """Say what the runs take; weights make no rows, and distances alone have none to read."""
+    n_rows = 0 if source.observations is None else source.observations.n_rows
+    return rerun(n_rows, source.distances.n_columns, n_runs)
+
+
+def _remember(s: Session, name: str, value: object) -> None:
+    s.view[name] = value
+
+
+def _possible(source: Source) -> tuple[Scheme, ...]:
+    if source.observations is not None:
+        return tuple(scheme for scheme in SCHEMES if scheme != "noise")
+    known = source.distances.n_samples is not None
+    without = tuple(scheme for scheme in SCHEMES if scheme not in NEEDS_ROWS)
+    return without if known else ("orders",)
+
+
+def _scheme(s: Session, source: Source) -> Scheme:
+    wanted: Scheme = s.view.get("sure_scheme", "bootstrap")
+    possible = _possible(source)
+    return wanted if wanted in possible else possible[0]
+
+
+def _runs(s: Session) -> int:
+    return int(s.view.get("sure_runs", 50))
+
+
+def support_key(
+    source: Source, graph: LatentGraph, settings: LearnSettings, scheme: Scheme, n_runs: int
+) -> tuple[str, str, str, LearnSettings, Scheme, int]:
+    """Under which the support of a graph is known."""
+    data = source.distances if source.observations is None else source.observations
+    return (data.digest, source.distances.digest, graph.digest, settings, scheme, n_runs)
+
+
+def _key(s: Session, source: Source, graph: LatentGraph) -> Hashable:
+    return support_key(source, graph, s.recipe.settings, _scheme(s, source), _runs(s))
+
+
+def _begin(s: Session, source: Source, result: LearnResult) -> None:
+    key = _key(s, source, result.graph)
+    D = source.distances
+    table: Observations | DistanceMatrix = (
+        D if source.observations is None else source.observations.select(list(D.names))
+    )
+    settings, metric = s.recipe.settings, s.recipe.metric
+    scheme, n_runs, memo = _scheme(s, source), _runs(s), s.memo
+
+    def work(report: Callable[[int, int], None]) -> Stability:
+        latest: Stability | None = None
+        steps = iter_stability(
+            table, settings, metric=metric, scheme=scheme, n_resamples=n_runs, seed=SEED,
+            result=result, progress=report,
+        )  # fmt: skip
+        with closing(steps):
+            try:
+                for latest in steps:  # noqa: B007
+                    pass
+            except Cancelled:
+                if latest is None:
+                    raise
+        assert latest is not None, "the iterator yields or raises"
+        memo.keep(KIND, key, latest)
+        return latest
+
+    s.jobs.again(KIND, key, work)
+    s.view["view"] = SUPPORT
+
+
+@st.fragment(run_every=0.5)
+def _wait(job: Job) -> None:
+    if job.finished.is_set():
+        st.rerun()
+    left, right = st.columns([6, 1], vertical_alignment="center")
+    share = min(1.0, job.done / job.total) if job.total else 0.0
+    left.progress(share, progress_line("Learning again", job, job.began))
+    right.button(
+        "Cancel",
+        on_click=job.cancelled.set,
+        key="cancel_support",
+        help="Stops here and keeps the runs that are done.",
+    )
+
+
+def _whole(found: Stability) -> None:
+    back = 1 - found.instability
+    runs = f"{found.n_used} runs"
+    if found.n_done < found.n_asked:
+        runs += f" (stopped; {found.n_asked} were asked for)"
+    st.markdown(
+        f"**{runs}** · **{found.instability:.2f}** instability: a run agrees with this graph on "
+        f"{back:.0%} of the edges, on average · shown on the graph above, under **{SUPPORT}**",
+        help=INSTABILITY,
+    )
+    for reason, count in list(found.reasons.items())[:3]:
+        st.caption(f"{count} more could not be learned and do not count: {said(reason)}")
+
+
+def _tables(found: Stability, labels: tuple[str, ...]) -> None:
+    with st.container(key="support_row"):
+        left, right = st.columns([1.15, 1], gap="medium")
+    frame = support_frame(found, labels).sort_values("support", ascending=False, kind="stable")
+    with left:
+        chosen = st.pills(
+            "Parts", list(PARTS), default="edges", key="sure_parts", label_visibility="collapsed"
+        )
+        st.dataframe(
+            frame[frame["part"].isin(PARTS[chosen])] if chosen else frame,
+            hide_index=True,
+            width="stretch",
+            height=320,
+            column_config={
+                "support": st.column_config.ProgressColumn(
+                    format="%.2f", min_value=0, max_value=1, width="small"
+                )
+            },
+        )
+        st.download_button(
+            "Support as CSV",
+            data=lambda: support_csv(found),
+            file_name="support.csv",
+            mime="text/csv",
+            on_click="ignore",
+            key="file_support",
+        )
+    with right:
+        st.caption(SCALE)
+        _scale()
+
+
+def _scale() -> None:
+    frame: pd.DataFrame = scale_frame()
+    shares = frame.columns[1:]
+    frame[shares] = frame[shares].map(lambda share: "" if pd.isna(share) else f"{share:.0f}\u00a0%")
+    st.table(frame, hide_index=True)  # not a grid: its words are long and have to wrap
+
+
+def _consensus(
+    s: Session,
+    found: Stability,
+    source: Source,
+    labels: tuple[str, ...],
+    positions: NDArray[np.float64],
+) -> None:
+    if not st.toggle("Draw what most runs agree on (consensus graph)", key="sure_consensus"):
+        return
+    share = st.slider(
+        "in at least this share of the runs",
+        0.3,
+        0.95,
+        **bound(
+            "sure_share",
+            s.view.get("sure_share", 0.5),
+            lambda value: _remember(s, "sure_share", value),
+            limits=(0.3, 0.95),
+        ),
+        step=0.05,
+        width=300,
+    )
+    graph = found.consensus(share)
+    st.caption(
+        f"{graph.n_edges} edges and {graph.n_hidden} hidden nodes, at the places of the graph "
+        "above. It comes from the runs alone, and can hold what the graph above lacks."
+    )
+    place, names = placed_like(graph, found.graph, positions, labels)
+    graph_view(
+        picture(graph, place, hidden_names=names),
+        key="consensus",
+        subject=source.distances.digest,
+        on_click=lambda _: None,
+        height=480,
+        file_name="consensus",
+        has_script=True,
+    )
+
+
+def placed_like(
+    graph: LatentGraph,
+    shown: LatentGraph,
+    positions: NDArray[np.float64],
+    labels: tuple[str, ...],
+) -> tuple[NDArray[np.float64], dict[int, str]]:
+    """Where the nodes of a graph stand beside those of another, and how its hidden ones are called.
+
+    Columns and hidden nodes that both have stand where they stood; the others in the middle of
+    their neighbours, with names of their own.
+    """
+    p = graph.n_observed
+    place = np.full((graph.n_nodes, 2), np.nan)
+    place[:p] = positions[:p]
+    names: dict[int, str] = {}
+    for pair in match_hidden(graph, shown, threshold=0.8).pairs:
+        place[pair.left] = positions[pair.right]
+        names[pair.left] = labels[pair.right]
+    free = (f"c{k}" for k in range(1, graph.n_nodes + 1) if f"c{k}" not in labels)
+    waiting = [node for node in graph.hidden_nodes if node not in names]
+    for node in waiting:
+        near = place[list(graph.neighbours(node))]
+        known = near[np.isfinite(near).all(axis=1)]
+        place[node] = known.mean(axis=0) if len(known) else place[:p].mean(axis=0)
+        names[node] = next(free)
+    return place, names

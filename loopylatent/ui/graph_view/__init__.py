@@ -1,0 +1,153 @@
+"""The graph on a page: vis-network inside a Streamlit component, kept while its data change.
+
+The script of vis-network is sent once a tab, by a component of its own with constant data; the
+graph component waits for it. See ``graph_view.js`` for what happens in the browser.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import asdict, dataclass, fields
+from functools import cache
+from importlib.resources import files
+from typing import Any, get_args
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from loopylatent.figures.looks import THEMES, ThemeName
+from loopylatent.figures.network import legend, network, network_data, network_options, vis_bundle
+from loopylatent.graph import LatentGraph
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """What the component draws; everything is plain JSON."""
+
+    nodes: list[dict[str, Any]]
+    edges: list[dict[str, Any]]
+    looks: dict[str, Any]
+    description: str
+    shade: dict[str, Any] | None = None
+    """Nodes on a common ground, and the lines along which it runs."""
+
+
+def picture(
+    graph: LatentGraph,
+    positions: NDArray[np.floating],
+    *,
+    groups: NDArray[np.integer] | None = None,
+    group_names: tuple[str, ...] | None = None,
+    signs: NDArray[np.integer] | None = None,
+    hidden_names: Mapping[int, str] | None = None,
+    only: Collection[int] | None = None,
+    captions: Mapping[int, str] | None = None,
+) -> Picture:
+    """Turn a graph, or some nodes of it, into what the component draws, for both themes."""
+    net = network(
+        graph,
+        positions,
+        groups=groups,
+        group_names=group_names,
+        signs=signs,
+        hidden_names=hidden_names,
+        only=only,
+        captions=captions,
+    )
+    data = network_data(net)
+    looks = {
+        theme: {
+            "options": network_options(graph, groups=groups, theme=theme),
+            "background": THEMES[theme].background,
+            "legend": [
+                asdict(item)
+                for item in legend(
+                    graph, groups=groups, group_names=group_names, signs=signs, theme=theme
+                )
+            ],
+        }
+        for theme in get_args(ThemeName)
+    }
+    description = (
+        f"Graph of {graph.n_observed} observed and {graph.n_hidden} hidden nodes with "
+        f"{graph.n_edges} edges. Arrow keys walk from node to node, Page Down and Page Up reach "
+        "all of them in turn, Enter opens, Escape lets go, plus and minus zoom, 0 shows "
+        "everything. The same as tables stands below."
+    )
+    return Picture(data["nodes"], data["edges"], looks, description)
+
+
+def graph_view(
+    shown: Picture,
+    *,
+    key: str,
+    subject: str,
+    on_click: Callable[[int | None], None],
+    on_open: Callable[[int], None] | None = None,
+    height: int = 640,
+    selected: int | None = None,
+    n_centred: int = 0,
+    file_name: str = "graph",
+    arrow_keys: bool = True,
+    margin: int = 10,
+    has_script: bool = False,
+) -> None:
+    """Draw a picture; a click calls ``on_click`` with the node, or None beside all nodes.
+
+    Before that a click, or Enter, on a node calls ``on_open``; walking to it by keys does not.
+    ``subject`` says what the picture is of: when it changes, the whole graph is brought into
+    view; otherwise zoom and place stay. When ``n_centred`` changes, the selected node is brought
+    to the middle. With ``arrow_keys`` these walk from node to node. ``margin``
+    is left between the whole graph and its frame, in pixels. ``has_script`` says that the page has
+    called `bring_script`, or has drawn another graph before.
+    """
+    data = {
+        **{part.name: getattr(shown, part.name) for part in fields(shown)},
+        "height": height,
+        "selected": selected,
+        "subject": subject,
+        "centre": None
+        if selected is None or not n_centred
+        else {"node": selected, "request": n_centred},
+        "file_name": file_name,
+        "arrow_keys": arrow_keys,
+        "margin": margin,
+    }
+    text = json.dumps(data, allow_nan=False, sort_keys=True)
+    data["revision"] = hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    def clicked() -> None:
+        reply = st.session_state[key].clicked
+        if reply is not None:
+            if on_open is not None and reply["opens"] and reply["node"] is not None:
+                on_open(reply["node"])
+            on_click(reply["node"])
+
+    if not has_script:
+        bring_script()
+    _component()(key=key, data=data, on_clicked_change=clicked)
+
+
+def bring_script() -> None:
+    """Send vis-network to the browser, once on a page, for all graphs that are drawn after it."""
+    _loader()(key="vis-network")
+
+
+@cache
+def _loader() -> Any:
+    script = vis_bundle() + "\nexport default function () {}\n"
+    return st.components.v2.component("loopylatent_vis", js=script)
+
+
+@cache
+def _component() -> Any:
+    folder = files("loopylatent.ui.graph_view")
+    return st.components.v2.component(
+        "loopylatent_graph",
+        html='<div class="root"></div>\n',
+        css=(folder / "graph_view.css").read_text(encoding="utf-8"),
+        js=(folder / "graph_view.js").read_text(encoding="utf-8"),
+    )

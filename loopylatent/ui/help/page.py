@@ -1,0 +1,165 @@
+"""The parts of the Help page: its text lies beside it, in help.md."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+import streamlit as st
+
+from loopylatent.analysis.overlay import LEFT, RIGHT
+from loopylatent.figures.looks import NEGATIVE, LegendItem, ThemeName, colours_of
+from loopylatent.figures.overlays import COLOURS, GONE, NEW
+from loopylatent.figures.recovery import FALSE_EDGE, MISSED_EDGE
+from loopylatent.lesson.captions import GLOSSARY
+from loopylatent.ui.page import show_pages, theme
+from loopylatent.ui.shell import words
+
+TEXT = Path(__file__).with_name("help.md")
+MORE_WORDS: Mapping[str, str] = {
+    "support": "The share of the resamples in which a part of the graph is found again. It is no "
+    "probability.",
+    "groups": "Columns that stay together over many resamples. Their number is found, not given.",
+    "girth": "The number of edges on the shortest cycle.",
+    "BIC": "The Bayesian information criterion: how well a model fits the rows it was fitted to, "
+    "less a price for every parameter.",
+    "perplexity": "Among how many values, on average, a model would have to guess. 1 is certainty, "
+    "2 a coin toss; lower is better.",
+    "pin": "Data and settings, kept under a name, to be compared with others.",
+}
+"""Words of the other pages, beside those of the lesson."""
+STYLE = """
+<style>
+.st-key-help_text { max-width: 54rem; }
+.st-key-help_text h2 { font-size: 1.35rem; padding: 0.9rem 0 0.2rem; }
+.stSidebar li { list-style: none; margin-left: -0.35rem; }
+.help-signs { border-collapse: collapse; }
+.help-signs td { padding: 0.2rem 0.9rem 0.2rem 0; vertical-align: middle; }
+.help-signs div { margin: auto; }
+.help-signs .dot { width: 16px; height: 16px; border-radius: 8px; }
+.help-signs .diamond { width: 12px; height: 12px; transform: rotate(45deg); }
+.help-signs .line { width: 34px; }
+.stMain .help-words dt { margin-left: 0 !important; font-weight: 600; margin-top: 0.6rem; }
+.stMain .help-words dd { margin: 0 0 0 1.2rem !important; }
+.stMain dl.help-words { margin: 0 !important; padding: 0 !important; }
+.stMain dl.help-words { columns: 24rem; column-gap: 2rem; }
+.help-words > div { break-inside: avoid; }
+.stSidebar li a { text-decoration: none; }
+.stSidebar li a:is(:hover, :focus-visible) { text-decoration: underline; }
+</style>
+"""
+_HEADING = re.compile(r"^# (.+) \{(\w+)\}$", flags=re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of the page: its title, its name in a link, and its text."""
+
+    title: str
+    anchor: str
+    text: str
+
+
+def sections() -> tuple[Section, ...]:
+    """Read the parts of the page.
+
+    Examples
+    --------
+    >>> [section.anchor for section in sections()][:3]
+    ['method', 'thresholds', 'signs']
+    """
+    pieces = _HEADING.split(TEXT.read_text(encoding="utf-8"))[1:]
+    parts = zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True)
+    return tuple(Section(title, anchor, text.strip()) for title, anchor, text in parts)
+
+
+def contents() -> None:
+    """The other pages and, below them, the parts of this one."""
+    st.html(STYLE)
+    with st.sidebar:
+        show_pages()
+        st.markdown("\n".join(f"- [{part.title}](#{part.anchor})" for part in sections()))
+
+
+def show() -> None:
+    """The page."""
+    with st.container(key="help_text"):
+        for part in sections():
+            st.header(part.title, anchor=part.anchor)
+            st.markdown(part.text)
+            if part.anchor == "thresholds":
+                st.markdown("\n".join(f"- {text}" for text in (words.R, words.LAMBDA, words.TAU)))
+            elif part.anchor == "signs":
+                st.html(signs_html(theme()))
+            elif part.anchor == "pages":
+                show_pages("next_pages")
+            elif part.anchor == "glossary":
+                st.html(glossary_html())
+
+
+def glossary() -> dict[str, str]:
+    """Every word that the app explains, by the alphabet.
+
+    Examples
+    --------
+    >>> list(glossary())[:3]
+    ['ball', 'BIC', 'column']
+    """
+    both = {**GLOSSARY, **MORE_WORDS}
+    return {word: both[word] for word in sorted(both, key=str.casefold)}
+
+
+def glossary_html() -> str:
+    """The glossary as a list of definitions."""
+    rows = (
+        f"<div><dt>{escape(word)}</dt><dd>{escape(meaning)}</dd></div>"
+        for word, meaning in glossary().items()
+    )
+    return f'<dl class="help-words">{"".join(rows)}</dl>'
+
+
+def signs(name: ThemeName) -> tuple[LegendItem, ...]:
+    """What is drawn, in the colours in which it is drawn, and what it means."""
+    c = colours_of(name)
+    left, right, group = COLOURS[LEFT], COLOURS[RIGHT], c.groups[3]
+    return (
+        LegendItem("dot", c.observed, c.observed, "a column of the table (observed)"),
+        LegendItem("diamond", c.hidden, c.hidden, "a hidden variable, which nobody measured"),
+        LegendItem("line", c.edge, c.edge, "an edge: the wider, the stronger"),
+        LegendItem("dashes", NEGATIVE, NEGATIVE, "an edge with a negative correlation"),
+        LegendItem("dot", group, group, "coloured by groups: one colour, one group; shapes stay"),
+        LegendItem("line", NEW, NEW, "with cycles marked: an edge on a cycle"),
+        LegendItem("line", NEW, NEW, "in What changed: an edge that grouping put in"),
+        LegendItem("dashes", GONE, GONE, "in What changed: an edge that grouping took away"),
+        LegendItem("dashes", c.edge, c.edge, "in Support: it came back in less than half the runs"),
+        LegendItem("dashes", left, left, "in Compare: only the left graph has it"),
+        LegendItem("line", right, right, "in Compare: only the right graph has it"),
+        LegendItem(
+            "dashes",
+            MISSED_EDGE,
+            MISSED_EDGE,
+            "in Laboratory, Step by step: a true edge not learned",
+        ),
+        LegendItem(
+            "line",
+            FALSE_EDGE,
+            FALSE_EDGE,
+            "in Laboratory, Step by step: a learned edge that is false",
+        ),
+    )
+
+
+def signs_html(name: ThemeName) -> str:
+    """The signs as a table."""
+    rows = (f"<tr><td>{_sign(item)}</td><td>{escape(item.text)}</td></tr>" for item in signs(name))
+    return f'<table class="help-signs">{"".join(rows)}</table>'
+
+
+def _sign(item: LegendItem) -> str:
+    if item.shape in ("dot", "diamond"):
+        return f'<div class="{item.shape}" style="background:{item.fill}"></div>'
+    line = "dashed" if item.shape == "dashes" else "solid"
+    return f'<div class="line" style="border-top:3px {line} {item.border}"></div>'

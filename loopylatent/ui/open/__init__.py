@@ -1,0 +1,1 @@
+"""Opening data: samples, uploads, projects."""

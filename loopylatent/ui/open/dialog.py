@@ -1,0 +1,425 @@
+"""Opening a file: a look at it first, then the choice to use it. Until then nothing changes.
+
+What can be made of a new table: a role and a kind for every column, with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from loopylatent.analysis.stability.loop_test import opening_radius
+from loopylatent.compute.limits import (
+    APP,
+    Estimate,
+    Stage,
+    check_memory,
+    check_shape,
+    check_time,
+    estimate,
+)
+from loopylatent.errors import DataError, LoopyLatentError
+from loopylatent.exporting.project.file import Project, open_project
+from loopylatent.exporting.project.recipe import Recipe, digest_of
+from loopylatent.figures.simplify import SIMPLE_FROM
+from loopylatent.learning.initial_graph import check_radius
+from loopylatent.learning.thresholds import default_thresholds
+from loopylatent.tables.kinds import Kind, type_column
+from loopylatent.tables.observations import Observations
+from loopylatent.tables.read import read_frame
+from loopylatent.ui.open.opening import open_quickly, opens_quickly
+from loopylatent.ui.open.project import checked, take, uploads_with
+from loopylatent.ui.shell import words
+from loopylatent.ui.shell.messages import plain, said
+from loopylatent.ui.shell.session import Session
+from loopylatent.ui.shell.stages import Source, data_key, observations_of, source_of
+
+PREVIEW_ROWS = 4
+QUICK = 1.0
+"""Seconds for which a look at a file may take longer."""
+TABLE, DISTANCES, PROJECT = "A table", "Distances", "A saved project"
+ABOUT = {
+    TABLE: "One row for each observation, one column for each variable; CSV, TSV, Excel or "
+    "Parquet, also gzipped.",
+    DISTANCES: "A square matrix whose header names the columns.",
+    PROJECT: "A file that this app has saved: data, settings, names, pins and results.",
+}
+TYPES = {
+    TABLE: ["csv", "tsv", "txt", "gz", "parquet", "xlsx"],
+    DISTANCES: ["csv", "tsv", "txt", "gz", "parquet", "xlsx"],
+    PROJECT: ["loopylatent"],
+}
+
+
+@st.dialog("Open a file", width="large")
+def open_file(s: Session) -> None:
+    """Choose a file, look at what was understood, and use it."""
+    kind = st.segmented_control(
+        "What is in it?", list(ABOUT), default=TABLE, required=True, key="open_kind"
+    )
+    st.caption(f"{ABOUT[kind]} Nothing leaves this computer.")
+    file = st.file_uploader(
+        "File", type=TYPES[kind], label_visibility="collapsed", key=f"open_{kind}"
+    )
+    if file is None:
+        return
+    with _refusals(st.container()):
+        content = file.getvalue()
+        if kind != PROJECT:
+            _offer_linked(s, content)
+        if kind == TABLE:
+            _open_table(s, file.name, content)
+        elif kind == DISTANCES:
+            _open_distances(s, file.name, content)
+        else:
+            _open_project(s, content)
+
+
+@st.dialog("Columns", width="large")
+def open_columns(s: Session) -> None:
+    """Look at the columns of the present data, and correct what they are taken for."""
+    with _refusals(st.container()):
+        source = source_of(s.memo, s.uploads, s.recipe)
+        if s.recipe.source_kind == "table" and s.recipe.data_digest is not None:
+            _open_table(s, s.recipe.source, s.uploads[s.recipe.data_digest])
+            return
+        st.caption("A bundled table comes as it is. Open a file of your own to choose its columns.")
+        st.dataframe(_column_table(source), hide_index=True, width="stretch")
+
+
+def _offer_linked(s: Session, content: bytes) -> None:
+    """Offer the settings of the link for the file that it names and that was forgotten."""
+    recipe, digest = s.recipe, digest_of(content)
+    if recipe.data_digest != digest or digest in s.uploads:
+        return
+    st.info(
+        f"This is the file of the link (r = {recipe.r:.3g}, Λ = {recipe.Lambda:.3g}, "
+        f"τ = {recipe.tau:.3g}).",
+        icon=":material/link:",
+    )
+    if st.button("Go on with the settings of the link", type="primary"):
+        if recipe.source_kind == "table":
+            s.memo.get("preview", digest, lambda: _look_at(content, recipe.source))
+        opened = source_of(s.memo, {digest: content}, recipe)
+        _checked_work(0, opened.distances.n_columns)
+        check_radius(opened.distances, recipe.r)
+        s.keep_upload(digest, content)
+        st.rerun()
+
+
+class _refusals:  # noqa: N801  (reads as a clause: with _refusals():)
+    """Show what is wrong in one line, and leave everything as it was.
+
+    The place for it is above what may have to be corrected, where it is seen without scrolling.
+    """
+
+    def __init__(self, place: DeltaGenerator) -> None:
+        self.place = place
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> bool:
+        if isinstance(error, LoopyLatentError):
+            self.place.error(said(error), icon=":material/error:")
+            return True
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    frame: pd.DataFrame
+    proposals: tuple[Proposal, ...]
+
+
+def _open_table(s: Session, name: str, content: bytes) -> None:
+    digest = digest_of(content)
+    table = s.memo.get("preview", digest, lambda: _look_at(content, name))
+    said, use = st.columns([3, 1], vertical_alignment="center")
+    first = _shown(table.frame.head(PREVIEW_ROWS))
+    st.dataframe(first, width="stretch", height=min(178, 38 + 35 * len(first)))
+    reading = _edited_columns(table.proposals, digest)
+    drop_degenerate = st.checkbox(
+        "Leave out columns that hold one value, or repeat another column",
+        value=True,
+        key=f"degenerate_{digest}",
+    )
+    recipe = replace(
+        _blank(name, "table", digest),
+        drop=reading.drop,
+        labels=reading.labels,
+        kinds=reading.kinds,
+        weights=reading.weights,
+        drop_degenerate=drop_degenerate,
+    )
+    obs = s.memo.get("table", data_key(recipe), lambda: observations_of(content, recipe))
+    for dropped in obs.dropped:
+        if dropped.reason not in ("left out on request", "label", "weights"):
+            st.caption(plain(f"{dropped.name!r} is left out: {dropped.reason}."))
+    kept = _kept_columns(s, recipe, content, obs)
+    for repeated in [column for column in obs.names if column not in set(kept)]:
+        st.caption(plain(f"{repeated!r} is left out: it repeats another column."))
+    said.markdown(
+        f"**{len(table.frame):,} rows, {len(table.frame.columns)} columns**, of which "
+        f"**{len(kept)}** are to be learned. The first rows:"
+    )
+    with use:
+        _use_button(s, recipe, content, "Use this table", obs.n_rows, obs.n_columns)
+
+
+def _shown(frame: pd.DataFrame) -> pd.DataFrame:
+    """Write out what is of no one type: a number may be too long for the table on the page."""
+    shown = frame.set_axis(range(1, len(frame) + 1))  # as people count rows
+    for name in frame.columns[[pd.api.types.is_object_dtype(dtype) for dtype in frame.dtypes]]:
+        shown[name] = frame[name].map(str, na_action="ignore")
+    return shown
+
+
+def _kept_columns(s: Session, recipe: Recipe, content: bytes, obs: Observations) -> tuple[str, ...]:
+    """The columns that will have distances, where these are quickly there; else all columns."""
+    work = estimate("distances", obs.n_rows, obs.n_columns)
+    if not recipe.drop_degenerate or work.seconds > QUICK:
+        return obs.names
+    try:
+        return source_of(s.memo, {str(recipe.data_digest): content}, recipe).distances.names
+    except LoopyLatentError:  # said when the table is used
+        return obs.names
+
+
+def _look_at(content: bytes, name: str) -> _Table:
+    frame = read_frame(content, name=name, max_bytes=APP.file_bytes, max_cells=APP.cells)
+    check_shape(*frame.shape, APP)
+    return _Table(frame, understand(frame))
+
+
+def _edited_columns(proposals: tuple[Proposal, ...], digest: str) -> Reading:
+    st.write("**What each column is taken for** (change what is wrong):")
+    frame = pd.DataFrame(
+        {
+            "column": [p.name for p in proposals],
+            "use": [p.role for p in proposals],
+            "kind": [p.kind for p in proposals],
+            "what was seen": [p.note for p in proposals],
+        }
+    )
+    edited = st.data_editor(
+        frame,
+        hide_index=True,
+        width="stretch",
+        height=min(38 + 35 * len(frame), 300),
+        disabled=["column", "what was seen"],
+        column_config={
+            "use": st.column_config.SelectboxColumn(options=list(get_args(Role)), required=True),
+            "kind": st.column_config.SelectboxColumn(
+                options=list(get_args(Kind)),
+                help="  \n".join(f"{kind}: {text}" for kind, text in words.KINDS.items()),
+            ),
+        },
+        key=f"columns_{digest}",
+    )
+    kinds = [kind if isinstance(kind, str) and kind else None for kind in edited["kind"]]
+    return reading_of(proposals, list(edited["use"]), kinds)  # type: ignore[arg-type]
+
+
+def _open_distances(s: Session, name: str, content: bytes) -> None:
+    known = st.number_input(
+        "Rows behind the distances (0 if unknown)",
+        min_value=0,
+        value=0,
+        step=1,
+        help="Sets the default margin Λ and the noise floor.",
+    )
+    n_samples = int(known) or None
+    digest = digest_of(content)
+    recipe = replace(_blank(name, "distances", digest), n_samples=n_samples)
+    D = source_of(s.memo, {digest: content}, recipe).distances
+    st.write(f"**{D.n_columns} columns**, distances from {D.smallest:.3g} to {D.r_max:.3g}.")
+    _use_button(s, recipe, content, "Use these distances", 0, D.n_columns)
+
+
+def _open_project(s: Session, content: bytes) -> None:
+    project = s.memo.get("project", digest_of(content), lambda: open_project(content))
+    title, version = plain(project.title), plain(project.written_by)
+    st.markdown(f"**{title}**, saved by loopylatent {version}.")
+    st.caption(plain(_holds(project)))
+    if s.pins:
+        st.caption("Its pins take the place of yours on the page Compare.")
+    if st.button("Open this project", type="primary"):
+        opened = checked(project, _project_source(s, project))
+        take(s, opened)
+        if project.results is not None and opened.results is None:
+            s.notice = "The saved results are of other distances, and are left out."
+        st.rerun()
+
+
+def _holds(project: Project) -> str:
+    """Say what is in a project beside its data and settings."""
+    counts = {"name": len(project.names), "pin": len(project.pins)}
+    parts = [f"{n} {what}{'s' * (n > 1)}" for what, n in counts.items() if n]
+    parts += [] if project.results is None else project.results.words
+    return f"With {', '.join(parts)}." if parts else "Without names, pins or results."
+
+
+def _project_source(s: Session, project: Project) -> Source:
+    """Read the data of a project within the limits of the app; the session does not change."""
+    recipe, uploads = project.recipe, uploads_with(s, project)
+    content = uploads.get(recipe.data_digest or "")
+    if recipe.source_kind == "table" and content is not None:
+        obs = s.memo.get("table", data_key(recipe), lambda: observations_of(content, recipe))
+        _checked_work(obs.n_rows, obs.n_columns)
+    source = source_of(s.memo, uploads, recipe)
+    if recipe.source_kind == "distances":
+        _checked_work(0, source.distances.n_columns)
+    check_radius(source.distances, recipe.r)
+    return source
+
+
+def _blank(name: str, kind: Any, digest: str) -> Recipe:
+    return Recipe(source=name, source_kind=kind, data_digest=digest, r=0.0, Lambda=0.0, tau=0.0)
+
+
+def opening_work(n_rows: int, n_columns: int) -> Estimate:
+    """Say what it takes to open a table: distances, the test of the loops, the first graph."""
+    stages: tuple[Stage, ...] = ("distances", "learn")
+    if n_columns <= SIMPLE_FROM:  # else the others come afterwards, in the background
+        stages = ("distances", "curve", "loops", "learn")
+    return sum((estimate(one, n_rows, n_columns) for one in stages), Estimate(0.0))
+
+
+def _checked_work(n_rows: int, n_columns: int) -> Estimate:
+    """Say what opening takes; refuse what is too large for a session, or for this machine."""
+    check_shape(n_rows, n_columns, APP)
+    work = opening_work(n_rows, n_columns)
+    check_time(work, 1, "opening", APP)
+    check_memory(n_columns, "learn")
+    return work
+
+
+def _use_button(
+    s: Session, recipe: Recipe, content: bytes, label: str, n_rows: int, n_columns: int
+) -> None:
+    work = _checked_work(n_rows, n_columns)
+    pressed = st.button(label, type="primary", width="stretch")
+    st.caption(f"Takes {work.words}.", text_alignment="center")
+    if not pressed:
+        return
+    bar = st.progress(0.0, "Distances between all columns …")
+    uploads = {str(recipe.data_digest): content}
+    source = source_of(s.memo, uploads, recipe)
+    if opens_quickly(source.distances):
+        s.keep_upload(str(recipe.data_digest), content)
+        open_quickly(s, source.distances, recipe)
+        st.rerun()
+    opened, reason = _opening(source, recipe, _reporter(bar))
+    s.keep_upload(str(recipe.data_digest), content)
+    s.open(opened)
+    s.notice = reason
+    st.rerun()
+
+
+def _opening(
+    source: Source, recipe: Recipe, progress: Callable[[int, int], None]
+) -> tuple[Recipe, str]:
+    """Thresholds to start from: with loops where they are real, else the tree."""
+    default = default_thresholds(source.distances)
+    opening = opening_radius(source.distances, progress=progress)
+    opened = replace(recipe, r=opening.r, Lambda=default.Lambda, tau=default.tau)
+    return opened, opening.reason
+
+
+def _reporter(bar: Any) -> Callable[[int, int], None]:
+    def report(done: int, total: int) -> None:
+        bar.progress(done / max(total, 1), f"Are loops real? Simulated table {done} of {total}")
+
+    return report
+
+
+def _column_table(source: Source) -> pd.DataFrame:
+    obs = source.observations
+    if obs is None:
+        return pd.DataFrame({"column": source.distances.names})
+    return pd.DataFrame(
+        {
+            "column": obs.names,
+            "kind": obs.kinds,
+            "missing": [f"{obs.missing_share(name):.1%}" for name in obs.names],
+        }
+    )
+
+
+Role = Literal["learn", "label", "leave out", "weights"]
+MOST_VALUES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What one column is taken for."""
+
+    name: str
+    role: Role
+    kind: Kind | None
+    note: str
+
+
+def understand(frame: pd.DataFrame) -> tuple[Proposal, ...]:
+    """Propose a role for every column; a column that cannot be learned becomes a label."""
+    return tuple(_proposal(str(name), frame.iloc[:, j]) for j, name in enumerate(frame.columns))
+
+
+def _proposal(name: str, series: pd.Series[Any]) -> Proposal:
+    try:
+        typed = type_column(name, series)
+    except LoopyLatentError as error:
+        return Proposal(name, "label", None, str(error))
+    if series.nunique(dropna=True) < 2:
+        return Proposal(name, "leave out", typed.column.kind, "holds one value or none")
+    if typed.column.kind == "continuous" and _counts_rows(series):
+        return Proposal(name, "label", typed.column.kind, "numbers the rows")
+    missing = int(series.isna().sum())
+    values = ", ".join(typed.column.states[:MOST_VALUES])
+    more = ", …" if len(typed.column.states) > MOST_VALUES else ""
+    parts = [values + more] if values else []
+    if missing:
+        parts.append(f"{missing:,} missing")
+    return Proposal(name, "learn", typed.column.kind, "; ".join(parts))
+
+
+def _counts_rows(series: pd.Series[Any]) -> bool:
+    """Whether a column runs 0, 1, 2, ... or 1, 2, 3, ..."""
+    numbers = pd.to_numeric(series, errors="coerce")
+    return bool(numbers.notna().all() and (numbers.diff().iloc[1:] == 1).all())
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The choices made about the columns, as ``Observations.from_frame`` takes them."""
+
+    drop: tuple[str, ...]
+    labels: tuple[str, ...]
+    kinds: tuple[tuple[str, Kind], ...]
+    weights: str | None
+
+
+def reading_of(
+    proposals: Sequence[Proposal], roles: Sequence[Role], kinds: Sequence[Kind | None]
+) -> Reading:
+    """Turn an edited list of columns into a reading."""
+    rows = list(zip(proposals, roles, kinds, strict=True))
+    weights = [p.name for p, role, _ in rows if role == "weights"]
+    if len(weights) > 1:
+        raise DataError("two columns are marked as weights; one can say how often a row counts.")
+    return Reading(
+        tuple(p.name for p, role, _ in rows if role == "leave out"),
+        tuple(p.name for p, role, _ in rows if role == "label"),
+        tuple(
+            (p.name, kind)
+            for p, role, kind in rows
+            if role == "learn" and kind is not None and kind != p.kind
+        ),
+        weights[0] if weights else None,
+    )

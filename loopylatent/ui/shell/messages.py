@@ -1,0 +1,150 @@
+"""What the package refuses, in the words of a page: the buttons and fields that put it right.
+
+Text from data, made safe for Markdown.
+
+How long work will take, said beside the button that begins it.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from dataclasses import dataclass
+from time import monotonic
+
+from loopylatent.compute.limits import APP, Estimate, check_time, duration
+from loopylatent.errors import LimitError
+from loopylatent.figures.labels import shown_line
+from loopylatent.ui.shell.background import Job
+
+IN_PAGE_WORDS: tuple[tuple[str, str], ...] = (
+    (r"; in Python a file with another mark is read with, for example, delimiter=' '", ""),
+    (r", or in Python raise max_bytes", ""),
+    (r"or use on_degenerate='drop'", "or tick the box that leaves such columns out (button "
+     "Columns)"),
+    (r"choose columns of one sort with select\(\), or read two-valued columns as numbers: .*$",
+     "press Columns and leave out those of other sorts, or make columns with two values ordinal "
+     "there."),
+    (r"\bmetric '([\w-]+)' (?=takes numbers|needs columns)", r"the distance '\1' "),
+    (r"use 'canonical' or 'determinant'\.", "the one by the kinds of the columns takes them."),
+    (r"Use 'canonical'\.", "The canonical correlation takes them."),
+    (r"\bn_samples is (\S+); it must be a whole number from 3 on\.", r"\1 rows behind the "
+     "distances are too few; give at least 3, or 0 if that is unknown."),
+    (r"\bn_samples = (\S+) is too few; give at least 3, or None\.", r"\1 rows behind the "
+     "distances are too few; give at least 3, or 0 if that is unknown."),
+    (r"For a table of observations use information_distances\.", "If it is a table of "
+     "observations, choose A table above."),
+    (r"give n_samples to DistanceMatrix\.from_array, or pass the observations", "open the file "
+     "again and say how many rows are behind the distances, or open the table itself"),
+    (r"give n_samples to DistanceMatrix\.from_array", "open the file again and say how many rows "
+     "are behind the distances"),
+    (r" \(see D\.r_min\)", ""),
+    (r"such as D\.r_max for a tree", "such as r max for a tree"),
+    (r"\bUse r of at least r_min = ", "Use r of at least r min = "),
+    (r"\bLambda = (\S+) lies outside \[0, 1\); try 0\.5 / sqrt\(n\)", r"Λ = \1 is not from 0 to "
+     "below 1; try 0.5 / √n, where n is the number of rows"),
+    (r"\btau = (?=\S+ is negative)", "τ = "),
+    (r"^theta_min = (\S+), theta_max = (\S+):", r"θ min = \1, θ max = \2:"),
+    (r"^n_hidden \+ n_observed_inner = 0;", "Hidden and Inner are both 0;"),
+    (r" has no Ising potentials; choose 'ising'", " has no Ising potentials"),
+    (r"; use inference='lbp', or a larger r", "; use a larger r"),
+)  # fmt: skip
+"""What the package advises in Python, and what a person can do on a page instead."""
+
+
+def in_page_words(message: str) -> str:
+    """Say what the package says, with buttons and fields in the place of Python.
+
+    Examples
+    --------
+    >>> print(in_page_words("tau = -1 is negative; use 0 to contract nothing."))
+    τ = -1 is negative; use 0 to contract nothing.
+    """
+    for pattern, words in IN_PAGE_WORDS:
+        message = re.sub(pattern, words, message)
+    return message
+
+
+def said(error: object) -> str:
+    """Return the Markdown in which a page shows a refusal, or the notice that holds one.
+
+    Examples
+    --------
+    >>> print(said(ValueError("the name 'a*b' is given twice")))
+    the name \\'a\\*b\\' is given twice
+    """
+    return plain(in_page_words(str(error)))
+
+
+JOINER = "\u2060"
+"""Has no width and no meaning; text that holds it is found by no pattern."""
+_FOUND_AFTER_ESCAPES = re.compile(
+    r"""
+    (?<=:)(?=//|streamlit:)             # addresses; the mark of Streamlit
+    | (?<=www)(?=\.)
+    | (?<=[\w+.-])(?=@)                 # of e-mail
+    | (?<=\s[<~>-])(?=[=>-]>?(?:\s|$))    # arrows, dashes, signs of order
+    | (?<=^[<~>-])(?=[=>-]>?(?:\s|$))
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+def plain(text: str) -> str:
+    """Return Markdown that shows ``text`` as it is, on one line, and makes no link of it.
+
+    Addresses, and signs such as an arrow of two characters, are looked for after escapes were
+    resolved: an invisible joiner keeps them from being found. What would turn the rest of the line
+    around is shown as U+FFFD.
+
+    Examples
+    --------
+    >>> print(plain("a*b <i>"))
+    a\\*b \\<i\\>
+    >>> plain("www.a.b") == f"www{JOINER}\\\\.a\\\\.b"
+    True
+    """
+    line = _FOUND_AFTER_ESCAPES.sub(JOINER, shown_line(text))
+    return "".join(f"\\{c}" if c in string.punctuation else c for c in line)
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """Whether work may begin, and what is to be said of its time."""
+
+    is_enough: bool
+    words: str
+    """Markdown."""
+
+
+def patience_for(work: Estimate, times: int, what: str) -> Patience:
+    """Say how long ``times`` of ``what`` take, or why that is too long and what would fit.
+
+    Examples
+    --------
+    >>> patience_for(Estimate(40.0), 25, "runs").words
+    'Takes about 40\xa0s.'
+    >>> patience_for(Estimate(7200.0), 100, "runs").is_enough
+    False
+    """
+    try:
+        check_time(work, times, what, APP)
+    except LimitError as error:
+        return Patience(False, said(error))
+    return Patience(True, f"Takes {_unbroken(work.words)}.")
+
+
+def _unbroken(words: str) -> str:
+    """Keep a number and its unit on one line."""
+    head, _, unit = words.rpartition(" ")
+    return f"{head}\u00a0{unit}" if head[-1:].isdigit() else words
+
+
+def progress_line(title: str, job: Job, began: float) -> str:
+    """Say how far a job is: done, left, and how long that will take at the pace so far."""
+    if job.total == 0:
+        return f"{title} …"
+    line = f"{title}: {job.done} of {job.total} done, {job.total - job.done} left"
+    if 1 < job.done < job.total:  # the first one may have had to be compiled
+        line += f", about {duration((monotonic() - began) / job.done * (job.total - job.done))}"
+    return line

@@ -1,0 +1,380 @@
+"""The sidebar, the same on every page: data, thresholds, the way back.
+
+Where the sliders begin and end: read off the data.
+
+How far chance moves the present graph: the same settings with ten seeds.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import get_args
+
+import numpy as np
+import streamlit as st
+
+from loopylatent.analysis.stability.seeds import SeedEffect, over_seeds
+from loopylatent.compute.limits import estimate
+from loopylatent.distances.matrix import METRICS, DistanceMatrix
+from loopylatent.errors import LoopyLatentError
+from loopylatent.learning.initial_graph import EdgeDensity
+from loopylatent.learning.thresholds import default_thresholds, loop_radius
+from loopylatent.settings import READS, LearnSettings, Method, Order
+from loopylatent.tables.observations import Observations
+from loopylatent.tables.samples import sample_titles
+from loopylatent.ui.open.dialog import open_columns, open_file
+from loopylatent.ui.shell import words
+from loopylatent.ui.shell.background import Job
+from loopylatent.ui.shell.messages import patience_for, said
+from loopylatent.ui.shell.session import Session, bound
+from loopylatent.ui.shell.stages import bic_work, sample_recipe
+
+OWN = "own"
+
+
+def choose_data(s: Session) -> None:
+    """Choose a bundled sample or open a file."""
+    titles: dict[str, str] = {}
+    with suppress(LoopyLatentError):  # without the bundled tables one of your own can be opened
+        titles = sample_titles()
+    options = list(titles)
+    here = s.recipe.sample_name if s.recipe.source_kind == "sample" else OWN
+    if here == OWN:
+        options = [OWN, *options]
+
+    def report(name: str) -> None:
+        if name == OWN:
+            return
+        try:
+            s.open(sample_recipe(s.memo, name))
+        except LoopyLatentError as error:
+            s.notice = str(error)
+
+    st.selectbox(
+        "Data",
+        options,
+        format_func=lambda name: titles.get(name, s.recipe.source),
+        help="Bundled tables to try things on, each with something to see.",
+        **bound("data", here, report),
+    )
+    left, right = st.columns(2)
+    if left.button("Open a file", width="stretch"):
+        open_file(s)
+    if right.button("Columns", width="stretch"):
+        open_columns(s)
+
+
+def choose_thresholds(s: Session, D: DistanceMatrix, curve: EdgeDensity | None) -> None:
+    """Draw the three sliders with their presets; what needs the curve comes with it."""
+    _presets(s, D, curve)
+    _radius(s, D, curve)
+    margin = margin_range(D).holding(s.recipe.Lambda)
+    _slider(s, "Lambda", "Λ, the margin", margin, words.LAMBDA)
+    _slider(s, "tau", "τ, the shortest edge", contraction_range(D).holding(s.recipe.tau), words.TAU)
+    note = st.container()  # always there, or what is open below would close
+    if words.NO_PART[s.recipe.method]:
+        note.caption(words.NO_PART[s.recipe.method])
+
+
+def choose_method(s: Session, D: DistanceMatrix, obs: Observations | None) -> None:
+    """Draw what is seldom changed: distance, method, order."""
+    with st.expander("Method and order"):
+        if D.metric != "given":
+            st.selectbox(
+                "Distance",
+                METRICS,
+                format_func=lambda metric: words.METRICS[metric],
+                help=words.DISTANCE,
+                **bound("metric", s.recipe.metric, lambda metric: s.change(metric=metric)),
+            )
+            if not D.is_additive:
+                st.caption(words.NOT_ADDITIVE)
+        st.selectbox(
+            "Grouping",
+            get_args(Method),
+            format_func=lambda method: words.METHODS[method],
+            help=words.METHOD,
+            **bound("method", s.recipe.method, lambda method: s.change(method=method)),
+        )
+        st.selectbox(
+            "Order of visits",
+            get_args(Order),
+            format_func=lambda order: words.ORDER[order],
+            help="On noisy data the result depends on it: try another one to see how much.",
+            **bound("order", s.recipe.order, lambda order: s.change(order=order)),
+        )
+        if obs is not None:
+            patience = patience_for(bic_work(obs), 1, "graph")
+            st.toggle(
+                "Hidden nodes must pay (BIC)",
+                help=words.BIC,
+                disabled=not patience.is_enough and s.recipe.regularize == "none",
+                **bound(
+                    "bic",
+                    s.recipe.regularize == "bic",
+                    lambda on: s.change(regularize="bic" if on else "none"),
+                ),
+            )
+            if s.recipe.regularize == "none":
+                st.caption(f"With it: {patience.words[:1].lower()}{patience.words[1:]}")
+        if s.recipe.order == "random" or s.recipe.method == "relaxed":
+            st.number_input(
+                "Seed",
+                min_value=0,
+                max_value=10**9,
+                step=1,
+                help="Another seed shows how far chance moves the result.",
+                **bound("seed", s.recipe.seed, lambda seed: s.change(seed=int(seed or 0))),
+            )
+            if s.recipe.regularize == "none":
+                show_chance(s, D)
+
+
+def step_through_history(s: Session) -> None:
+    """Undo, redo, reset."""
+    back, forward, reset = st.columns(3)
+    back.button(
+        "Undo",
+        on_click=s.step_back,
+        disabled=not s.before,
+        width="stretch",
+    )
+    forward.button(
+        "Redo",
+        on_click=s.step_forward,
+        disabled=not s.after,
+        width="stretch",
+    )
+    reset.button(
+        "Reset",
+        on_click=s.reset,
+        width="stretch",
+        help="Back to the settings with which these data opened.",
+    )
+
+
+def _presets(s: Session, D: DistanceMatrix, curve: EdgeDensity | None) -> None:
+    radii = preset_radii(D, curve)
+    here = next((name for name, r in radii.items() if r == s.recipe.r), None)
+
+    def report(name: str | None) -> None:
+        if name is not None:
+            s.change(r=radii[name])
+
+    st.segmented_control(
+        "Start from",
+        list(radii),
+        help="  \n".join(f"**{name}**: {words.PRESETS[name]}" for name in radii),
+        width="stretch",
+        **bound("preset", here, report),
+    )
+
+
+def _radius(s: Session, D: DistanceMatrix, curve: EdgeDensity | None) -> None:
+    within = radius_range(D).holding(s.recipe.r)
+    if s.snap and curve is not None:
+        values = s.memo.get("radii", D.digest, lambda: [float(r) for r in curve.r])
+        here = max((r for r in values if r <= s.recipe.r), default=values[0])
+        st.select_slider(
+            "r, the radius",
+            values,
+            format_func=lambda r: f"{r:.4g}",
+            help=words.R,
+            **bound("r_snapped", here, lambda r: s.change(r=r), limits=D.digest),
+        )
+        within = Range(values[0], values[-1], within.step)
+    else:
+        _slider(s, "r", "r, the radius", within, words.R)
+        _marks(radius_marks(D, within))
+
+    def report(on: bool) -> None:
+        s.snap = on
+
+    if curve is not None:
+        st.toggle("only where it changes", help=words.SNAP, **bound("snap", s.snap, report))
+
+
+def _slider(s: Session, name: str, label: str, within: Range, explanation: str) -> None:
+    def report(value: float) -> None:
+        s.change(**{name: value})
+
+    st.slider(
+        label,
+        min_value=within.low,
+        max_value=within.high,
+        step=within.step,
+        format=f"%.{decimals(within.step)}f",
+        help=explanation,
+        disabled=name not in READS[s.recipe.method],
+        **bound(f"slider_{name}", getattr(s.recipe, name), report, limits=within),
+    )
+
+
+def _marks(marks: tuple[Mark, ...]) -> None:
+    """Small ticks under the slider of r, each with its name and a tooltip."""
+    ticks = "".join(
+        f'<span class="row{mark.row}" style="left:{100 * mark.share:.2f}%" '
+        f'title="{mark.name} = {mark.value:.3f}: {words.MARKS[mark.name]}">{mark.name}</span>'
+        for mark in marks
+    )
+    st.html(f'<div class="loopylatent-marks">{ticks}</div>')
+
+
+CLOSE = 0.2
+"""Marks nearer than this share of the slider would overlap."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A slider's limits and step."""
+
+    low: float
+    high: float
+    step: float
+
+    def holding(self, value: float) -> Range:
+        """Return a range that also holds ``value``."""
+        return Range(min(self.low, value), max(self.high, value), self.step)
+
+    def share(self, value: float) -> float:
+        """How far along the slider a value stands, from 0 to 1."""
+        return (value - self.low) / (self.high - self.low)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A place on the slider of r that means something."""
+
+    name: str
+    value: float
+    share: float
+    row: int = 0
+    """Marks that stand close together are written in rows below each other."""
+
+
+def radius_range(D: DistanceMatrix) -> Range:
+    """From just above the smallest distance to a little beyond r_max."""
+    spread = max(D.r_max - D.smallest, 1e-3)
+    step = _step(spread / 400)
+    return Range(math.ceil(D.smallest / step) * step, D.r_max + max(0.03 * spread, step), step)
+
+
+def margin_range(D: DistanceMatrix) -> Range:
+    """From 0 to a dozen times the default margin."""
+    high = 0.2 if D.n_samples is None else min(0.5, max(0.02, 6 / math.sqrt(D.n_samples)))
+    step = _step(high / 200)
+    return Range(0.0, round(high / step) * step, step)
+
+
+def contraction_range(D: DistanceMatrix) -> Range:
+    """From 0 to somewhat more than the median edge of the shortest tree."""
+    typical = 5 * default_thresholds(D).tau
+    step = _step(max(typical, 1e-3) / 100)
+    return Range(0.0, max(math.ceil(1.2 * typical / step) * step, step), step)
+
+
+def radius_marks(D: DistanceMatrix, within: Range) -> tuple[Mark, ...]:
+    """Where r_min, r_max and the noise floor stand, as far as they lie on the slider."""
+    named = {"r min": D.r_min, "noise": D.noise_floor, "r max": D.r_max}
+    there = sorted(
+        (value, name)
+        for name, value in named.items()
+        if value is not None and within.low <= value <= within.high
+    )
+    marks: list[Mark] = []
+    for value, name in there:
+        share = within.share(value)
+        close = bool(marks) and share - marks[-1].share < CLOSE
+        marks.append(Mark(name, value, share, (marks[-1].row + 1) % 3 if close else 0))
+    return tuple(marks)
+
+
+def preset_radius(name: str, D: DistanceMatrix, curve: EdgeDensity | None) -> float:
+    """Return r for "Tree", "Few loops" or, from the curve, "Dense"."""
+    if name == "Tree":
+        return D.r_max
+    if name == "Few loops":
+        return loop_radius(D)
+    assert curve is not None, "only the curve knows where it is densest"
+    return max(float(curve.r[int(np.argmax(curve.n_edges))]), D.smallest)
+
+
+def preset_radii(D: DistanceMatrix, curve: EdgeDensity | None) -> dict[str, float]:
+    """Return the radii to start from by name; the densest one is known with the curve."""
+    names = ("Tree", "Few loops") if curve is None else ("Tree", "Few loops", "Dense")
+    return {name: preset_radius(name, D, curve) for name in names}
+
+
+def decimals(step: float) -> int:
+    """How many decimals show every step."""
+    return max(0, -math.floor(math.log10(step)))
+
+
+def _step(about: float) -> float:
+    """Return 1, 2 or 5 times a power of ten near ``about``."""
+    power = 10.0 ** math.floor(math.log10(about))
+    return float(min((1, 2, 5, 10), key=lambda k: abs(k * power - about)) * power)
+
+
+KIND = "seeds"
+N_SEEDS = 10
+
+
+def show_chance(s: Session, D: DistanceMatrix) -> None:
+    """Offer to learn with other seeds, and say how far the graphs agree."""
+    settings = replace(s.recipe.settings, seed=0)
+    job = s.jobs.current(KIND)
+    if job is None or job.key != (D.digest, settings) or job.error == "stopped":
+        work = estimate("learn", 0, D.n_columns) * N_SEEDS
+        patience = patience_for(work, 1, "graph")
+        st.button(
+            "How far does the seed move it?",
+            key="chance",
+            width="stretch",
+            help=f"Learns with {N_SEEDS} seeds, in the background, and compares the graphs.",
+            on_click=_begin,
+            args=(s, D, settings),
+            disabled=not patience.is_enough,
+        )
+        st.caption(patience.words)
+    elif not job.finished.is_set():
+        _wait(job)
+    elif job.error is not None:
+        st.caption(said(job.error))
+    else:
+        st.caption(sentence(job.result))
+
+
+def sentence(effect: SeedEffect) -> str:
+    """Say what the seeds did, in plain words.
+
+    Examples
+    --------
+    >>> from loopylatent.graph import LatentGraph
+    >>> star = LatentGraph.build("abc", 1, [(0, 3), (1, 3), (2, 3)])
+    >>> sentence(SeedEffect((0, 1), (star, star), 1.0))
+    '2 seeds give one and the same graph: here chance plays no part.'
+    """
+    if effect.n_different == 1:
+        return f"{len(effect.seeds)} seeds give one and the same graph: here chance plays no part."
+    return f"{effect}. What other seeds do not find again is not to be read as a finding."
+
+
+def _begin(s: Session, D: DistanceMatrix, settings: LearnSettings) -> None:
+    s.jobs.get(
+        KIND,
+        (D.digest, settings),
+        lambda report: over_seeds(D, settings, N_SEEDS, progress=report),
+    )
+
+
+@st.fragment(run_every=0.5)
+def _wait(job: Job) -> None:
+    """How far it is, with a way to stop it."""
+    if job.finished.is_set():
+        st.rerun()
+    share = min(1.0, job.done / job.total) if job.total else 0.0
+    st.progress(share, f"{job.done} of {N_SEEDS} seeds")
+    st.button("Cancel", key="chance_cancel", on_click=job.cancelled.set)

@@ -1,0 +1,319 @@
+"""The parts of the Tune page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from loopylatent.analysis.sweep.table import Sweep
+from loopylatent.compute.limits import rerun
+from loopylatent.figures.alt_text import described
+from loopylatent.figures.barcode import barcode_figure, longest
+from loopylatent.figures.sweep import MEASURES, SCORE_MEASURES, grid_figure, sweep_figure
+from loopylatent.settings import READS, LearnSettings, Thresholds
+from loopylatent.tables.spreadsheet import table_to_csv
+from loopylatent.ui.explore.downloads import file_stem
+from loopylatent.ui.explore.page import summary_line
+from loopylatent.ui.open.opening import say_curve_is_missing
+from loopylatent.ui.page import Present, say_notices, theme
+from loopylatent.ui.shell.messages import patience_for, plain, progress_line
+from loopylatent.ui.shell.session import Session, bound
+from loopylatent.ui.tune import words
+from loopylatent.ui.tune.panel import show_panel
+from loopylatent.ui.tune.state import (
+    CELL_SCORES,
+    CELLS,
+    GRAPHS,
+    JOBS,
+    Found,
+    Plan,
+    Tuning,
+    bars_of,
+    cancel,
+    drop_old,
+    found_of,
+    learn_points,
+    learning_work,
+    plan_of,
+    running,
+    score_points,
+    tuning,
+)
+
+__all__ = ["headline", "say_notices", "show"]
+
+HEIGHT = 580
+EVERY, SELDOM = 0.6, 2.5
+"""Seconds between two looks at how far the work is, and between two pictures of scores."""
+TAB = "tune_tab"
+ALONG, OVER, BARS, TABLE = "Along r", "Λ × τ", "Barcode of r", "Table"
+SYMBOLS = {"Lambda": "Λ", "tau": "τ"}
+STYLE = """
+<style>
+.st-key-tune_panel .stVerticalBlock { gap: 0.45rem; }
+.st-key-tune_panel p { font-size: 0.88rem; }
+.st-key-tune_said [data-testid="stAlert"] { padding: 0; }
+.st-key-tune_said [data-testid="stAlertContainer"] { padding: 0.4rem 0.8rem; }
+</style>
+"""
+
+
+def headline(s: Session, now: Present) -> None:
+    """The data, and the counts of the present graph."""
+    st.html(STYLE)
+    st.markdown(
+        f"**{plain(now.source.title)}** &nbsp; {summary_line(now.result)}",
+        help=plain(now.source.about),
+    )
+    if s.recipe.regularize != "none":
+        st.caption(words.PLAIN)
+
+
+def show(s: Session, now: Present) -> None:
+    """The plots and, beside them, suggestions; while something runs they follow by themselves."""
+    if now.curve is None:
+        say_curve_is_missing(s, now.source.distances)
+        return
+    t, plan = tuning(), plan_of(s, now, now.curve)
+    drop_old(s, plan)
+    learn_points(s, t, plan, GRAPHS, plan.along)
+    if st.session_state.get(TAB) == OVER:
+        learn_points(s, t, plan, CELLS, plan.cells)
+    recipe, busy = s.recipe, set(running(s))
+    _say(s, t)
+    # Only what runs by itself or by a click asks for a new page: a page that is thrown away before
+    # the browser has drawn it would leave the sliders at their ends.
+    is_drawn = False
+
+    @st.fragment(run_every=EVERY if busy else None)
+    def progress() -> None:
+        if is_drawn and set(running(s)) != busy:
+            st.rerun()
+        _show_progress(s, t, busy)
+
+    @st.fragment(run_every=_pace(busy))
+    def stage() -> None:
+        if is_drawn and (s.recipe is not recipe or set(running(s)) != busy):
+            st.rerun()
+        with st.container(key="stage_row"):
+            left, right = st.columns([2.7, 1], gap="medium")
+        with left:
+            _show_plots(s, t, plan)
+        with right, st.container(key="tune_panel"):
+            show_panel(s, t, plan)
+        if is_drawn and set(running(s)) != busy:  # the grid that was turned to is being learned
+            st.rerun()
+
+    progress()
+    stage()
+    is_drawn = True
+
+
+def _pace(busy: set[str]) -> float | None:
+    """Seconds between two pictures; a picture that is drawn again forgets where the mouse is."""
+    if not busy:
+        return None
+    return EVERY if busy & {GRAPHS, CELLS} else SELDOM
+
+
+def _say(s: Session, t: Tuning) -> None:
+    said = t.heard(s)
+    if said is not None:
+        with st.container(key="tune_said"):
+            st.success(said, icon=":material/arrow_forward:")
+
+
+def _show_progress(s: Session, t: Tuning, busy: set[str]) -> None:
+    """A bar for everything that the page waits for; it is there until the page is drawn again."""
+    jobs = {kind: job for kind in JOBS if kind in busy and (job := s.jobs.current(kind))}
+    if not jobs:
+        return
+    left, right = st.columns([7, 1], vertical_alignment="center")
+    for kind, job in jobs.items():
+        share = min(1.0, job.done / job.total) if job.total else 0.0
+        left.progress(share, progress_line(JOBS[kind], job, t.began[kind]))
+    right.button("Cancel", on_click=cancel, args=(s, t), key="tune_cancel", width="stretch")
+
+
+def _show_plots(s: Session, t: Tuning, plan: Plan) -> None:
+    contents: dict[str, Callable[[], None]] = {
+        ALONG: lambda: _along(s, t, plan),
+        OVER: lambda: _over(s, t, plan),
+        BARS: lambda: _bars(s, t, plan),
+        TABLE: lambda: _table(s, t, plan),
+    }
+    tabs = st.tabs(list(contents), key=TAB, on_change="rerun")
+    for tab, draw in zip(tabs, contents.values(), strict=True):
+        if tab.open:
+            with tab:
+                draw()
+
+
+def _chart(figure: Any, t: Tuning, name: str, clicked: Callable[[dict[str, Any]], None]) -> None:
+    """Draw a figure of which a point can be clicked; after a click it is a new one, unselected."""
+    key = f"tune_{name}_{t.n_clicks}"
+
+    def report() -> None:
+        chosen = st.session_state[key].selection.points
+        if chosen:
+            clicked(chosen[0])
+
+    st.plotly_chart(
+        figure,
+        alt=described(figure, words.FIGURES[name]),
+        key=key,
+        theme=None,
+        on_select=report,
+        selection_mode="points",
+        config={"displayModeBar": False},
+    )
+
+
+def _along(s: Session, t: Tuning, plan: Plan) -> None:
+    found = found_of(t, plan, plan.along)
+    st.caption(words.ALONG if plan.is_complete else words.SOME.format(n=len(plan.along)))
+
+    def clicked(place: dict[str, Any]) -> None:
+        here = min(found.points, key=lambda point: abs(point.thresholds.r - float(place["x"])))
+        s.change(r=here.thresholds.r)
+        t.say(s, words.gone_to(here, f"r = {here.thresholds.r:.4g}"))
+
+    figure = sweep_figure(
+        found.points,
+        found.scores,
+        r=plan.here.thresholds.r,
+        D=plan.D,
+        theme=theme(),
+        height=HEIGHT,
+        stepwise=plan.is_complete,
+    )
+    _chart(figure, t, "along", clicked)
+    if not found.has_all_points and GRAPHS not in running(s):
+        _go_on(s, t, plan, GRAPHS, plan.along)
+
+
+def _go_on(
+    s: Session, t: Tuning, plan: Plan, kind: str, settings: tuple[LearnSettings, ...]
+) -> None:
+    """Offer to learn what takes long, or was cancelled, with the time that it takes."""
+    work = learning_work(t, plan, settings)
+    patience = patience_for(work.estimate, work.n, "graphs")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button(
+            f"Learn {work.n} graphs" if work.n == len(settings) else "Learn the others too",
+            on_click=partial(learn_points, s, t, plan, kind, settings, asked=True),
+            disabled=not patience.is_enough,
+            key=f"tune_go_on {kind}",
+        )
+        st.caption(patience.words, width="content")
+
+
+def _over(s: Session, t: Tuning, plan: Plan) -> None:
+    learn_points(s, t, plan, CELLS, plan.cells)
+    found = found_of(t, plan, plan.cells)
+    unread = [SYMBOLS[name] for name in SYMBOLS if name not in READS[plan.here.method]]
+    if unread:
+        st.caption(words.UNREAD.format(names=" and ".join(unread)))
+    measure = _choose_measure(s, t, plan, found)
+    st.caption(words.GRID.format(r=plan.here.thresholds.r))
+
+    def clicked(place: dict[str, Any]) -> None:
+        margin, tau = plan.Lambdas[round(place["x"])], plan.taus[round(place["y"])]
+        here = Thresholds(plan.here.thresholds.r, margin, tau)
+        point = next((one for one in found.points if one.thresholds == here), None)
+        s.change(Lambda=margin, tau=tau)
+        t.say(s, words.gone_to(point, f"Λ = {margin:.4g}, τ = {tau:.4g}"))
+
+    figure = grid_figure(
+        found.points,
+        found.scores,
+        measure,
+        Lambdas=plan.Lambdas,
+        taus=plan.taus,
+        current=plan.here.thresholds,
+        theme=theme(),
+        height=HEIGHT - 40,
+    )
+    _chart(figure, t, "over", clicked)
+    if not found.has_all_points and CELLS not in running(s):
+        _go_on(s, t, plan, CELLS, plan.cells)
+
+
+def _choose_measure(s: Session, t: Tuning, plan: Plan, found: Found) -> str:
+    def report(name: str) -> None:
+        s.view["tune measure"] = name
+
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        measure = st.selectbox(
+            "Cells show",
+            list(MEASURES),
+            label_visibility="collapsed",
+            width=260,
+            **bound("tune_measure", s.view.get("tune measure", "hidden nodes"), report),
+        )
+        if measure in SCORE_MEASURES and plan.obs is not None and not found.has_all_scores:
+            n = len(plan.cells) - len(found.scores)
+            work = rerun(plan.obs.n_rows, plan.obs.n_columns, n, fit=True)
+            patience = patience_for(work, n, "cells")
+            st.button(
+                f"Fit the {len(plan.cells)} cells",
+                on_click=score_points,
+                args=(s, t, plan, CELL_SCORES, plan.cells),
+                disabled=CELL_SCORES in running(s) or not patience.is_enough,
+                key="tune_score_cells",
+            )
+            st.caption(patience.words, width="content")
+    return str(measure)
+
+
+def _bars(s: Session, t: Tuning, plan: Plan) -> None:
+    if GRAPHS in running(s):
+        st.caption("The bars come when all graphs are learned …")
+        return
+    bars = bars_of(t, plan)
+    st.caption(words.BARS)
+
+    def clicked(place: dict[str, Any]) -> None:
+        data = place["customdata"]  # a list, or a dict by position: streamlit has both
+        middle = float(data[0] if isinstance(data, list) else data["0"])
+        r = max(middle, plan.D.smallest)
+        s.change(r=r)
+        t.say(s, words.gone_to(None, f"r = {r:.4g}, the middle of that bar"))
+
+    figure = barcode_figure(
+        bars, r=plan.here.thresholds.r, D=plan.D, theme=theme(), height=HEIGHT + 20
+    )
+    _chart(figure, t, "bars", clicked)
+    shown = sum(len(longest(bars, kind)) for kind in ("cycle", "hidden"))
+    if len(bars) > shown:
+        st.caption(f"The longest {shown} of {len(bars):,}; the others are shorter-lived.")
+
+
+def _table(s: Session, t: Tuning, plan: Plan) -> None:
+    found = found_of(t, plan, plan.along)
+    scored = {one.settings: one for one in found.scores}
+    frame = Sweep(
+        found.points, tuple(scored.get(point.settings) for point in found.points)
+    ).to_frame()
+    st.dataframe(
+        frame.drop(columns="graph", errors="ignore"),  # a fingerprint, for programs
+        hide_index=True,
+        width="stretch",
+        height=HEIGHT,
+        placeholder="",
+        column_config={
+            name: st.column_config.NumberColumn(label, format=form, help=about)
+            for name, (label, form, about) in words.COLUMNS.items()
+        },
+    )
+    st.download_button(
+        "This table (CSV)",
+        data=lambda: table_to_csv(frame),
+        file_name=f"{file_stem(s)}-sweep.csv",
+        mime="text/csv",
+        on_click="ignore",
+        key="tune_csv",
+    )

@@ -1,0 +1,304 @@
+"""What the page Tune computes in the background, and what it remembers of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from loopylatent.analysis.stability.loop_test import LoopTest, loop_test
+from loopylatent.analysis.sweep.barcode import Bar, barcode
+from loopylatent.analysis.sweep.points import (
+    SweepPoint,
+    along_r,
+    grid,
+    holds_all,
+    iter_points,
+    over_grid,
+    point_key,
+    radii,
+)
+from loopylatent.analysis.sweep.scores import Scored, Split, iter_scores, score_key
+from loopylatent.compute.arrays import Progress
+from loopylatent.compute.cache import Known
+from loopylatent.compute.limits import Estimate, estimate
+from loopylatent.distances.matrix import DistanceMatrix
+from loopylatent.exporting.project.recipe import Recipe
+from loopylatent.learning.initial_graph import EdgeDensity
+from loopylatent.settings import LearnSettings
+from loopylatent.tables.observations import Observations
+from loopylatent.ui.page import Present
+from loopylatent.ui.shell.background import Job
+from loopylatent.ui.shell.keys import along_key, bars_key, loops_key, split_digest_key
+from loopylatent.ui.shell.session import Session, session
+
+KEY = "loopylatent tune"
+GRAPHS, SCORES = "sweep", "sweep scores"
+CELLS, CELL_SCORES = "grid", "grid scores"
+LOOPS = "loops"
+JOBS = {
+    GRAPHS: "Learning along r",
+    SCORES: "Fitting along r",
+    CELLS: "Learning the grid",
+    CELL_SCORES: "Fitting the grid",
+    LOOPS: "Simulating tables from a tree",
+}
+
+
+BY_ITSELF = 120.0
+"""Seconds of learning that begin without a click."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Graphs to be learned, and what that takes."""
+
+    n: int
+    estimate: Estimate
+
+
+@dataclass(slots=True)
+class Tuning:
+    """What one session remembers on this page."""
+
+    known: Known = field(default_factory=Known)
+    said: str | None = None
+    """What the last click did."""
+    said_of: Recipe | None = None
+    n_clicks: int = 0
+    n_cancelled: int = 0
+    began: dict[Hashable, float] = field(default_factory=dict)
+
+    def say(self, s: Session, text: str) -> None:
+        """Remember what a click did; it is said until the next change."""
+        self.said, self.said_of = text, s.recipe
+        self.n_clicks += 1
+
+    def heard(self, s: Session) -> str | None:
+        return self.said if s.recipe is self.said_of else None
+
+
+def tuning() -> Tuning:
+    """Return what this browser tab remembers."""
+    if KEY not in st.session_state:
+        st.session_state[KEY] = Tuning(session().swept)
+    found: Tuning = st.session_state[KEY]
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Which settings the page looks at: along r, and around the present margin and length."""
+
+    D: DistanceMatrix
+    curve: EdgeDensity
+    obs: Observations | None
+    here: LearnSettings
+    along: tuple[LearnSettings, ...]
+    is_complete: bool
+    """Whether nothing happens between two radii of ``along``."""
+    Lambdas: tuple[float, ...]
+    taus: tuple[float, ...]
+    cells: tuple[LearnSettings, ...]
+
+    @property
+    def along_key(self) -> Hashable:
+        return along_key(self.D.digest, self.here)
+
+    @property
+    def cells_key(self) -> Hashable:
+        return (self.D.digest, self.cells)
+
+    @property
+    def split_key(self) -> Hashable:
+        return ("split", self.D.digest, None if self.obs is None else self.obs.digest)
+
+    @property
+    def loops_key(self) -> Hashable:
+        return loops_key(self.D.digest, self.here.thresholds.r)
+
+    @property
+    def split_digest_key(self) -> Hashable:
+        return split_digest_key(self.D.digest, None if self.obs is None else self.obs.digest)
+
+
+def plan_of(s: Session, now: Present, curve: EdgeDensity) -> Plan:
+    """Return the settings to look at; the present ones are among them."""
+    D, here = now.source.distances, s.recipe.settings
+    along = s.memo.get("tune radii", D.digest, lambda: radii(curve))
+    around = grid(D)
+    Lambdas = np.unique([*around.Lambdas, here.thresholds.Lambda])
+    taus = np.unique([*around.taus, here.thresholds.tau])
+    return Plan(
+        D,
+        curve,
+        now.source.observations,
+        here,
+        tuple(along_r(here, along)),
+        holds_all(curve, along),
+        tuple(Lambdas.tolist()),
+        tuple(taus.tolist()),
+        tuple(over_grid(here, Lambdas, taus)),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What is there so far of some settings."""
+
+    points: tuple[SweepPoint, ...]
+    scores: tuple[Scored, ...]
+    n_wanted: int
+
+    @property
+    def has_all_points(self) -> bool:
+        return len(self.points) == self.n_wanted
+
+    @property
+    def has_all_scores(self) -> bool:
+        return len(self.scores) == self.n_wanted
+
+
+def found_of(t: Tuning, plan: Plan, settings: tuple[LearnSettings, ...]) -> Found:
+    """Return what is known of the settings, in their order."""
+    points = [t.known.get(point_key(plan.D, one)) for one in settings]
+    split: str | None = t.known.get(plan.split_digest_key)
+    scores = [] if split is None else [t.known.get(score_key(split, one)) for one in settings]
+    return Found(
+        tuple(one for one in points if one is not None),
+        tuple(one for one in scores if one is not None),
+        len(settings),
+    )
+
+
+# Jobs --------------------------------------------------------------------------------------
+
+
+def runs(job: Job | None) -> bool:
+    """Whether somebody waits for it."""
+    return job is not None and not job.finished.is_set() and not job.cancelled.is_set()
+
+
+def running(s: Session) -> dict[str, Job]:
+    """The jobs of this page that are under way."""
+    jobs = {kind: s.jobs.current(kind) for kind in JOBS}
+    return {kind: job for kind, job in jobs.items() if job is not None and runs(job)}
+
+
+def begin(s: Session, t: Tuning, kind: str, key: Hashable, work: Callable[[Progress], Any]) -> None:
+    """Start a job, or go on with it where it was cancelled."""
+    full_key = (key, t.n_cancelled)
+    before = s.jobs.current(kind)
+    if before is None or before.key != full_key:
+        t.began[kind] = monotonic()
+    s.jobs.get(kind, full_key, work)
+
+
+def is_of(job: Job | None, key: Hashable) -> bool:
+    """Whether a job works, or worked, on this."""
+    return job is not None and isinstance(job.key, tuple) and job.key[0] == key
+
+
+def cancel(s: Session, t: Tuning) -> None:
+    """Stop everything on this page; what is done stays."""
+    for job in running(s).values():
+        job.cancelled.set()
+    t.n_cancelled += 1
+
+
+def drop_old(s: Session, plan: Plan) -> None:
+    """Stop what nobody looks at any more because other settings were chosen."""
+    keys = {
+        GRAPHS: plan.along_key,
+        SCORES: plan.along_key,
+        CELLS: plan.cells_key,
+        CELL_SCORES: plan.cells_key,
+        LOOPS: plan.loops_key,
+    }
+    for kind, job in running(s).items():
+        if not is_of(job, keys[kind]):
+            job.cancelled.set()
+
+
+def learning_work(t: Tuning, plan: Plan, settings: tuple[LearnSettings, ...]) -> Work:
+    """How many of the graphs are still to be learned, and what that takes."""
+    found = found_of(t, plan, settings)
+    n = found.n_wanted - len(found.points)
+    return Work(n, estimate("learn", 0, plan.D.n_columns) * n)
+
+
+def learn_points(
+    s: Session,
+    t: Tuning,
+    plan: Plan,
+    kind: str,
+    settings: tuple[LearnSettings, ...],
+    *,
+    asked: bool = False,
+) -> None:
+    """Learn all settings; without being asked only what is quick and was not cancelled."""
+    key = plan.along_key if kind == GRAPHS else plan.cells_key
+    job = s.jobs.current(kind)
+    work_left = learning_work(t, plan, settings)
+    begun = job is not None and is_of(job, key)
+    if work_left.n == 0 or (not asked and (begun or work_left.estimate.seconds > BY_ITSELF)):
+        return
+    if asked:
+        t.n_cancelled += 1  # another job than the one that was stopped
+
+    def work(report: Progress) -> None:
+        points = list(
+            iter_points(plan.D, settings, curve=plan.curve, known=t.known, progress=report)
+        )
+        if kind == GRAPHS:
+            bars = barcode(points, plan.D.r_max)
+            t.known.put(bars_key(plan.D.digest, plan.here), bars)
+
+    begin(s, t, kind, key, work)
+
+
+def bars_of(t: Tuning, plan: Plan) -> tuple[Bar, ...]:
+    """Return the barcode of r; while graphs are missing, of those that are there."""
+    bars: tuple[Bar, ...] | None = t.known.get(bars_key(plan.D.digest, plan.here))
+    return barcode(found_of(t, plan, plan.along).points, plan.D.r_max) if bars is None else bars
+
+
+def score_points(
+    s: Session, t: Tuning, plan: Plan, kind: str, settings: tuple[LearnSettings, ...]
+) -> None:
+    """Fit and score all settings; what was done before is not done again."""
+    obs, last = plan.obs, s.split
+    if obs is None:
+        return
+
+    def work(report: Progress) -> None:
+        report(0, len(settings))
+        split: Split | None = last.get(plan.split_key)
+        if split is None:
+            split = Split.of(obs, plan.D)
+            last.put(plan.split_key, split)
+        t.known.put(plan.split_digest_key, split.digest)
+        for _ in iter_scores(split, settings, known=t.known, progress=report):
+            pass
+
+    begin(s, t, kind, plan.along_key if kind == SCORES else plan.cells_key, work)
+
+
+def begin_loop_test(s: Session, t: Tuning, plan: Plan) -> None:
+    """Test the loops at the present radius."""
+
+    def work(report: Progress) -> None:
+        found = loop_test(plan.D, plan.here.thresholds.r, progress=report)
+        t.known.put(plan.loops_key, found)
+
+    begin(s, t, LOOPS, plan.loops_key, work)
+
+
+def loops_found(t: Tuning, plan: Plan) -> LoopTest | None:
+    """Return the loop test at the present radius, if it was made."""
+    found: LoopTest | None = t.known.get(plan.loops_key)
+    return found

@@ -1,0 +1,244 @@
+"""Every page, in both themes: what axe finds, what the keyboard reaches, what is read aloud."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from helpers.browser import AppTab, WatchedPage, visiting
+from playwright.sync_api import Locator, Page
+
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+
+RING = "latent_cycle"
+PAGES = ("", "Step_by_step", "Tune", "Compare", "Evaluate", "Laboratory", "Theory", "Help")
+PINS = '[["tree",{"sample":"latent_cycle","r":"9","Lambda":"0.01","tau":"0.1"}]]'
+GRAPH = ".st-key-graph"
+STREAMLIT = ("presentation-role-conflict", 'data-testid="stFileUploaderDropzone"')
+"""The ground of a file uploader is called presentational, yet has a name; axe calls that minor."""
+WITH_FOCUS = """
+  let at = document.activeElement;
+  while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
+"""
+LOOK = """
+  const look = (one) => {
+    const around = [one, one.nextElementSibling, one.previousElementSibling];
+    for (let up = one.parentElement; up && around.length < 7; up = up.parentElement) {
+      around.push(up);
+    }
+    return around.filter(Boolean).map((part) => {
+      const s = getComputedStyle(part);
+      return [s.outlineStyle, s.outlineColor, s.boxShadow, s.borderColor, s.backgroundColor].join();
+    }).join(";");
+  };
+"""
+STEP = f"""async () => {{
+  {WITH_FOCUS} {LOOK}
+  if (at) look(at); // borders fade in and out: what is seen is seen at the end
+  const fading = document.getAnimations().filter((one) => one instanceof CSSTransition);
+  await Promise.allSettled(fading.map((one) => one.finished));
+  const before = globalThis.stood;
+  const stays = before?.at === at; // a table of Streamlit's takes Tab for its cells
+  const alike = before && !stays ? look(before.at) === before.look : false;
+  globalThis.stood = null;
+  if (!at || at === document.body) return {{ alike, place: null }};
+  globalThis.stood = {{ at, look: look(at) }};
+  const box = at.getBoundingClientRect();
+  const name = at.getAttribute("aria-label") || at.textContent.trim().slice(0, 40) || at.type;
+  const place = [Math.round(box.x), Math.round(box.y + scrollY), at.tagName, name].join("|");
+  return {{ alike, stays, name, place }};
+}}"""
+
+
+def faults(page: Page) -> list[str]:
+    """Everything that axe finds, of whatever weight, but for one mark of Streamlit's own."""
+    return [
+        f"{found['impact']} {found['id']}: {found['help']}: {node['html'][:200]}"
+        for found in Axe().run(page).response["violations"]
+        for node in found["nodes"]
+        if not (found["id"] == STREAMLIT[0] and STREAMLIT[1] in node["html"])
+    ]
+
+
+@pytest.fixture
+def tab(app_page: WatchedPage, app_address: str) -> Iterator[AppTab]:
+    yield from visiting(AppTab(app_page, app_address))
+
+
+def skip_tour(tab: AppTab) -> None:
+    skip = tab.page.get_by_role("button", name="Skip", exact=True)
+    if skip.count():
+        skip.click()
+        skip.wait_for(state="detached")
+        tab.rests()
+
+
+def is_dark(tab: AppTab) -> bool:
+    ground = "() => getComputedStyle(document.querySelector('.stApp')).backgroundColor"
+    return "16, 21, 28" in str(tab.page.evaluate(ground))
+
+
+def go_dark(tab: AppTab) -> None:
+    tab.page.emulate_media(color_scheme="dark")
+    tab.until(lambda: is_dark(tab))
+    tab.rests()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_axe_finds_nothing_on_any_page_in_either_theme(tab, page):
+    tab.go(page, sample=RING, pins=PINS)
+    skip_tour(tab)
+    assert faults(tab.page) == []
+    go_dark(tab)
+    assert faults(tab.page) == []
+
+
+@pytest.mark.long
+def test_axe_finds_nothing_behind_tabs_in_dialogs_and_beside_a_node(tab):
+    tab.go(sample=RING, scheme="dark")
+    tab.page.locator(f"{GRAPH} .stage").focus()
+    tab.page.keyboard.press("End")
+    tab.page.locator("[class*=st-key-name_] input").wait_for()
+    for name in ("Probabilities", "How sure?", "As tables", "Take it away", "The same in code"):
+        tab.turn_to(name)
+        assert faults(tab.page) == [], name
+    tab.page.get_by_role("button", name="Open a file").click()
+    tab.page.get_by_role("dialog").locator("input[type=file]").wait_for(state="attached")
+    assert faults(tab.page) == []
+    tab.page.keyboard.press("Escape")
+    tab.go("Tune", sample=RING, scheme="dark")
+    for name in ("Λ × τ", "Barcode of r", "Table"):
+        tab.turn_to(name)
+        assert faults(tab.page) == [], name
+
+
+def test_every_node_is_reached_by_keys_and_escape_leaves(tab):
+    tab.go(sample=RING)
+    root = tab.page.locator(f"{GRAPH} .root")
+    stage = tab.page.locator(f"{GRAPH} .stage")
+    tab.page.locator(f"{GRAPH} .frame[data-settled=true]").wait_for()
+
+    def selected() -> list[int]:
+        return root.evaluate("root => root.debug().selected")
+
+    def has_focus() -> bool:
+        return stage.evaluate("stage => stage.getRootNode().activeElement === stage")
+
+    n_nodes = root.evaluate("root => root.view.data.nodes.length")
+    stage.focus()
+    tab.page.keyboard.press("PageUp")
+    tab.becomes(selected, [n_nodes - 1])
+    tab.rests()
+    tab.page.locator(f".st-key-name_{n_nodes - 1} input").wait_for()
+    root.evaluate("root => { root.view.told = root.view.reply; root.view.reply = () => {}; }")
+    said = []
+    for node in reversed(range(n_nodes)):
+        assert selected() == [node]
+        said.append(tab.page.locator(f"{GRAPH} .note").text_content())
+        tab.page.keyboard.press("PageUp")
+    assert selected() == [0]
+    assert len(set(said)) == n_nodes
+    root.evaluate("root => { root.view.reply = root.view.told; }")
+    tab.page.keyboard.press("PageDown")
+    tab.becomes(selected, [1])
+    tab.page.keyboard.press("Home")
+    tab.becomes(selected, [0])
+    tab.rests()
+    assert has_focus()
+    tab.page.keyboard.press("Escape")
+    tab.becomes(selected, [])
+    tab.rests()
+    assert has_focus()
+    tab.page.keyboard.press("Escape")
+    tab.until(lambda: not has_focus())
+    label = stage.get_attribute("aria-label")
+    assert "20 observed and 10 hidden nodes" in label
+    assert "30 edges" in label
+
+
+def walked(tab: AppTab, most: int = 120) -> list[str]:
+    """Press Tab until the round is over; return the names of what had the focus.
+
+    Whatever has it must look otherwise than when it has lost it.
+    """
+    names: list[str] = []
+    places: set[str] = set()
+    for _ in range(most):
+        tab.page.keyboard.press("Tab")
+        here = tab.page.evaluate(STEP)
+        assert not here["alike"], f"no focus to be seen on {names[-1]}"
+        if here["place"] is None:
+            break
+        if here["stays"]:
+            continue
+        if here["place"] in places:
+            break
+        assert here["name"], f"something without a name has the focus after {names[-1]}"
+        names.append(here["name"])
+        places.add(here["place"])
+    return names
+
+
+@pytest.mark.long
+def test_tab_reaches_every_control_of_the_first_page(tab):
+    tab.go(sample=RING)
+    tab.page.locator(f"{GRAPH} .frame[data-settled=true]").wait_for()
+    names = " · ".join(walked(tab))
+    for wanted in (
+        "Explore", "Help", "Open a file", "Columns", "Tree", "r, the radius", "Λ, the margin",
+        "τ, the shortest edge", "Reset", "Pin", "Learned graph", "Graph of 20 observed",
+        "Show the whole graph", "Zoom in", "Full screen", "Save the picture", "Density against r",
+    ):  # fmt: skip
+        assert wanted in names, wanted
+    order = [names.index(one) for one in ("Explore", "Open a file", "Learned graph", "Graph of 20")]
+    assert order == sorted(order)
+
+
+WANTED = {
+    "Step_by_step": ("Open a file", "r, the radius"),
+    "Tune": ("Open a file", "Along r", "Suggest thresholds"),
+    "Compare": ("Open a file", "Left", "Right", "Swap", "Numbers and scores"),
+    "Evaluate": ("Open a file", "Fit probabilities"),
+    "Laboratory": ("Model", "Take to Explore", "Truth and learned"),
+    "Theory": (),
+    "Help": (),
+}
+"""Some controls of each page, in the order in which they come."""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("page", WANTED)
+def test_tab_reaches_the_controls_of_every_other_page_in_order(tab, page):
+    tab.go(page, sample=RING, pins=PINS)
+    skip_tour(tab)
+    tab.rests()
+    names = " · ".join(walked(tab))
+    order = [names.find(one) for one in ("Explore", "Help", *WANTED[page])]
+    assert -1 not in order, (names, order)
+    assert order == sorted(order), (names, order)
+
+
+def said_of(chart: Locator) -> str:
+    return str(chart.evaluate("one => one.getAttribute('aria-label')"))
+
+
+def test_plots_say_what_they_show_and_nothing_moves_where_that_is_asked_for(tab):
+    tab.page.emulate_media(reduced_motion="reduce")
+    tab.go(sample=RING)
+    chart = tab.page.locator(".st-key-density [aria-label]").first
+    chart.wait_for(state="attached")
+    assert "How the local trees change" in said_of(chart)
+    assert "points, across from" in said_of(chart)
+    root = tab.page.locator(f"{GRAPH} .root")
+    tab.page.locator(f"{GRAPH} .frame[data-settled=true]").wait_for()
+    root.evaluate(
+        "root => { root.frames = []; "
+        "root.view.network.on('afterDrawing', () => root.frames.push(root.debug().scale)); }"
+    )
+    before = root.evaluate("root => root.debug().scale")
+    tab.page.get_by_role("button", name="Zoom in").click()
+    tab.until(lambda: root.evaluate("root => root.debug().scale") > before)
+    seen = {round(scale, 9) for scale in root.evaluate("root => root.frames")}
+    assert len(seen - {round(before, 9)}) == 1  # at once, without steps between
+    tab.page.emulate_media(reduced_motion="no-preference")

@@ -1,0 +1,435 @@
+"""Project files: what was saved comes back, and nothing else gets in."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import random
+import zipfile
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers.hostile import HOSTILE_NAMES, hostile_frame
+from hypothesis import given, strategies as st
+from test_recipe import RECIPES
+
+import loopylatent as ll
+from loopylatent.analysis.matching import NamedNode, name_node
+from loopylatent.errors import DataError
+from loopylatent.exporting.project import file as projects
+from loopylatent.exporting.project.file import (
+    Pin,
+    Project,
+    open_project,
+    save_project,
+    write_project,
+)
+from loopylatent.exporting.project.recipe import Recipe, digest_of
+
+SAMPLE = Recipe(source="sample:bfi25", source_kind="sample", r=2.5, Lambda=0.01, tau=0.1)
+TABLE = b"a,b,c\n1,2,3\n"
+UPLOAD = Recipe(
+    source="t.csv", source_kind="table", data_digest=digest_of(TABLE), r=2.5, Lambda=0.01, tau=0.1
+)
+MOOD = NamedNode("mood", ("a", "b", "c"), [0.5, 0.25, 0.0])
+PROJECT = Project(UPLOAD, TABLE, (MOOD,), {"colour": "groups", "zoom": 1.5, "dark": True}, "Mine")
+
+
+def packed(**members: bytes | str) -> bytes:
+    """A zip archive; ``project`` stands for the description."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr("project.json" if name == "project" else name, content)
+    return buffer.getvalue()
+
+
+def described(project: Project = PROJECT) -> dict[str, Any]:
+    with zipfile.ZipFile(io.BytesIO(save_project(project))) as archive:
+        return json.loads(archive.read("project.json"))
+
+
+def changed(**values: Any) -> bytes:
+    """The project file with other entries in its description."""
+    return packed(project=json.dumps(described() | values), data=TABLE)
+
+
+def refusal(content: Any, **options: Any) -> str:
+    with pytest.raises(DataError) as caught:
+        open_project(content, **options)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert len(message) < 300
+    assert message.endswith(".")
+    return message
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+COLUMNS = st.lists(st.one_of(st.sampled_from(HOSTILE_NAMES), TEXT), unique=True, max_size=4)
+NAMED = COLUMNS.flatmap(
+    lambda columns: st.builds(
+        NamedNode,
+        TEXT.filter(str.strip),
+        st.just(tuple(columns)),
+        st.lists(st.floats(0, 1), min_size=len(columns), max_size=len(columns)),
+    )
+)
+VALUES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**53), 2**53),
+    st.floats(allow_nan=False, allow_infinity=False),
+    TEXT,
+)
+
+
+PINS = st.builds(Pin, TEXT.filter(str.strip), RECIPES)
+
+
+@st.composite
+def any_project(draw: st.DrawFn) -> Project:
+    data = draw(st.one_of(st.none(), st.binary(max_size=60)))
+    recipe = draw(RECIPES).to_dict()
+    if data is not None:
+        recipe["data_digest"] = digest_of(data)
+    names = tuple(draw(st.lists(NAMED, max_size=3)))
+    preferences = st.one_of(VALUES, st.lists(VALUES, max_size=3).map(tuple))
+    return Project(
+        Recipe.from_dict(recipe),
+        data,
+        names,
+        draw(st.dictionaries(TEXT, preferences, max_size=4)),
+        draw(TEXT),
+        pins=tuple(draw(st.lists(PINS, max_size=3, unique_by=lambda pin: pin.name))),
+        groups=draw(st.dictionaries(TEXT, TEXT, max_size=3)),
+    )
+
+
+@given(any_project())
+def test_what_is_saved_comes_back_and_is_saved_alike(project):
+    content = save_project(project)
+    again = open_project(content)
+    assert save_project(again) == content
+    assert (again.recipe, again.data, again.title) == (project.recipe, project.data, project.title)
+    assert dict(again.view) == dict(project.view)
+    assert (again.pins, dict(again.groups)) == (project.pins, dict(project.groups))
+    assert [type(value) for value in again.view.values()] == list(map(type, project.view.values()))
+    for old, new in zip(project.names, again.names, strict=True):
+        assert (old.name, old.columns) == (new.name, new.columns)
+        np.testing.assert_array_equal(old.profile, new.profile)
+
+
+def test_an_upload_with_hostile_names_learns_the_same_graph_after_opening(tmp_path):
+    data = hostile_frame().to_csv(index=False).encode()
+    recipe = Recipe(
+        source="<b>$(touch pwned).csv", source_kind="table", data_digest=digest_of(data),
+        drop=HOSTILE_NAMES[:3], r=1.0, Lambda=0.02, tau=0.05,
+    )  # fmt: skip
+
+    def learned(recipe: Recipe, data: bytes) -> ll.LatentGraph:
+        D = ll.information_distances(ll.read_table(data, drop=recipe.drop))
+        return ll.learn(D, recipe.r, recipe.Lambda, recipe.tau).graph
+
+    graph = learned(recipe, data)
+    names = tuple(name_node(graph, node, f"{node} <i>") for node in graph.hidden_nodes)
+    file = write_project(Project(recipe, data, names), tmp_path / "mine.loopylatent")
+    again = open_project(file)
+    assert learned(again.recipe, again.data) == graph
+    assert ll.matching.follow_names(again.names, graph).unmatched == ()
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.loopylatent"]
+
+
+def test_a_project_may_keep_only_the_digest_of_its_data():
+    project = open_project(save_project(Project(UPLOAD)))
+    assert project.data is None
+    assert project.recipe.data_digest == digest_of(TABLE)
+
+
+def test_the_archive_has_no_trace_of_time_place_or_file_name():
+    with zipfile.ZipFile(io.BytesIO(save_project(PROJECT))) as archive:
+        members = archive.infolist()
+    assert [member.filename for member in members] == ["project.json", "data"]
+    assert {member.date_time for member in members} == {(1980, 1, 1, 0, 0, 0)}
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
+    path = write_project(PROJECT, tmp_path / "mine.loopylatent")
+
+    def full_disk(_descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full_disk)
+    with pytest.raises(DataError, match="No space left"):
+        write_project(Project(SAMPLE), path)
+    assert open_project(path).title == "Mine"
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.loopylatent"]
+
+
+def test_every_cut_off_file_is_refused():
+    content = save_project(PROJECT)
+    messages = {refusal(content[:size]) for size in range(len(content))}
+    assert len(messages) == 2  # not a project file; damaged or cut off
+
+
+def test_a_file_with_one_changed_bit_is_refused_or_holds_the_same():
+    content = save_project(PROJECT)
+    rng = random.Random(0)
+    refused = 0
+    for at in range(len(content)):
+        damaged = bytearray(content)
+        damaged[at] ^= 1 << rng.randrange(8)
+        try:
+            assert save_project(open_project(bytes(damaged))) == content
+        except DataError:
+            refused += 1
+    assert refused > len(content) / 2
+
+
+@given(st.binary(max_size=200))
+def test_anything_else_is_refused(content):
+    refusal(content)
+    refusal(b"PK\x03\x04" + content)
+    refusal(packed(project=content))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "not a project file"),
+        (b"a,b,c\n1,2,3\n", "not a project file"),
+        (packed(), "not a project file"),
+        (packed(hello="world"), "'hello', which no project has"),
+        (packed(data=TABLE), "no project.json"),
+        (packed(project="{}", **{"../evil": "x"}), "'../evil', which no project has"),
+        (packed(project="{}", **{"/etc/passwd": "x"}), "which no project has"),
+        (packed(project="{}", data="x", third="x"), "'third', which no project has"),
+        (packed(project="{}", **{f"x{k}": "x" for k in range(11)}), "zip archive of other files"),
+        (packed(project="{}"), "does not describe a project"),
+        (packed(project="[]"), "does not describe a project"),
+        (packed(project='{"format": "other"}'), "does not describe a project"),
+        (packed(project="{"), "no valid JSON"),
+        (packed(project=b"\xff\xfe"), "no valid JSON"),
+        (packed(project="[" * 100_000), "no valid JSON"),
+        (packed(project="9" * 5_000), "no valid JSON"),
+        (packed(project='{"format": 1, "format": 2}'), "no valid JSON"),
+        (save_project(PROJECT) + b" and more", "damaged"),
+    ],
+    ids=range(18),
+)
+def test_a_foreign_file_is_refused(content, message):
+    assert message in refusal(content)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"version": 4, "wings": 4}, "project version 4, written by loopylatent '0.1.0'"),
+        ({"version": 0}, "whole number from 1"),
+        ({"version": True}, "whole number from 1"),
+        ({"version": "1"}, "whole number from 1"),
+        ({"speed": 9}, "unknown entry 'speed'"),
+        ({"recipe": None}, "'recipe' of its description has the wrong type"),
+        ({"recipe": UPLOAD.to_dict() | {"speed": 9}}, "no entry 'speed'"),
+        ({"recipe": UPLOAD.to_dict() | {"r": "5"}}, "finite number"),
+        ({"recipe": UPLOAD.to_dict() | {"r": float("nan")}}, "no valid JSON"),
+        ({"recipe": UPLOAD.to_dict() | {"r": float("inf")}}, "no valid JSON"),
+        ({"recipe": UPLOAD.to_dict() | {"Lambda": 1}}, "outside [0, 1)"),
+        ({"recipe": UPLOAD.to_dict() | {"source": "../t.csv"}}, "without its folder"),
+        ({"recipe": UPLOAD.to_dict() | {"data_digest": "0" * 16}}, "digest is another one"),
+        ({"recipe": SAMPLE.to_dict()}, "brings its own data"),
+        ({"data": None}, "unnamed data"),
+        ({"data": {"bytes": 12}}, "lacks the entry 'sha256'"),
+        ({"data": {"bytes": 12, "sha256": "0" * 64}}, "changed since it was saved"),
+        ({"data": {"bytes": 12, "sha256": "0" * 64, "path": "x"}}, "unknown entry 'path'"),
+        ({"names": {}}, "wrong type"),
+        ({"names": ["mood"]}, "not a set of named values"),
+        ({"names": [{"name": "mood"}]}, "lacks the entry 'columns', 'profile'"),
+        ({"names": [{"name": " ", "columns": [], "profile": []}]}, "no name"),
+        ({"names": [{"name": "m", "columns": [1], "profile": [1]}]}, "not text"),
+        ({"names": [{"name": "m", "columns": ["a", "a"], "profile": [1, 1]}]}, "must differ"),
+        ({"names": [{"name": "m", "columns": ["a"], "profile": ["1"]}]}, "than numbers"),
+        ({"names": [{"name": "m", "columns": ["a"], "profile": [True]}]}, "than numbers"),
+        ({"names": [{"name": "m", "columns": ["a"], "profile": [2]}]}, "from 0 to 1"),
+        ({"names": [{"name": "m", "columns": ["a"], "profile": []}]}, "from 0 to 1"),
+        ({"names": [{"name": "\ud800", "columns": [], "profile": []}]}, "half a character"),
+        ({"title": None}, "wrong type"),
+        ({"title": "x" * 10_001}, "at most 10000"),
+        ({"title": "\ud800"}, "half a character"),
+        ({"written_by": 1}, "wrong type"),
+        ({"view": {"a": [[]]}}, "preference 'a'"),
+        ({"view": {"a": {}}}, "preference 'a'"),
+        ({"pins": {}}, "wrong type"),
+        ({"pins": [{"name": "a"}]}, "a pin in it lacks the entry 'recipe'"),
+        ({"pins": [{"name": "a", "recipe": {}}]}, "recipe"),
+        ({"pins": [{"name": "", "recipe": SAMPLE.to_dict()}]}, "1 to 40"),
+        ({"pinned_data": [{}]}, "data of its pins"),
+        ({"groups": {"a": 1}}, "must be text"),
+        ({"results": {"bytes": 1, "sha256": ""}}, "its results is missing"),
+        ({"view": {"a": 10**300}}, "preference 'a'"),
+        ({"view": {str(k): k for k in range(201)}}, "at most 200"),
+    ],
+    ids=range(44),
+)
+def test_a_description_that_is_wrong_is_refused(values, message):
+    assert message in refusal(changed(**values))
+
+
+def test_numbers_beyond_all_bounds_are_refused():
+    text = json.dumps(described())
+    assert "finite" in refusal(packed(project=text.replace("2.5", "1e999"), data=TABLE))
+    assert "finite" in refusal(packed(project=text.replace("1.5", "1e999"), data=TABLE))
+    assert "than numbers" in refusal(packed(project=text.replace("0.25", "1e999"), data=TABLE))
+
+
+def test_data_that_is_missing_or_changed_is_refused():
+    text = json.dumps(described())
+    assert "data is missing" in refusal(packed(project=text))
+    assert "changed since" in refusal(packed(project=text, data=TABLE + b" "))
+
+
+def test_a_bomb_is_refused_before_it_is_unpacked(monkeypatch):
+    bomb = packed(project=b"0" * (projects.MAX_DESCRIPTION + 1))
+    large = packed(project=json.dumps(described()), data=b"0" * 2**20)
+    results = packed(project="{}", **{"results.json": b"0" * (projects.MAX_RESULTS + 1)})
+    pinned = packed(project="{}", data=b"0" * 2**20, data1=b"0" * 2**20)
+    many = packed(**{str(k): "" for k in range(1_000)})
+
+    def unpack(*_arguments: Any) -> bytes:
+        raise AssertionError("nothing may be unpacked")
+
+    monkeypatch.setattr(zipfile.ZipFile, "read", unpack)
+    assert len(bomb) < 10**6
+    assert "the description takes 64 MB" in refusal(bomb)
+    assert "the data takes 1 MB; at most 0 are" in refusal(large, max_bytes=1_000)
+    assert "the results takes 64 MB" in refusal(results)
+    monkeypatch.setattr(projects, "MAX_DESCRIPTION", 1_000)
+    monkeypatch.setattr(projects, "MAX_RESULTS", 1_000)
+    assert "the content takes 2 MB; at most 1 are" in refusal(pinned, max_bytes=2**20)
+    monkeypatch.setattr(zipfile, "ZipFile", unpack)
+    assert "other files" in refusal(many)
+    hidden = bytearray(many)
+    hidden[-14:-10] = b"\x01\0\x01\0"  # claims to have one member
+    assert "other files" in refusal(bytes(hidden))
+    assert "the file takes 2 MB" in refusal(b"PK\x03\x04" + bytes(2**21), max_bytes=1_000)
+
+
+def test_more_values_than_fit_into_the_memory_are_refused(monkeypatch):
+    monkeypatch.setattr("loopylatent.exporting.project.checks.MAX_VALUES", 1_000)
+    monkeypatch.setattr(json, "loads", lambda *_: pytest.fail("nothing may be read"))
+    assert "more values" in refusal(packed(project=b"[" + b"[]," * 1_000 + b"0]"))
+
+
+def test_a_member_that_is_larger_than_it_says_is_refused():
+    content = bytearray(packed(project=json.dumps(described()), data=b"0" * 2**20))
+    directory = content.rindex(b"PK\x01\x02")
+    content[directory + 24 : directory + 28] = len(TABLE).to_bytes(4, "little")
+    assert "damaged" in refusal(bytes(content))
+
+
+def test_an_encrypted_or_strangely_packed_member_is_refused():
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_BZIP2) as archive:
+        archive.writestr("project.json", "{}")
+    assert "packed in a way" in refusal(buffer.getvalue())
+    content = bytearray(packed(project="{}"))
+    content[content.rindex(b"PK\x01\x02") + 8] |= 1
+    assert "encrypted" in refusal(bytes(content))
+
+
+def test_one_member_twice_is_refused():
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("project.json", "{}")
+        with pytest.warns(UserWarning, match="Duplicate"):
+            archive.writestr("project.json", "{}")
+    assert "twice" in refusal(buffer.getvalue())
+
+
+def test_a_path_that_leads_nowhere_is_named(tmp_path):
+    assert "'nowhere.loopylatent' cannot be opened: No such file" in refusal("nowhere.loopylatent")
+    assert "check the path" in refusal(tmp_path)
+    assert "no file can have this name" in refusal("a\0b")
+
+
+def first_version(project: Project) -> bytes:
+    """The file that version 1 of the format wrote."""
+    entries = ("format", "written_by", "title", "recipe", "data", "names", "view")
+    values = {name: value for name, value in described(project).items() if name in entries}
+    members: dict[str, Any] = {"project": json.dumps({"version": 1} | values, indent=1)}
+    if project.data is not None:
+        members["data"] = project.data
+    return packed(**members)
+
+
+@pytest.mark.parametrize("project", [PROJECT, Project(SAMPLE), Project(UPLOAD)], ids=range(3))
+def test_version_1_still_opens(project):
+    again = open_project(first_version(project))
+    assert again.version == projects.VERSION
+    assert save_project(again) == save_project(project)
+
+
+def test_version_1_has_no_pins_whatever_it_says_and_must_have_names():
+    values = described(Project(UPLOAD, TABLE, pins=(Pin("a", SAMPLE),))) | {"version": 1}
+    assert open_project(packed(project=json.dumps(values), data=TABLE)).pins == ()
+    del values["names"]
+    assert "lacks the entry" in refusal(packed(project=json.dumps(values), data=TABLE))
+
+
+def test_older_versions_are_brought_forward_step_by_step(monkeypatch):
+    old = first_version(PROJECT)
+
+    def rename(values: dict[str, Any]) -> dict[str, Any]:
+        return values | {"version": 4, "title": values["title"].upper()}
+
+    monkeypatch.setattr(projects, "VERSION", 4)
+    monkeypatch.setattr(projects, "_MIGRATIONS", {**projects._MIGRATIONS, 3: rename})
+    project = open_project(old)
+    assert (project.version, project.title, project.pins) == (4, "MINE", ())
+
+
+def test_there_is_a_way_from_every_older_version():
+    assert sorted(projects._MIGRATIONS) == list(range(1, projects.VERSION))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"recipe": SAMPLE, "data": TABLE}, "brings its own data"),
+        ({"recipe": UPLOAD, "data": TABLE + b" "}, "digest is another one"),
+        ({"recipe": SAMPLE, "version": 1}, "version 3 and not 1"),
+        ({"recipe": SAMPLE, "view": {"a": ([],)}}, "text, a finite number"),
+        ({"recipe": SAMPLE, "view": {"a": (1,) * 101}}, "more than 100"),
+        ({"recipe": SAMPLE, "groups": {"a": 1}}, "must be text"),
+        ({"recipe": SAMPLE, "groups": ["a"]}, "each with the name"),
+        ({"recipe": SAMPLE, "pins": (Pin(" ", SAMPLE),)}, "1 to 40 characters"),
+        ({"recipe": SAMPLE, "pins": (Pin("x" * 41, SAMPLE),)}, "1 to 40 characters"),
+        ({"recipe": SAMPLE, "pins": (Pin("x", SAMPLE),) * 2}, "name of its own"),
+        ({"recipe": SAMPLE, "pins": tuple(Pin(str(k), SAMPLE) for k in range(9))}, "at most 8"),
+        ({"recipe": SAMPLE, "pinned_data": (TABLE,)}, "not what the pins are of"),
+        ({"recipe": SAMPLE, "view": {"a": float("nan")}}, "finite"),
+        ({"recipe": SAMPLE, "view": {1: "a"}}, "text"),
+        ({"recipe": SAMPLE, "view": []}, "named preferences"),
+    ],
+)
+def test_a_project_that_could_not_be_opened_cannot_be_made(arguments, message):
+    with pytest.raises(DataError, match=message):
+        Project(**arguments)
+
+
+def test_a_project_that_is_too_large_to_be_opened_is_not_saved(monkeypatch):
+    monkeypatch.setattr(projects, "MAX_BYTES", 3)
+    with pytest.raises(DataError, match="the data takes"):
+        save_project(PROJECT)
+
+
+def test_what_a_project_holds_cannot_be_changed():
+    view = {"a": 1}
+    project = Project(SAMPLE, view=view)
+    view["a"] = 2
+    assert project.view["a"] == 1
+    with pytest.raises(TypeError):
+        project.view["a"] = 3
+    with pytest.raises(ValueError, match="read-only"):
+        MOOD.profile[0] = 1.0

@@ -1,0 +1,620 @@
+"""Results in project files, and what a session puts into such a file and takes out again."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import io
+import json
+import math
+import random
+import zipfile
+import zlib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+from streamlit.testing.v1 import AppTest
+from test_app import PATIENCE, ran
+
+import loopylatent as ll
+from loopylatent.analysis.stability.groups import groups
+from loopylatent.analysis.stability.loop_test import loop_test
+from loopylatent.analysis.stability.runs import stability
+from loopylatent.analysis.sweep.barcode import barcode
+from loopylatent.analysis.sweep.points import SweepPoint, along_r, iter_points, radii
+from loopylatent.analysis.sweep.scores import Split, compared_scores, iter_scores
+from loopylatent.compute.limits import APP
+from loopylatent.errors import DataError, InferenceError, LoopyLatentError
+from loopylatent.exporting.project.codec import (
+    Graphs,
+    from_plain,
+    graph_from_plain,
+    plain_size,
+    to_plain,
+)
+from loopylatent.exporting.project.file import (
+    MAX_RESULTS,
+    VERSION,
+    Pin,
+    Project,
+    open_project,
+    save_project,
+)
+from loopylatent.exporting.project.recipe import Recipe, digest_of
+from loopylatent.exporting.project.results import (
+    Places,
+    Results,
+    read_results,
+    within,
+    write_results,
+)
+from loopylatent.inference.saved import SavedModel
+from loopylatent.settings import FitSettings, LearnSettings, Thresholds
+from loopylatent.synthetic.families import latent_cycle
+from loopylatent.ui.evaluate.state import Choice, Scoreboard, begin_scores, entries_of, split_key
+from loopylatent.ui.explore.fit import Fitted, fit_key, fitted_of
+from loopylatent.ui.explore.stability import KIND as SUPPORT, support_key, support_of
+from loopylatent.ui.open.project import RESERVE, checked, project_of, saving, take, uploads_with
+from loopylatent.ui.shell.keys import bars_key, loops_key, split_digest_key
+from loopylatent.ui.shell.session import KEY, Moment, Session
+from loopylatent.ui.shell.stages import Source, curve_of, learned, source_of
+from loopylatent.ui.tune.state import JOBS
+
+ROOT = Path(__file__).resolve().parents[2]
+N_RUNS = 25
+
+
+def table(kind: str, seed: int = 1) -> bytes:
+    frame = latent_cycle(girth=4, leaves=2, kind=kind, seed=seed).sample(300, seed=seed).to_frame()
+    return frame.to_csv(index=False).encode()
+
+
+def recipe_of(content: bytes, r: float) -> Recipe:
+    return Recipe(
+        source="ring.csv", source_kind="table", data_digest=digest_of(content), r=r, Lambda=0.02,
+        tau=0.05,
+    )  # fmt: skip
+
+
+def session_with(content: bytes) -> tuple[Session, Source]:
+    """A session on a file of one's own, opened at a radius with loops."""
+    recipe = recipe_of(content, 9.0)
+    s = Session(Moment(recipe, recipe), uploads={digest_of(content): content})
+    source = source_of(s.memo, s.uploads, recipe)
+    recipe = dataclasses.replace(recipe, r=float(source.distances.r_min))
+    s.now = Moment(recipe, recipe)
+    return s, source
+
+
+def work(s: Session, source: Source) -> None:
+    """Compute, as the pages would, one of everything."""
+    D, obs, here = source.distances, source.observations, s.recipe.settings
+    assert obs is not None
+    result = learned(s.memo, D, s.recipe)
+    s.place(result.graph, result.graph.labels)
+    curve = curve_of(s.memo, D)
+    along = along_r(here, radii(curve))
+    points = list(iter_points(D, along, curve=curve, known=s.swept))
+    s.swept.put(bars_key(D.digest, here), barcode(points, D.r_max))
+    s.swept.put(loops_key(D.digest, here.thresholds.r), loop_test(D, D.r_min, n_simulations=2))
+    split = Split.of(obs, D)
+    s.swept.put(split_digest_key(D.digest, obs.digest), split.digest)
+    list(iter_scores(split, along[-2:], known=s.swept))
+    found = stability(obs, here, n_resamples=3, result=result)
+    s.memo.keep(SUPPORT, support_key(source, result.graph, here, "bootstrap", N_RUNS), found)
+    s.view |= {"sure_runs": N_RUNS, "score kinds": ["tree"], "least_support": 0.5, "cycles": True}
+    model = ll.fit_parameters(result.graph, obs)
+    fitted = Fitted(model, model.hidden_posteriors(obs))
+    s.jobs.again("fit", fit_key(obs, result.graph), lambda _: fitted).finished.wait()
+    grouped = groups(obs, n_resamples=3)
+    s.jobs.again("groups", D.digest, lambda _: grouped).finished.wait()
+    scores = compared_scores(result.graph, obs, D, here)
+    s.memo.keep("scores", (obs.digest, result.graph.digest, here), scores)
+    begin_scores(s, board_of(s), obs, CHOICE)
+    job = s.jobs.current("evaluate")
+    assert job is not None
+    job.finished.wait()
+    assert job.error is None
+
+
+CHOICE = Choice(radii=(9.0,), kinds=("independent", "tree"), share=0.3)
+
+
+def board_of(s: Session) -> Scoreboard:
+    return Scoreboard(s.scored)
+
+
+@cache
+def worked(kind: str) -> tuple[Session, Source]:
+    """A session in which one of everything was computed; not to be changed."""
+    s, source = session_with(table(kind))
+    work(s, source)
+    other = table(kind, seed=2)
+    s.keep_upload(digest_of(other), other)
+    s.pins = (Pin("here", s.recipe), Pin("other <b>", recipe_of(other, 9.0)))
+    s.view["brought"] = {source.distances.names[0]: "one", source.distances.names[1]: "two"}
+    return s, source
+
+
+def opened_again(content: bytes, s: Session) -> Source:
+    """Open a project file in a session, as the dialog does."""
+    project = open_project(content)
+    source = source_of(s.memo, uploads_with(s, project), project.recipe)
+    take(s, checked(project, source))
+    return source
+
+
+def blank() -> Session:
+    recipe = Recipe(source="sample:bfi25", source_kind="sample", r=9.0, Lambda=0.0, tau=0.1)
+    return Session(Moment(recipe, recipe))
+
+
+def same(one: Any, other: Any) -> None:
+    """That two results are equal in every number."""
+    graphs = (Graphs(), Graphs())
+    assert to_plain(one, graphs[0]) == to_plain(other, graphs[1])
+    assert graphs[0].listed == graphs[1].listed
+
+
+@pytest.mark.parametrize("kind", ["ising", "gaussian"])
+def test_a_project_brings_back_everything_that_was_computed(kind):
+    s, source = worked(kind)
+    content = save_project(project_of(s, source))
+    t = blank()
+    again = opened_again(content, t)
+    D, obs, here = again.distances, again.observations, t.recipe.settings
+    assert (t.recipe, t.pins, t.view["brought"]) == (s.recipe, s.pins, s.view["brought"])
+    assert t.uploads == s.uploads
+    assert t.view | s.view == t.view
+    graph = learned(t.memo, D, t.recipe).graph
+    np.testing.assert_array_equal(t.place(graph, graph.labels), s.place(graph, graph.labels))
+    for key, value in s.swept.items():
+        if key[:2] == ("point", D.digest) or key[0] in ("barcode", "loops", "scores"):
+            same(t.swept.get(key), value)
+    assert t.swept.get(split_digest_key(D.digest, obs.digest))
+    same(support_of(t, again, graph), support_of(s, source, graph))
+    key = split_key(obs, t.recipe.metric, CHOICE)
+    chosen = CHOICE.contestants(t.recipe)
+    entries = entries_of(board_of(t), key, chosen, False)
+    assert len(entries) == 2
+    same(tuple(entries), tuple(entries_of(board_of(s), key, chosen, False)))
+    assert t.memo.known("scores", (obs.digest, graph.digest, here)) is not None
+    job, before = t.jobs.current("groups"), s.jobs.current("groups")
+    job.finished.wait()
+    assert job.key == D.digest
+    np.testing.assert_array_equal(job.result.labels, before.result.labels)
+    t.jobs.current("fit").finished.wait()
+    new, old = fitted_of(t, again, graph), fitted_of(s, source, graph)
+    np.testing.assert_array_equal(new.model.edge_strengths, old.model.edge_strengths)
+    np.testing.assert_array_equal(new.posteriors, old.posteriors)
+    assert new.model.train_bic == old.model.train_bic
+    assert t.memo.computed["learned"] == 1
+    assert project_of(t, again).results.words == project_of(s, source).results.words
+
+
+def test_the_pages_show_the_results_again_without_learning():
+    s, source = worked("ising")
+    t = blank()
+    opened_again(save_project(project_of(s, source)), t)
+    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=PATIENCE)
+    page.session_state[KEY] = t
+    page.session_state["more"] = "How sure?"
+    page = ran(page)
+    assert any("3 runs" in one.value for one in page.markdown)
+    page = ran(page.switch_page("pages/2_Tune.py"))
+    assert [t.jobs.current(kind) for kind in JOBS] == [None] * len(JOBS)
+    page = ran(page.switch_page("pages/3_Compare.py"))
+    assert {"here", "other <b>"} <= set(page.selectbox(key="compare_left").options)
+    page = ran(page.switch_page("pages/4_Evaluate.py"))
+    assert t.jobs.current("evaluate") is None
+
+
+def state_of(s: Session) -> Any:
+    """What must not change where opening fails."""
+    kept = (s.now, list(s.before), list(s.after), dict(s.uploads), s.pins, dict(s.view))
+    return (*kept, s.placed, s.opened, s.selected, len(s.swept.items()), len(s.scored.items()))
+
+
+def lied(name: str, value: Any) -> bytes:
+    """A file whose results say something else, with all digests put right."""
+    s, source = worked("ising")
+    project = project_of(s, source)
+    described = json.loads(write_results(project.results))
+    part: Any = described
+    *way, last = name.split(".")
+    for step in way:
+        part = part[int(step)] if isinstance(part, list) else part[step]
+    part[int(last) if isinstance(part, list) else last] = value
+    return saved_with(project, json.dumps(described).encode())
+
+
+def saved_with(project: Project, results: bytes) -> bytes:
+    """A project file with other results."""
+    fingerprint = {"bytes": len(results), "sha256": hashlib.sha256(results).hexdigest()}
+    with zipfile.ZipFile(io.BytesIO(save_project(project))) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    values = json.loads(members["project.json"]) | {"results": fingerprint}
+    members |= {"project.json": json.dumps(values).encode(), "results.json": results}
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, one in members.items():
+            archive.writestr(name, one)
+    return buffer.getvalue()
+
+
+LIES = [
+    ("graphs", {}, "no list of graphs"),
+    ("graphs.0.edges.0", 10**6, "outside"),
+    ("graphs.0.edges.0", 0.5, "whole number"),
+    ("graphs.0.lengths.0", -1, "at least 0"),
+    ("graphs.0.lengths.0", "nan", "at least 0"),
+    ("graphs.0.n_hidden", 10**12, "a graph"),
+    ("names.0.0", "other", "does not fit together"),
+    ("results.distances", 5, "a text"),
+    ("names.0.0", "\ud800", "a text"),
+    ("names.0.0", 5, "a text"),
+    ("graphs.0.names", 1, "a graph"),
+    ("graphs.0.names", -1, "a graph"),
+    ("graphs.0.names", True, "whole number"),
+    ("names", {}, "a list"),
+    ("names.0", ["a", "a"], "a graph"),
+    ("results.is", "os.system", "a set of values"),
+    ("results.wings", 4, "a set of values"),
+    ("results.points.0.graph", 10**6, "a graph"),
+    ("results.points.0.graph", -1, "a graph"),
+    ("results.points.0.n_visits", -1, "n_visits"),
+    ("results.points.0.n_capped", -1, "n_capped"),
+    ("results.points.0.n_visits", True, "whole number"),
+    ("results.points.0.settings.method", "magic", "a word"),
+    ("results.points.0.settings.thresholds.r", "inf", "not finite"),
+    ("results.points.0.settings.thresholds.Lambda", 2, "outside"),
+    ("results.support.0.found.edges.values.0", 2, "a support"),
+    ("results.support.0.found.edges.values", [], "an array"),
+    ("results.support.0.found.edges.shape", [-1, -1], "an array"),
+    ("results.support.0.found.tally.edges.values.0", 10**6, "outside"),
+    ("results.support.0.found.scheme", ["x"], "a word"),
+    ("results.places.positions.values.0", "inf", "places"),
+    ("results.places.selected", 10**6, "places"),
+    ("results.groups.labels.values.0", 99, "a grouping"),
+    ("results.groups.labels.values.0", 2**53, "a grouping"),
+    ("results.models.0.values.values.0", "nan", "not finite"),
+    ("results.models.0.values", {"shape": [1], "values": [1]}, "do not belong"),
+    ("results.models.0.data_digest", "x", "other rows"),
+    ("results.models.0.history", {"shape": [0], "values": []}, "a fit"),
+    ("results.evaluations.0.entry.is", "Path", "a set of values"),
+    ("results.evaluations.0.entry.top_columns", [[99]], "columns that there are not"),
+    ("results.bars.0.bars", [1], "a set of values"),
+    ("results.loops.0.test", None, "a set of values"),
+    ("results.loops.0.test.p_value", "nan", "p_value"),
+    ("results.loops.0.test.n_simulations", -1, "n_simulations"),
+    ("results.bars.0.bars.0.end", "inf", "the number end"),
+    ("results.scores.0.n_train", -210, "n_train"),
+    ("results.scores.0.seconds", "nan", "seconds"),
+    ("results.scores.0.test.n_samples", 0, "n_samples"),
+    ("results.models.0.n_samples", "-inf", "n_samples"),
+    ("results.support.0.found.instability", 2, "instability"),
+    ("results.evaluations.0.entry.df", -1, "the number df"),
+    ("results.places.positions.values.0", 1e300, "places"),
+    ("results.places", {"is": []}, "a set of values"),
+    ("results.places", {"is": {}}, "a set of values"),
+    ("results.places.positions", {"shape": [1] * 100, "values": [1.0]}, "an array"),
+    ("results.places.positions", {"shape": [0, 2**53, 2**53], "values": []}, "an array"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "message"), LIES, ids=range(len(LIES)))
+def test_results_that_lie_are_refused_and_the_session_stays(name, value, message):
+    s = blank()
+    before = state_of(s)
+    with pytest.raises(LoopyLatentError) as caught:
+        opened_again(lied(name, value), s)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert state_of(s) == before
+
+
+@pytest.mark.parametrize("error", [TypeError, ValueError, OverflowError])
+def test_results_that_no_check_thought_of_are_refused_in_one_line(error, monkeypatch):
+    def broken(_: Any) -> Results:
+        raise error("unhashable type: 'list'")
+
+    monkeypatch.setattr("loopylatent.exporting.project.file.read_results", broken)
+    s, source = worked("ising")
+    with pytest.raises(DataError, match="cannot be opened: its results hold values"):
+        open_project(save_project(project_of(s, source)))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from(["flip", "cut", "swap", "insert"]), st.integers(1, 9))
+def test_a_file_damaged_anywhere_opens_equal_or_is_refused(seed, how, times):
+    s, source = worked("ising")
+    content = save_project(project_of(s, source))
+    rng = random.Random(seed)
+    damaged = bytearray(content)
+    for _ in range(times):
+        at = rng.randrange(len(damaged))
+        if how == "flip":
+            damaged[at] ^= 1 << rng.randrange(8)
+        elif how == "cut":
+            del damaged[at : at + rng.randrange(1, 2000)]
+        elif how == "swap":
+            damaged[at:], damaged[:at] = damaged[:at], damaged[at:]
+        else:
+            damaged[at:at] = rng.randbytes(rng.randrange(1, 40))
+        if not damaged:
+            break
+    again, refusal = tried(lambda: open_project(bytes(damaged)))
+    if refusal is None:
+        assert save_project(again) == content
+    else:
+        assert refusal.startswith("the project cannot be opened: ")
+
+
+def tried(do: Callable[[], Any]) -> tuple[Any, str | None]:
+    """What comes of it, or the one line that says why it was refused."""
+    try:
+        return do(), None
+    except LoopyLatentError as error:
+        return None, one_line(error)
+
+
+def one_line(error: LoopyLatentError) -> str:
+    assert "\n" not in str(error)
+    return str(error)
+
+
+def leaves(value: Any, way: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The ways to all single values."""
+    if isinstance(value, dict):
+        return [one for k, v in value.items() for one in leaves(v, (*way, k))]
+    if isinstance(value, list):
+        return [one for k, v in enumerate(value[:3]) for one in leaves(v, (*way, k))]
+    return [way]
+
+
+JSON = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text()),
+    lambda inner: st.one_of(st.lists(inner, max_size=2), st.dictionaries(st.text(), inner)),
+    max_leaves=3,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.randoms(use_true_random=False), JSON)
+def test_results_with_one_other_value_are_read_or_refused(rng, value):
+    s, source = worked("ising")
+    described = json.loads(write_results(project_of(s, source).results))
+    way = rng.choice(leaves(described))
+    part = described
+    for step in way[:-1]:
+        part = part[step]
+    part[way[-1]] = value
+    project = dataclasses.replace(project_of(s, source), results=None)
+    results, refusal = tried(lambda: read_results(described))
+    if refusal is None:
+        tried(lambda: checked(dataclasses.replace(project, results=results), source))
+
+
+def test_results_of_other_data_are_left_out():
+    s, source = worked("ising")
+    project = project_of(s, source)
+    results = dataclasses.replace(project.results, distances="0" * 16)
+    opened = checked(dataclasses.replace(project, results=results), source)
+    assert opened.results is None
+    t = blank()
+    take(t, opened)
+    assert t.swept.items() == []
+    assert t.pins == s.pins
+
+
+def test_results_on_other_columns_are_refused():
+    s, source = worked("ising")
+    graph = ll.LatentGraph.build("ab", 0, [(0, 1)])
+    results = project_of(s, source).results
+    lying = dataclasses.replace(results, places=Places(graph, np.zeros((2, 2))))
+    project = dataclasses.replace(project_of(s, source), results=lying)
+    with pytest.raises(DataError, match="other columns"):
+        checked(project, source)
+
+
+def test_values_that_no_widget_could_show_are_left_out():
+    s, source = worked("ising")
+    view = {"sure_runs": "many", "least_support": 1, "score share": 99, "score kinds": ("x",),
+            "score lda": (True,), "part": "<b>", "new in version 9": 1, "cycles": "yes",
+            "sure_scheme": (1,)}  # fmt: skip
+    t = blank()
+    take(t, checked(dataclasses.replace(project_of(s, source), view=view), source))
+    assert set(t.view) == {"brought"}
+
+
+def test_data_of_pins_beyond_the_limit_stay_behind(monkeypatch):
+    s, source = worked("ising")
+    monkeypatch.setattr(
+        "loopylatent.ui.open.project.MAX_BYTES", len(next(iter(s.uploads.values()))) + 10
+    )
+    project = project_of(s, source)
+    assert project.pinned_data == ()
+    assert len(project.pins) == 2
+
+
+def test_saved_parameters_are_put_only_on_their_own_rows():
+    s, source = worked("gaussian")
+    model = fitted_of(s, source, learned(s.memo, source.distances, s.recipe).graph).model
+    saved = SavedModel.of(model)
+    np.testing.assert_array_equal(
+        saved.on(source.observations).distribution.precision, model.distribution.precision
+    )
+    with pytest.raises(InferenceError, match="other rows"):
+        saved.on(source.observations.take(np.arange(200)))
+    wrong = saved.values.copy()
+    wrong[source.distances.n_columns] = -1.0
+    with pytest.raises(InferenceError, match="no distribution"):
+        dataclasses.replace(saved, values=wrong).on(source.observations)
+
+
+def test_numbers_that_json_lacks_come_back():
+    for value in (math.nan, math.inf, -math.inf, 0.1, -0.0, 5e-324):
+        plain = json.loads(json.dumps(to_plain((value,), Graphs()), allow_nan=False))
+        (again,) = from_plain(tuple[float, ...], plain, Graphs())
+        assert repr(again) == repr(value)
+
+
+def test_a_graph_of_nothing_is_a_graph():
+    assert graph_from_plain({"names": [], "n_hidden": 0, "edges": [], "lengths": []}).n_nodes == 0
+
+
+def test_places_of_a_part_come_back_as_a_part():
+    graph = ll.LatentGraph.build("abc", 0, [(0, 1), (1, 2)])
+    places = np.array([[0.0, 1.0], [np.nan, np.nan], [2.0, 3.0]])
+    results = Results("", "x", Places(graph, places, (0,), 2))
+    again = read_results(write_results(results)).places
+    np.testing.assert_array_equal(again.positions, places)
+    assert (again.opened, again.selected, again.graph) == ((0,), 2, graph)
+
+
+def test_a_fit_with_other_settings_is_not_shown():
+    s, source = worked("ising")
+    project = project_of(s, source)
+    (model,) = project.results.models
+    other = dataclasses.replace(model, settings=FitSettings(largest_table=2**40))
+    results = dataclasses.replace(project.results, models=(other,))
+    assert checked(dataclasses.replace(project, results=results), source).models == ()
+
+
+# Room --------------------------------------------------------------------------------------
+
+
+def second_version(project: Project) -> bytes:
+    """The file that version 2 of the format wrote: every graph brings its names."""
+    described = json.loads(write_results(project.results))
+    names = described.pop("names")
+    for graph in described["graphs"]:
+        graph["names"] = names[graph["names"]]
+    content = saved_with(project, json.dumps(described).encode())
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    values = json.loads(members["project.json"]) | {"version": 2}
+    members["project.json"] = json.dumps(values).encode()
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, one in members.items():
+            archive.writestr(name, one)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["ising", "gaussian"])
+def test_version_2_still_opens_with_its_results(kind):
+    project = project_of(*worked(kind))
+    again = open_project(second_version(project))
+    assert again.version == VERSION
+    assert save_project(again) == save_project(project)
+
+
+def sweep_of(n_columns: int, n_graphs: int) -> Results:
+    """Many graphs on columns with long names."""
+    names = [f"a column with quite a long name, number {k}" for k in range(n_columns)]
+    edges = [(k, k + 1) for k in range(n_columns - 1)]
+    rng = np.random.default_rng(0)
+    graphs = [
+        ll.LatentGraph.build(names, 0, edges, rng.random(len(edges))) for _ in range(n_graphs)
+    ]
+    here = LearnSettings(Thresholds(1.0, 0.0, 0.1))
+    points = along_r(here, np.arange(1.0, n_graphs + 1))
+    sizes = (n_columns, 1, 0, 0)
+    return Results(
+        "d", "m", points=tuple(map(lambda s, g: SweepPoint(s, g, *sizes), points, graphs))
+    )
+
+
+def test_names_stand_once_however_many_graphs_there_are():
+    content = write_results(sweep_of(50, 20))
+    assert content.count(b'number 7"') == 1
+    assert [one.graph for one in read_results(content).points] == [
+        one.graph for one in sweep_of(50, 20).points
+    ]
+
+
+def test_one_list_of_names_does_not_blow_up_many_graphs(monkeypatch):
+    content = write_results(sweep_of(50, 20))
+    monkeypatch.setattr("loopylatent.exporting.project.codec.MOST_NAMED", 999)
+    with pytest.raises(DataError, match="more graphs of so many columns"):
+        read_results(content)
+
+
+@pytest.mark.parametrize("kind", ["ising", "gaussian"])
+def test_results_take_no_more_than_was_reckoned(kind):
+    results = project_of(*worked(kind)).results
+    content = write_results(results)
+    reckoned = plain_size(results, set()) + 100
+    assert len(content) <= reckoned <= 6 * len(content)
+    assert within(results, reckoned + 100).left_out.words == ()
+
+
+def test_what_has_no_room_is_left_out_and_the_rest_fits():
+    results = sweep_of(50, 20)
+    most = len(write_results(results))
+    seen = []
+    for share in (0.1, 0.5, 1.0, 4.0):
+        chosen = within(results, int(share * most))
+        n_kept = len(chosen.kept.points)
+        assert n_kept + len(chosen.left_out.points) == 20
+        assert chosen.kept.points == results.points[:n_kept], "the newest stay"
+        assert len(write_results(chosen.kept)) <= share * most
+        seen.append(n_kept)
+    assert seen == sorted(seen)
+    assert 0 <= seen[0] < seen[1] < seen[3] == 20
+
+
+def test_a_full_sweep_of_the_widest_table_can_be_saved_and_opened():
+    results = sweep_of(APP.columns, 124)
+    assert within(results, MAX_RESULTS).left_out.words == (), "all of Tune has room"
+    few = within(results, MAX_RESULTS // 8)
+    assert few.left_out.words
+    project = open_project(save_project(Project(recipe_of(b"x", 1.0), results=few.kept)))
+    assert project.results.words == few.kept.words
+
+
+def test_a_saved_project_fits_into_what_can_be_opened_and_says_what_it_left_out():
+    s, source = worked("ising")
+    whole = saving(s, source)
+    assert whole.said is None
+    own = len(s.uploads[s.recipe.data_digest])
+    packed = zlib.compress(s.uploads[s.recipe.data_digest])
+    for room in (len(packed), 3 * own, 10 * own, 1_000_000):
+        most = room + RESERVE
+        found = saving(s, source, most)
+        assert found.project.data == whole.project.data
+        assert len(save_project(found.project)) <= most
+    none = saving(s, source, len(packed) + RESERVE)
+    assert none.project.pinned_data == ()
+    assert "graphs of a sweep" in none.said
+    assert "the data of a pin" in none.said
+    assert "\n" not in none.said
+    refused = saving(s, source, len(packed) + RESERVE - 1)
+    assert refused.project is None
+    assert "fewer rows or columns" in refused.said
+
+
+def test_the_page_says_what_a_project_leaves_out_and_the_button_goes_off(monkeypatch):
+    s, source = worked("ising")
+    t = blank()
+    opened_again(save_project(project_of(s, source)), t)
+    for most, off in ((len(zlib.compress(table("ising"))) + 2_000, False), (10, True)):
+        monkeypatch.setattr("loopylatent.ui.explore.downloads.MEGABYTE", most)
+        monkeypatch.setattr("loopylatent.ui.open.project.RESERVE", 0)
+        page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=PATIENCE)
+        page.session_state[KEY] = t
+        page.session_state["more"] = "Take it away"
+        monkeypatch.setattr("streamlit.get_option", lambda _: 1)
+        page = ran(page)
+        said = [
+            one.value for one in page.caption if "left out" in one.value or "fewer" in one.value
+        ]
+        assert len(said) == 1
+        (button,) = [one for one in page.get("download_button") if one.proto.label == "Project"]
+        assert button.proto.disabled == off

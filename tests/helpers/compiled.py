@@ -1,0 +1,73 @@
+"""What the compiler has made in this process, for tests in a process of their own."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+import numpy as np
+from numba.core.dispatcher import Dispatcher
+from scipy import sparse
+
+import loopylatent.compute._kernels
+from loopylatent.distances.matrix import information_distances
+from loopylatent.distances.sparse import sparse_distances
+from loopylatent.figures.layout import positions
+from loopylatent.inference.fit import fit_parameters
+from loopylatent.learning.initial_graph import edge_density
+from loopylatent.learning.learner import learn
+from loopylatent.learning.thresholds import default_thresholds, loop_radius
+from loopylatent.settings import FitSettings, LearnSettings, Thresholds
+from loopylatent.tables.observations import Observations
+from loopylatent.tables.samples import load_sample
+
+SAMPLES = ("latent_cycle", "bfi25", "irish_wind12", "ability16")
+
+
+def kernels() -> dict[str, Dispatcher]:
+    """All compiled functions by name."""
+    found = {}
+    for module in pkgutil.iter_modules(loopylatent.compute._kernels.__path__):
+        content = vars(importlib.import_module(f"loopylatent.compute._kernels.{module.name}"))
+        found |= {
+            f"{module.name}.{name}": value
+            for name, value in content.items()
+            if isinstance(value, Dispatcher) and value.py_func.__module__.endswith(module.name)
+        }
+    return found
+
+
+def signatures() -> dict[str, set[str]]:
+    """For what arguments each function that was called from Python has been compiled."""
+    return {name: set(map(str, one.signatures)) for name, one in kernels().items()}
+
+
+def n_compiled() -> int:
+    """How often the compiler was at work in this process; what comes from disk does not count."""
+    return sum(sum(one.stats.cache_misses.values()) for one in kernels().values())
+
+
+def use_sparse() -> None:
+    """The same for very many columns, with weights and without."""
+    rng = np.random.default_rng(0)
+    obs = Observations.from_array(sparse.csr_array((rng.random((90, 12)) < 0.4).astype(float)))
+    for weights in (None, rng.random(90)):
+        lists = sparse_distances(obs.with_weights(weights), cutoff=3.0)
+        for method in ("quartet", "relaxed", "nj"):
+            learn(lists, LearnSettings(default_thresholds(lists), method=method))
+
+
+def use(name: str) -> None:
+    """Do with a sample what the pages do first: curve, graph by each method, layout, fit."""
+    obs: Observations = load_sample(name).observations
+    D = information_distances(obs)
+    edge_density(D)
+    default = default_thresholds(D)
+    for r in (D.r_max, loop_radius(D)):
+        for method in ("quartet", "relaxed", "nj"):
+            thresholds = Thresholds(r, default.Lambda, default.tau)
+            graph = learn(D, LearnSettings(thresholds, method=method)).graph
+            positions(graph, start=positions(graph))
+    model = fit_parameters(graph, obs, FitSettings(max_steps=2))
+    model.hidden_posteriors(obs)
+    model.log_likelihood(obs)

@@ -1,0 +1,49 @@
+"""Follows the exact curve in a process that may take so much memory and no more.
+
+python curve_memory_run.py WAY COLUMNS MEGABYTES: WAY is ``united`` (as it is) or ``raw`` (the
+intervals of all balls are held until the end). The limit is set above what the process takes after
+a first small run. Prints the number of intervals.
+"""
+
+from __future__ import annotations
+
+import importlib
+import resource
+import sys
+
+import numpy as np
+from memory_run import taken
+
+import loopylatent as ll
+
+module = importlib.import_module("loopylatent.learning.initial_graph")
+united = module._united
+
+
+def raw(D: ll.DistanceMatrix) -> int:
+    parts = module.over_centres(
+        lambda centres: module.local_tree_intervals(D.values, centres), D.n_columns
+    )
+    return len(united(np.concatenate(parts)))
+
+
+def curve(D: ll.DistanceMatrix) -> int:
+    return len(ll.edge_density(D).intervals)
+
+
+def table(n_columns: int) -> ll.DistanceMatrix:
+    return ll.information_distances(np.random.default_rng(0).normal(size=(60, n_columns)))
+
+
+def main() -> None:
+    way = {"united": curve, "raw": raw}[sys.argv[1]]
+    n_columns, megabytes = map(int, sys.argv[2:])
+    way(table(220))  # on threads, as the large one
+    D = table(n_columns)
+    limit = taken() + megabytes * 2**20
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    print(way(D))
+
+
+if __name__ == "__main__":
+    main()

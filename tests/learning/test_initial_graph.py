@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+import sys
+import weakref
+
+import networkx as nx
+import numpy as np
+import pytest
+from helpers.strategies import distance_matrices
+from hypothesis import given, strategies as st
+
+from loopylatent.compute._kernels.spanning import spanning_lengths, spanning_tree
+from loopylatent.distances.matrix import DistanceMatrix
+from loopylatent.errors import ThresholdError
+from loopylatent.learning.initial_graph import edge_density, initial_graph
+
+
+def union_by_networkx(D: DistanceMatrix, r: float) -> set[tuple[int, int]]:
+    """The same graph by Kruskal on each ball, with ties broken by (distance, smaller, larger)."""
+    found = set()
+    for v in range(D.n_columns):
+        ball = nx.Graph()
+        ball.add_node(v)
+        members = np.flatnonzero(D.values[v] <= r)
+        for i, a in enumerate(members):
+            for b in members[i + 1 :]:
+                if np.isfinite(D.values[a, b]):
+                    ball.add_edge(int(a), int(b), order=(float(D.values[a, b]), int(a), int(b)))
+        ranks = {
+            edge: k for k, edge in enumerate(sorted(nx.get_edge_attributes(ball, "order").values()))
+        }
+        for _, _, data in ball.edges(data=True):
+            data["weight"] = ranks[data["order"]]
+        found |= {tuple(sorted(edge)) for edge in nx.minimum_spanning_tree(ball).edges}
+    return found
+
+
+def radii(D: DistanceMatrix) -> list[float]:
+    finite = np.unique(D.values[np.isfinite(D.values) & (D.values > 0)])
+    between = (finite[1:] + finite[:-1]) / 2
+    return [*finite.tolist(), *between.tolist(), float(finite.max()) * 1.1]
+
+
+@given(distance_matrices(max_columns=9), st.integers(0, 10_000))
+def test_the_union_equals_kruskal_on_every_ball(D, pick):
+    options = radii(D)
+    r = options[pick % len(options)]
+    graph = initial_graph(D, r)
+    assert {tuple(edge) for edge in graph.edges.tolist()} == union_by_networkx(D, r)
+
+
+def test_trees_are_united_as_they_are_found(monkeypatch):
+    module = sys.modules["loopylatent.learning.initial_graph"]
+    plain, made, alive = module.union_of_local_trees, [], []
+
+    def watched(*given):
+        trees = plain(*given)
+        alive.append(sum(one() is not None for one in made))
+        made.append(weakref.ref(trees))
+        return trees
+
+    monkeypatch.setattr(module, "union_of_local_trees", watched)
+    monkeypatch.setattr(module.os, "cpu_count", lambda: 2)
+    points = np.random.default_rng(0).random(400)
+    initial_graph(DistanceMatrix.from_array(np.abs(points[:, None] - points)), 0.05)
+    assert len(made) >= 8
+    assert max(alive) <= 2
+
+
+@given(distance_matrices())
+def test_the_curve_gives_at_every_radius_the_graph_built_there(D):
+    curve = edge_density(D)
+    for r in radii(D):
+        built = initial_graph(D, r)
+        assert curve.graph_at(r) == built
+        assert curve.at(r) == built.n_edges
+
+
+@given(distance_matrices())
+def test_the_edge_set_changes_at_every_breakpoint_and_nowhere_else(D):
+    curve = edge_density(D)
+    before = set()
+    for r in curve.r:
+        now = {tuple(edge) for edge in curve.graph_at(float(r)).edges.tolist()}
+        assert now != before
+        before = now
+    assert (curve.n_edges == [curve.at(float(r)) for r in curve.r]).all()
+
+
+@given(distance_matrices())
+def test_components_and_cycles_are_those_of_the_graph_at_every_breakpoint(D):
+    curve = edge_density(D)
+    graphs = [curve.graph_at(float(r)) for r in curve.r]
+    assert curve.n_components.tolist() == [graph.n_components for graph in graphs]
+    assert curve.n_cycles.tolist() == [graph.n_cycles for graph in graphs]
+    for counts in (curve.n_components, curve.n_cycles):
+        assert counts.dtype == np.int64
+        assert not counts.flags.writeable
+
+
+@given(distance_matrices())
+def test_components_only_ever_join_and_the_last_ones_are_those_of_finite_distances(D):
+    components = edge_density(D).n_components
+    assert components[0] < D.n_columns
+    assert (np.diff(components) <= 0).all()
+    finite = nx.from_numpy_array(np.isfinite(D.values))
+    assert components[-1] == nx.number_connected_components(finite)
+
+
+@given(distance_matrices())
+def test_the_spanning_lengths_are_those_of_networkx(D):
+    whole = nx.Graph()
+    whole.add_nodes_from(range(D.n_columns))
+    for a, b in np.argwhere(np.isfinite(np.triu(D.values, 1))).tolist():
+        if a < b:
+            whole.add_edge(a, b, weight=float(D.values[a, b]))
+    forest = nx.minimum_spanning_edges(whole, data=True)
+    expected = sorted(data["weight"] for _, _, data in forest)
+    assert spanning_lengths(D.values).tolist() == expected
+
+
+@given(distance_matrices(), st.floats(0, 20))
+def test_the_next_change_is_the_nearest_breakpoint_on_that_side(D, r):
+    curve = edge_density(D)
+    for start in (r, float(curve.r[0]), float(curve.r[-1])):
+        above, below = curve.r[curve.r > start], curve.r[curve.r < start]
+        assert curve.next_change(start, 1) == (above.min() if len(above) else None)
+        assert curve.next_change(start, -1) == (below.max() if len(below) else None)
+
+
+def test_from_change_to_change_one_comes_past_every_breakpoint():
+    D = DistanceMatrix.from_array([[0, 1, 3, 2], [1, 0, 2.5, 4], [3, 2.5, 0, 1.5], [2, 4, 1.5, 0]])
+    curve = edge_density(D)
+    r, seen = 0.0, []
+    while (r := curve.next_change(r, 1)) is not None:
+        seen.append(r)
+    assert seen == curve.r.tolist()
+
+
+@pytest.mark.parametrize("direction", [0, 2, "up"])
+def test_a_direction_that_is_none_is_refused(direction):
+    D = DistanceMatrix.from_array([[0, 1, 3], [1, 0, 2], [3, 2, 0]])
+    with pytest.raises(ThresholdError, match="neither 1"):
+        edge_density(D).next_change(1.0, direction)
+
+
+@given(distance_matrices(ties=False, infinities=False))
+def test_from_r_max_on_the_graph_is_the_global_spanning_tree(D):
+    graph = initial_graph(D, D.r_max)
+    assert graph.n_cycles == 0
+    assert graph.n_components == 1
+    assert graph.lengths.sum() == pytest.approx(
+        nx.minimum_spanning_tree(nx.from_numpy_array(D.values)).size(weight="weight")
+    )
+
+
+@given(distance_matrices())
+def test_local_trees_are_forests_and_never_use_an_infinite_distance(D):
+    parent = spanning_tree(D.values, np.arange(D.n_columns))
+    child = np.flatnonzero(parent >= 0)
+    forest = nx.Graph(list(zip(child.tolist(), parent[child].tolist(), strict=True)))
+    assert len(child) == 0 or nx.is_forest(forest)
+    assert np.isfinite(D.values[child, parent[child]]).all()
+    finite = nx.from_numpy_array(np.isfinite(D.values))
+    assert D.n_columns - len(child) == nx.number_connected_components(finite)
+
+
+def test_threads_and_one_thread_give_the_same(monkeypatch, rng):
+    points = rng.normal(size=(60, 5))
+    values = np.linalg.norm(points[:, None] - points, axis=2)
+    D = DistanceMatrix.from_array(values)
+    curve, graph = edge_density(D), initial_graph(D, 2.0)
+    # the package has a function of the module's name, so the module is found by its full name
+    monkeypatch.setattr(sys.modules["loopylatent.learning.initial_graph"], "PARALLEL_FROM", 10)
+    assert np.array_equal(edge_density(D).intervals, curve.intervals)
+    assert initial_graph(D, 2.0) == graph
+
+
+def test_a_radius_below_the_smallest_distance_is_refused():
+    D = DistanceMatrix.from_array([[0, 1, 3], [1, 0, 2], [3, 2, 0]])
+    with pytest.raises(ThresholdError, match="below the smallest distance, 1"):
+        initial_graph(D, 0.5)
+    assert edge_density(D).at(0.5) == 0

@@ -1,0 +1,69 @@
+"""The initial graph and its curve where somebody waits: the same results, and a way to stop."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from helpers.strategies import distance_matrices
+from hypothesis import given, strategies as st
+
+from loopylatent.distances.matrix import DistanceMatrix
+from loopylatent.errors import ThresholdError
+from loopylatent.learning.initial_graph import (
+    edge_density,
+    first_graph,
+    followed_curve,
+    initial_graph,
+)
+
+
+class Enough(Exception):
+    """Raised where a test wants no more."""
+
+
+def walk(p: int, seed: int = 0) -> DistanceMatrix:
+    """Distances between many columns that follow each other."""
+    rows = np.cumsum(np.random.default_rng(seed).normal(size=(60, p)), axis=1)
+    values = np.maximum(-np.log(np.abs(np.corrcoef(rows.T)) + 1e-9), 0.0)
+    np.fill_diagonal(values, 0.0)
+    return DistanceMatrix.from_array(np.maximum(values, values.T), n_samples=60)
+
+
+@given(distance_matrices(), st.floats(0, 1))
+def test_the_first_graph_is_the_initial_graph(D, share):
+    r = D.smallest + share * (D.r_max - D.smallest)
+    assert first_graph(D, r) == initial_graph(D, r)
+
+
+@given(distance_matrices())
+def test_the_followed_curve_is_the_exact_curve(D):
+    said: list[tuple[int, int]] = []
+    curve = followed_curve(D, lambda done, total: said.append((done, total)))
+    assert np.array_equal(curve.intervals, edge_density(D).intervals)
+    assert said[-1] == (D.n_columns, D.n_columns)
+
+
+def test_many_columns_on_several_threads():
+    D = walk(230)
+    for r in (D.r_min, (D.r_min + D.r_max) / 2, D.r_max):
+        assert first_graph(D, r) == initial_graph(D, r)
+    said: list[int] = []
+    curve = followed_curve(D, lambda done, _: said.append(done))
+    assert np.array_equal(curve.intervals, edge_density(D).intervals)
+    assert said[0] == 0
+    assert said[-1] == 230
+    assert len(set(said)) > 2, "there are reports on the way"
+
+
+def test_the_curve_can_be_stopped():
+    def stop(done: int, _: int) -> None:
+        if done:
+            raise Enough
+
+    with pytest.raises(Enough):
+        followed_curve(walk(230), stop)
+
+
+def test_a_radius_below_all_distances_is_refused():
+    with pytest.raises(ThresholdError, match="below the smallest distance"):
+        first_graph(walk(5), 0.0)

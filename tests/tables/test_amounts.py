@@ -1,0 +1,110 @@
+"""Money, shares and grouped digits: read where a column agrees, else one line."""
+
+from __future__ import annotations
+
+import hypothesis
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import strategies as st
+
+from loopylatent.errors import DataError
+from loopylatent.tables.kinds import type_column
+from loopylatent.tables.numbers import read_amounts
+from loopylatent.tables.read import read_frame
+
+VALUES = st.lists(
+    st.integers(-(10**9), 10**9).map(lambda cents: cents / 100), min_size=2, max_size=20
+)
+
+
+def continental(x: float) -> str:
+    return f"{x:,.2f}".translate(str.maketrans(",.", ".,"))
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda x: f"${x:,.2f}",
+        lambda x: f"{'-' * (x < 0)}£{abs(x):,.2f}",
+        lambda x: f"€{continental(x)}",
+        lambda x: f"{continental(x)} €",
+        lambda x: f"EUR {continental(x)}",
+        lambda x: f"{x:.2f}%",
+        lambda x: f"{x:.2f} %".replace(".", ","),
+        lambda x: f"{x:,.2f}".replace(",", "'"),
+        lambda x: f"{x:,.2f}".replace(",", "\u202f").replace(".", ","),
+        lambda x: f"({-x:,.2f})" if x < 0 else f"{x:,.2f}",
+        lambda x: f"{x:,.2f}".replace("-", "\u2212"),
+    ],
+)
+@hypothesis.given(values=VALUES)
+def test_numbers_come_back_from_every_way_to_write_them(form, values):
+    found = read_amounts([form(x) for x in values])
+    assert found is not None
+    assert found.doubt == ""
+    np.testing.assert_allclose(found.numbers, values, rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("texts", "says"),
+    [
+        (["€1.234", "€2.500"], "may be 1.234 or 1234"),
+        (["€1,234", "€2,500"], "may be 1234 or 1.234"),
+        (["1,234", "12"], "may be 1234 or 1.234"),
+        (["1 234", "€5"], "different units"),
+        (["$5", "€5"], "different units"),
+        (["5%", "7"], "different units"),
+    ],
+)
+def test_what_is_unclear_is_said(texts, says):
+    found = read_amounts(texts)
+    assert found is not None
+    assert says in found.doubt
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["yes", "no"], ["1,2,3"], ["12-13"], ["#5"], ["5 kg"], ["1.2.2020"], ["(5"], ["--5"],
+        ["$5$"], ["٣٫٥"], [""], ["1e5x"], ["5 %%"], ["1" + " " * 5000 + "x"], ["12.34.5"],
+    ],
+)  # fmt: skip
+def test_other_texts_are_no_amounts(texts):
+    assert read_amounts(texts) is None
+
+
+@hypothesis.given(st.lists(st.text(max_size=30), min_size=1, max_size=5))
+def test_any_texts_are_amounts_or_not(texts):
+    found = read_amounts(texts)
+    assert found is None or found.doubt or np.isfinite(found.numbers).all()
+
+
+def test_a_column_of_money_is_continuous_and_one_of_shares_too():
+    money = type_column("pay", pd.Series(["$1,200", "$950", None, "$12,000.50"] * 5))
+    assert money.column.kind == "continuous"
+    assert money.numbers[:2].tolist() == [1200.0, 950.0]
+    assert np.isnan(money.numbers[2])
+    shares = type_column("share", pd.Series(["5%", "12.5%", "50%"] * 5))
+    assert shares.numbers[:3].tolist() == [5.0, 12.5, 50.0]
+
+
+def test_labels_that_look_like_decimals_stay_labels():
+    assert type_column("chosen", pd.Series(["1,2", "3,4", "1,4"] * 5)).column.kind == "categorical"
+
+
+def test_many_decimals_with_a_comma_are_numbers():
+    texts = [f"{k},{k % 10}5" for k in range(60)]
+    assert type_column("x", pd.Series(texts)).column.kind == "continuous"
+
+
+def test_an_unclear_column_is_refused_unless_it_is_left_out():
+    with pytest.raises(DataError, match="column 'pay' is unclear: '\\$10' and '€11'"):
+        type_column("pay", pd.Series(["$10", "€11"] * 5))
+    assert type_column("pay", pd.Series(["$10", "€11"] * 5), "categorical").column.kind
+
+
+def test_quoted_thousands_between_commas_are_numbers():
+    frame = read_frame(b'a,b\n"1,234",x\n"12,345,678",y\n900,"1,2"\n')
+    assert frame["a"].tolist() == [1234, 12345678, 900]
+    assert frame["b"].tolist() == ["x", "y", "1,2"]

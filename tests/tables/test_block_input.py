@@ -1,0 +1,100 @@
+"""Files that nobody likes, in blocks: read as the whole table is, or refused in one line."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+
+import numpy as np
+import pytest
+from helpers.nasty import NASTY, csv_of, numbers
+
+import loopylatent as ll
+from loopylatent.errors import DataError
+from loopylatent.tables.blocks.columns import MOST_TEXTS
+from loopylatent.tables.kinds import Column
+
+
+@pytest.mark.parametrize("gap", [False, True])
+@pytest.mark.parametrize("digits", [18, 20, 22])
+def test_more_identifiers_than_can_be_counted_are_refused_as_in_memory(tmp_path, digits, gap):
+    n = MOST_TEXTS + 1000
+    names = [str(10 ** (digits - 1) + k) for k in range(n)]
+    frame = numbers(n, 3).assign(id=["", *names[1:]] if gap else names)
+    path = tmp_path / "ids.csv"
+    path.write_bytes(csv_of(frame))
+    with pytest.raises(DataError, match=rf"'id' has {n - gap} different"):
+        ll.read_table(path)
+    with pytest.raises(DataError, match="'id' has more than 5,000 different texts"):
+        ll.scan_table(path, block_rows=1000)
+    sized = ll.scan_table(path, block_rows=1000, kinds={"id": "continuous"}, on_degenerate="drop")
+    assert sized.n_rows == n
+
+
+@pytest.mark.parametrize("gap", [False, True])
+def test_identifiers_that_are_alike_only_across_blocks_are_text(tmp_path, gap):
+    names = [str(10**17 + k // 100) for k in range(300)]
+    path = tmp_path / "ids.csv"
+    path.write_bytes(csv_of(numbers(300, 3).assign(id=["", *names[1:]] if gap else names)))
+    assert ll.scan_table(path, block_rows=100).columns[-1] == ll.read_table(path).columns[-1]
+    assert ll.read_table(path).columns[-1].kind == "categorical"
+
+
+def test_long_numbers_that_differ_are_numbers_in_blocks_as_in_memory(tmp_path):
+    drawn = np.random.default_rng(0).integers(10**17, 10**18, 6000)
+    path = tmp_path / "long.csv"
+    path.write_bytes(csv_of(numbers(6000, 3).assign(x=drawn)))
+    whole, table = ll.read_table(path), ll.scan_table(path, block_rows=1000)
+    assert table.columns[-1] == whole.columns[-1] == Column("x", "continuous")
+    values = np.concatenate([block.values for block in table.blocks()])
+    assert np.array_equal(values, whole.values)
+
+
+def test_long_whole_numbers_of_parquet_are_refused_in_blocks(tmp_path):
+    path = tmp_path / "ids.parquet"
+    numbers().assign(id=[10**17 + k % 3 for k in range(60)]).to_parquet(path)
+    with pytest.raises(DataError, match="numbers so long that different ones come to the same"):
+        ll.scan_table(path)
+
+
+SAME_IN_BLOCKS = (
+    *("declared.csv", "declared in quotes.csv", "declared oddly.csv", "two marks.csv"),
+    *("two returns.csv", "many returns.csv", "trailing.csv", "years.csv", "wave lengths.csv"),
+    *("minus.csv", "arabic.csv", "title.csv", "comments.csv", "web page.xlsx", "lines of json.csv"),
+    *("no names.csv", "no names of items.csv", "database.csv", "old days.csv", "months.csv"),
+)
+OTHER_WORDS = {
+    "old mac.csv": "its lines end with carriage returns",
+    "old mac cells.csv": "a carriage return stands alone",
+    "lone return.csv": "a carriage return stands alone",
+    "lone return and quotes.csv": "a carriage return stands alone",
+    "half old mac.csv": "a carriage return stands alone",
+    "archive.xlsx": "workbooks and archives cannot",
+    "really parquet.csv.gz": "a packed Parquet file",
+    "declared and ragged.csv": "data row 61 has 8 fields",
+}
+"""What text in blocks is refused with, where in memory it is read or told on which line."""
+
+
+@pytest.mark.parametrize("name", [*SAME_IN_BLOCKS, *OTHER_WORDS])
+def test_nasty_text_is_read_in_blocks_as_in_memory_or_refused(tmp_path, name):
+    file = next(one for one in NASTY if one.name == name.removesuffix(".gz"))
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(file.content()) if name.endswith(".gz") else file.content())
+    if name in OTHER_WORDS or file.says:
+        with pytest.raises(DataError, match=re.escape(OTHER_WORDS.get(name, file.says))):
+            list(ll.scan_table(path, block_rows=20).blocks())
+        return
+    whole, table = ll.read_table(path), ll.scan_table(path, block_rows=20)
+    assert table.columns == whole.columns
+    values = np.concatenate([block.values for block in table.blocks()])
+    assert np.array_equal(values, whole.values, equal_nan=True)
+
+
+def test_an_address_or_a_pipe_is_no_file_for_blocks(tmp_path):
+    with pytest.raises(DataError, match="is a web address"):
+        ll.scan_table("https://example.org/table.csv")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(DataError, match="is a pipe or a device"):
+        ll.scan_table(tmp_path / "pipe")
