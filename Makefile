@@ -31,6 +31,7 @@ test: lint
 test-long: $(VENV)/.test-installed
 	@tools/ensure_chromium
 	@PYTHONUNBUFFERED=1 $(PYTEST) -m long
+	@PYTHONUNBUFFERED=1 $(PYTEST) -m "hypothesis and not long" --hypothesis-profile fresh
 
 test-pythons: $(VENV)/bin/python
 	@$(BIN)/python tools/test_pythons.py

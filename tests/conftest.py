@@ -21,15 +21,26 @@ hypothesis.settings.register_profile(
     max_examples=60,
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
+hypothesis.settings.register_profile(
+    "fresh",
+    deadline=None,
+    max_examples=500,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+"""Other examples at every run: make test-long."""
 hypothesis.settings.load_profile("steady")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give all tests that drive a browser to one worker: two browsers at once are slow."""
+    """Give all tests that drive a browser to one worker, which begins with them.
+
+    Two browsers at once are slow; and what begins last is what one worker ends up waiting for.
+    """
     for item in items:
         if item.get_closest_marker("browser"):
             item.add_marker(pytest.mark.xdist_group("browser"))
+    items.sort(key=lambda item: item.get_closest_marker("browser") is None)
 
 
 def replication_file(name: str) -> Path:

@@ -5,14 +5,30 @@ from __future__ import annotations
 import io
 import json
 import re
-from functools import cache, partial
+from functools import partial
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.app import (
+    PATIENCE,
+    RING,
+    button,
+    counts_of,
+    counts_on,
+    distances,
+    drawn,
+    drawn_edges,
+    learned,
+    link_of,
+    opened,
+    press,
+    ran,
+    session_of,
+    turn_to,
+)
 from helpers.hostile import HOSTILE_NAMES, hostile_frame
 from streamlit.testing.v1 import AppTest
 
@@ -21,101 +37,12 @@ from loopylatent.analysis.matching import follow_names
 from loopylatent.exporting.project.recipe import digest_of
 from loopylatent.figures.overlays import difference
 from loopylatent.ui.explore.scene import BROUGHT, CHANGED, FOUND, KNOWN, LOCAL, STAYED
-from loopylatent.ui.shell.session import FIRST_SAMPLE, MOST_UPLOADS, Session
-
-APP = Path(__file__).resolve().parents[2] / "app.py"
-PATIENCE = 180.0  # seconds for one run of the page, and for work in the background
-RING = "latent_cycle"
-"""A small sample, for tests in which the data do not matter."""
-
-
-def opened(**params: str) -> AppTest:
-    """Open the page cold, by a link."""
-    page = AppTest.from_file(str(APP), default_timeout=PATIENCE)
-    for name, value in params.items():
-        page.query_params[name] = value
-    return ran(page)
-
-
-def ran(page: Any) -> AppTest:
-    """Run the page, or a widget that was changed, and see that nothing broke."""
-    page = page.run()
-    assert [error.value for error in page.exception] == []
-    return page
-
-
-def session_of(page: AppTest) -> Session:
-    return page.session_state["loopylatent"]
-
-
-def link_of(page: AppTest) -> dict[str, str]:
-    """What stands in the address of the page."""
-    return {name: str(value) for name, value in page.query_params.items()}
-
-
-def press(page: AppTest, label: str) -> AppTest:
-    return ran(button(page, label).click())
-
-
-def button(page: AppTest, label: str) -> Any:
-    return next(one for one in page.button if one.label == label)
-
-
-@cache
-def distances(sample: str, metric: Any = "auto") -> ll.DistanceMatrix:
-    return ll.information_distances(ll.load_sample(sample).observations, metric=metric)
-
-
-def learned(page: AppTest) -> ll.LearnResult:
-    """What the package gives for the settings that the page shows in its address."""
-    params = link_of(page)
-    return ll.learn(
-        distances(params["sample"], params["metric"]),
-        r=float(params["r"]),
-        Lambda=float(params["Lambda"]),
-        tau=float(params["tau"]),
-        method=params["method"],  # type: ignore[arg-type]
-        order=params["order"],  # type: ignore[arg-type]
-        seed=int(params["seed"]),
-    )
-
-
-def counts_of(graph: ll.LatentGraph) -> dict[str, int]:
-    return {
-        "observed": graph.n_observed,
-        "hidden": graph.n_hidden,
-        "edge": graph.n_edges,
-        "cycle": graph.n_cycles,
-        "piece": graph.n_components,
-    }
-
-
-def counts_on(page: AppTest) -> dict[str, int]:
-    """The counts of the summary line."""
-    line = next(text.value for text in page.markdown if " edges" in text.value)
-    found = re.findall(r"\*\*(\d+)\*\* (observed|hidden|edge|cycle|piece)", line)
-    return {what: int(number) for number, what in found}
-
-
-def drawn(page: AppTest) -> dict[str, Any]:
-    """What the page hands to the graph in the browser."""
-    graph = next(one for one in page.get("bidi_component") if one.key == "graph")
-    return json.loads(graph.proto.json)
-
-
-def drawn_edges(page: AppTest) -> set[tuple[int, int]]:
-    return {tuple(sorted((edge["from"], edge["to"]))) for edge in drawn(page)["edges"]}
+from loopylatent.ui.shell.session import FIRST_SAMPLE, MOST_UPLOADS
 
 
 def labels_on(page: AppTest) -> list[str]:
     """The names of all nodes, as they can be searched."""
     return page.selectbox(key="find").options
-
-
-def turn_to(page: AppTest, tab: str) -> AppTest:
-    """Open a tab below the graph."""
-    page.session_state["more"] = tab
-    return ran(page)
 
 
 def table_with(page: AppTest, column: str) -> pd.DataFrame:

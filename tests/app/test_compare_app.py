@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.app import PATIENCE, button, link_of, opened, press, ran, session_of
 from helpers.hostile import HOSTILE_NAMES
 from streamlit.testing.v1 import AppTest
-from test_app import PATIENCE, button, link_of, opened, press, ran, session_of
 
 import loopylatent as ll
 from loopylatent.analysis.overlay import BOTH, LEFT, RIGHT, overlay

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.app import PATIENCE, stands_still, used
 from helpers.tune_page import opened as opened_tune
 from streamlit.testing.v1 import AppTest
 
@@ -34,10 +35,9 @@ from loopylatent.exporting.report.findings import Findings, examine
 from loopylatent.exporting.report.page import write_report
 from loopylatent.synthetic.families import latent_cycle
 from loopylatent.tables import samples
-from loopylatent.ui.shell.background import Cancelled, Job, Jobs
+from loopylatent.ui.shell.background import Job, Jobs
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 180.0
 RING = "latent_cycle"
 NOBODY = 65534
 
@@ -297,20 +297,6 @@ def test_without_samples_a_table_of_ones_own_is_learned():
     assert any("**10** observed" in one.value for one in page.markdown)
 
 
-def used(page: AppTest, name: str, content: bytes) -> AppTest:
-    """Open a file; the dialog closes after each run here and is asked for again."""
-    asked(page).run()
-    asked(page).file_uploader[0].set_value((name, content, "text/csv")).run()
-    asked(page)
-    next(one for one in page.button if one.label == "Use this table").click()
-    return page.run()
-
-
-def asked(page: AppTest) -> AppTest:
-    next(one for one in page.button if one.label == "Open a file").click()
-    return page
-
-
 def test_a_sample_that_is_gone_is_said_and_the_graph_stays(monkeypatch, tmp_path):
     page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=PATIENCE)
     page.query_params["sample"] = RING
@@ -334,15 +320,6 @@ def test_a_damaged_list_of_samples_is_said_in_one_line(content, tmp_path, monkey
 
 
 # Cancel ------------------------------------------------------------------------------------
-
-
-def stands_still(self: Job, done: int, total: int) -> None:
-    """In the middle of its work a job waits until it is cancelled."""
-    self.done, self.total = done, total
-    if done >= 1:
-        assert self.cancelled.wait(PATIENCE)
-    if self.cancelled.is_set():
-        raise Cancelled
 
 
 def explore() -> AppTest:
@@ -469,6 +446,7 @@ def killed_at(line: list[str], mark: bytes) -> int:
     return process.returncode
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name != "posix", reason="there are no terminals of this kind")
 def test_a_sweep_that_is_killed_leaves_the_old_file_and_runs_again(tmp_path):
     target = tmp_path / "sweep.csv"

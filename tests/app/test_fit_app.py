@@ -8,37 +8,30 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.app import (
+    BINARY,
+    PATIENCE,
+    button,
+    drawn,
+    finished,
+    fitted,
+    learned,
+    opened,
+    press,
+    probabilities,
+    ran,
+    session_of,
+)
 from streamlit.testing.v1 import AppTest
-from test_app import PATIENCE, button, drawn, learned, opened, press, ran, session_of
 
 import loopylatent as ll
 from loopylatent.exporting.project.recipe import digest_of
 from loopylatent.ui.explore.fit import Fitted, table_with_hidden
 
-BINARY = "ability16"
-"""Right and wrong answers, some of them missing."""
-
 
 @cache
 def rows(sample: str) -> ll.Observations:
     return ll.load_sample(sample).observations
-
-
-def finished(page: AppTest, kind: str) -> AppTest:
-    """Wait for work in the background, then run the page again."""
-    job = session_of(page).jobs.current(kind)
-    assert job is not None
-    assert job.finished.wait(PATIENCE)
-    return ran(page)
-
-
-def probabilities(page: AppTest) -> AppTest:
-    page.session_state["more"] = "Probabilities"
-    return ran(page)
-
-
-def fitted(**params: str) -> AppTest:
-    return finished(press(probabilities(opened(**params)), "Fit probabilities"), "fit")
 
 
 def said(page: AppTest) -> str:
@@ -51,11 +44,6 @@ def frames(page: AppTest) -> list[pd.DataFrame]:
 
 def frame_with(page: AppTest, column: str) -> pd.DataFrame:
     return next(frame for frame in frames(page) if column in frame.columns)
-
-
-@pytest.fixture(scope="module")
-def page() -> AppTest:
-    return fitted(sample=BINARY)
 
 
 @pytest.fixture(scope="module")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.laboratory_page import LABORATORY, PATIENCE, THEORY, lab_of, opened, ran
 from streamlit.testing.v1 import AppTest
 
 import loopylatent as ll
@@ -17,29 +17,9 @@ from loopylatent.theory.additivity import distortion
 from loopylatent.theory.assumptions import conditions, ensemble_of
 from loopylatent.theory.tables import quantities
 from loopylatent.ui.laboratory import state as lab_state, words as lab_words
-from loopylatent.ui.laboratory.state import CURVE_N, CURVE_R, LEARN, PAPERS, Lab
+from loopylatent.ui.laboratory.state import CURVE_N, CURVE_R, LEARN, PAPERS
 from loopylatent.ui.theory import page as theory_page
 from loopylatent.ui.theory.page import lowered, shown
-
-ROOT = Path(__file__).resolve().parents[2]
-LABORATORY, THEORY = "pages/5_Laboratory.py", "pages/6_Theory.py"
-PATIENCE = 180.0  # seconds for one run of a page, and for work in the background
-
-
-def opened(page: str) -> AppTest:
-    """Open a page cold."""
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=PATIENCE)
-    return ran(app.switch_page(page))
-
-
-def ran(page: Any) -> AppTest:
-    page = page.run()
-    assert [error.value for error in page.exception] == []
-    return page
-
-
-def lab_of(page: AppTest) -> Lab:
-    return page.session_state[lab_state.KEY]
 
 
 def session_of(page: AppTest) -> Any:

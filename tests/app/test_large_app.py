@@ -9,9 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.large_tables import many_columns, packed
-from streamlit.testing.v1 import AppTest
-from test_app import (
+from helpers.app import (
     PATIENCE,
     RING,
     button,
@@ -25,6 +23,8 @@ from test_app import (
     session_of,
     turn_to,
 )
+from helpers.large_tables import many_columns, packed
+from streamlit.testing.v1 import AppTest
 
 import loopylatent as ll
 from loopylatent.analysis.stability.loop_test import opening_radius

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.app import asked, opened, session_of
 from helpers.nasty import csv_of, numbers
+from helpers.uploads import BUTTONS, RING, pressed, shown
 from streamlit.testing.v1 import AppTest
-from test_app import opened, session_of
-from test_faults import asked
 
 import loopylatent as ll
 from loopylatent.compute import limits
@@ -26,11 +26,7 @@ from loopylatent.ui.open import dialog as open_data
 from loopylatent.ui.open.dialog import DISTANCES, PROJECT, TABLE
 from loopylatent.ui.shell import stages
 
-RING = "latent_cycle"
 GO_ON = "Go on with the settings of the link"
-BUTTONS = {
-    TABLE: "Use this table", DISTANCES: "Use these distances", PROJECT: "Open this project"
-}  # fmt: skip
 
 
 def distance_file() -> bytes:
@@ -43,21 +39,6 @@ def recipe_of(content: bytes) -> Recipe:
         source="mine.csv", source_kind="distances", data_digest=digest_of(content),
         r=2.0, Lambda=0.1, tau=0.05,
     )  # fmt: skip
-
-
-def shown(page: AppTest, kind: str, name: str, content: bytes) -> AppTest:
-    """Put a file into the dialog."""
-    asked(page).run()
-    asked(page).session_state["open_kind"] = kind
-    page.run()
-    asked(page).file_uploader[0].set_value((name, content, "text/csv"))
-    return page.run()
-
-
-def pressed(page: AppTest, label: str) -> AppTest:
-    asked(page)
-    next(one for one in page.button if one.label == label).click()
-    return page.run()
 
 
 def said(page: AppTest) -> list[str]:

@@ -6,9 +6,8 @@ import json
 from typing import Any
 
 import pytest
+from helpers.app import APP, PATIENCE, ran, session_of, stands_still
 from streamlit.testing.v1 import AppTest
-from test_app import APP, PATIENCE, ran, session_of
-from test_faults import stands_still
 
 from loopylatent.compute import limits
 from loopylatent.ui.laboratory.state import CURVE_N, CURVE_R, PAPERS

@@ -10,12 +10,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import test_laboratory_app as laboratory
+from helpers import laboratory_page as laboratory
+from helpers.app import button, finished, opened, probabilities, ran, session_of
 from helpers.nasty import csv_of, numbers
+from helpers.uploads import BUTTONS, RING, pressed, shown
 from streamlit.testing.v1 import AppTest
-from test_app import button, opened, ran, session_of
-from test_fit_app import finished, probabilities
-from test_open_app import BUTTONS, RING, pressed, shown
 
 from loopylatent.ui.open.dialog import DISTANCES, TABLE
 from loopylatent.ui.shell.messages import IN_PAGE_WORDS, in_page_words

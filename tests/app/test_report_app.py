@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import partial
 
 import pytest
+from helpers.app import PATIENCE, button, learned, opened, press, ran, session_of
 from streamlit.testing.v1 import AppTest
-from test_app import PATIENCE, button, learned, opened, press, ran, session_of
 
 from loopylatent.analysis.matching import name_node
 from loopylatent.exporting.report.findings import Findings

@@ -12,11 +12,22 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.app import (
+    APP,
+    PATIENCE,
+    asked,
+    counts_of,
+    counts_on,
+    link_of,
+    opened,
+    ran,
+    session_of,
+    used,
+)
+from helpers.sessions import GO_ON, answers
 from helpers.tune_page import settled
 from hypothesis import given, strategies as st
 from streamlit.testing.v1 import AppTest
-from test_app import APP, PATIENCE, counts_of, counts_on, link_of, opened, ran, session_of
-from test_faults import asked, used
 
 import loopylatent as ll
 from loopylatent.analysis.sweep.scores import Split
@@ -24,7 +35,6 @@ from loopylatent.compute.cache import Known
 from loopylatent.compute.limits import APP as APP_LIMITS
 from loopylatent.exporting.project.recipe import Recipe, digest_of
 from loopylatent.lesson.presets import made_up
-from loopylatent.synthetic.families import latent_cycle
 from loopylatent.tables.observations import Observations
 from loopylatent.ui.evaluate.state import JOB, Choice, Scoreboard, begin_scores
 from loopylatent.ui.page import Present
@@ -36,14 +46,6 @@ from loopylatent.ui.shell.stages import curve_of, learned, source_of
 from loopylatent.ui.tune.state import SCORES, Tuning, found_of, plan_of, score_points
 
 RING = "latent_cycle"
-GO_ON = "Go on with the settings of the link"
-
-
-def answers(k: int) -> bytes:
-    """A table that nobody else has."""
-    frame = latent_cycle(5 + k, 2, seed=k).sample(300, seed=k).to_frame()
-    frame.insert(0, "who", [f"person {n}" for n in range(len(frame))])
-    return frame.to_csv(index=False).encode()
 
 
 def own_graph(page: AppTest, content: bytes) -> ll.LatentGraph:

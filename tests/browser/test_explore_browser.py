@@ -5,27 +5,24 @@ from __future__ import annotations
 import io
 import json
 import os
-import re
 import shlex
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
 import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from helpers.browser import PATIENCE, AppTab, WatchedPage
+from helpers.browser import PATIENCE, WatchedPage
+from helpers.explore_page import Explore, distances, learned
 from helpers.hostile import HOSTILE_NAMES, hostile_frame
 from PIL import Image
-from playwright.sync_api import Browser, BrowserContext, Locator, Page
+from playwright.sync_api import Browser, BrowserContext, Page
 
 import loopylatent as ll
 from loopylatent.figures.labels import shown_label
@@ -42,211 +39,6 @@ SIZE: Any = {"width": 1440, "height": 900}
 
 
 # What a test sees of the page --------------------------------------------------------------
-
-
-@dataclass
-class Explore(AppTab):
-    """The page in a tab, and the questions that tests ask it."""
-
-    dialogs: list[str] = field(default_factory=list)
-
-    def open(self, **params: Any) -> Explore:
-        """Go to a link, wait for its graph, and skip the tour."""
-        self.page.on("dialog", self._note_dialog)
-        self.page.goto(f"{self.address}/?{urlencode(params)}" if params else self.address)
-        self.page.locator(".st-key-graph .frame[data-settled=true]").wait_for()
-        self.rests()
-        skip = self.page.get_by_role("button", name="Skip", exact=True)
-        if skip.count():
-            skip.click()
-            skip.wait_for(state="detached")
-            self.rests()
-        return self
-
-    def _note_dialog(self, dialog: Any) -> None:
-        self.dialogs.append(dialog.message)
-        dialog.dismiss()
-
-    def rests(self) -> None:
-        """Wait until the script has run, nothing glides and the page does not move any more."""
-        super().rests()
-        self.page.locator(".st-key-graph .frame[data-settled=true]").wait_for()
-        seen: list[Any] = []
-
-        def steady() -> bool:
-            seen.append(self.ask("root => [root.debug().scale, root.debug().inWindow(0)]"))
-            seen.append(self.stage.bounding_box())
-            return seen[-4:-2] == seen[-2:]
-
-        self.until(steady)
-
-    # The graph
-
-    @property
-    def stage(self) -> Locator:
-        return self.page.locator(".st-key-graph .stage")
-
-    @property
-    def revision(self) -> str | None:
-        return self.page.locator(".st-key-graph .frame").get_attribute("data-revision")
-
-    def ask(self, script: str, argument: Any = None) -> Any:
-        """Run a function of the graph's root element in the page."""
-        return self.page.locator(".st-key-graph .root").evaluate(script, argument)
-
-    def positions(self) -> dict[str, dict[str, float]]:
-        return self.ask("root => root.debug().positions")
-
-    def edges(self) -> list[list[int]]:
-        return self.ask(
-            "root => root.view.edges.get().map(edge => [edge.from, edge.to].sort((a, b) => a - b))"
-            ".sort((a, b) => a[0] - b[0] || a[1] - b[1])"
-        )
-
-    def label(self, node: int) -> str:
-        return self.ask("(root, id) => root.view.nodes.get(id).label", node)
-
-    def selected(self) -> list[int]:
-        return self.ask("root => root.debug().selected")
-
-    def point(self, node: int) -> tuple[float, float]:
-        """Where a node is drawn, in the window."""
-        box = self.stage.bounding_box()
-        assert box is not None
-        at = self.ask("(root, id) => root.debug().inWindow(id)", node)
-        return box["x"] + at["x"], box["y"] + at["y"]
-
-    def hover(self, node: int) -> tuple[float, float]:
-        """Rest the mouse on a node until its words are shown; return where it is then.
-
-        A graph that is drawn again forgets the mouse until it moves, so it is pointed at anew now
-        and then, and where the node has moved.
-        """
-        words = self.page.locator(".st-key-graph .vis-tooltip").filter(visible=True)
-        places: list[tuple[float, float]] = []
-
-        def shown() -> bool:
-            places.append(self.point(node))
-            if places[-2:-1] != places[-1:] or len(places) % 40 == 0:
-                x, y = places[-1]
-                self.page.mouse.move(x, y - 40)
-                self.page.mouse.move(x, y)
-            return words.count() > 0
-
-        self.until(shown)
-        return places[-1]
-
-    # What stands around it
-
-    def counts(self) -> dict[str, int]:
-        """The counts of the summary line."""
-        text = self.page.locator(".stMain").inner_text()
-        found = re.search(
-            r"(\d+) observed · (\d+) hidden · (\d+) edges? · (\d+) cycles?.*?· (\d+) pieces?", text
-        )
-        assert found is not None, "there is no summary line"
-        names = ("observed", "hidden", "edges", "cycles", "pieces")
-        return dict(zip(names, map(int, found.groups()), strict=True))
-
-    def slider(self, name: str) -> Locator:
-        return self.page.locator(f".st-key-slider_{name} input[type=range]")
-
-    def move(self, slider: str, *keys: str) -> ll.LatentGraph:
-        """Press keys on a slider; return the package's graph for what it then shows."""
-        control = self.slider(slider)
-        before = float(self.link()[slider])
-        control.focus()
-        for key in keys:
-            self.page.keyboard.press(key)
-        self.until(lambda: self._follows(control, slider, before))
-        return learned(self.link()).graph
-
-    def _follows(self, control: Locator, slider: str, before: float) -> bool:
-        step = float(control.get_attribute("step") or 0)
-        now = float(self.link()[slider])
-        return now != before and abs(now - float(control.input_value())) < 0.99 * step
-
-    def shows(self, graph: ll.LatentGraph) -> None:
-        """Wait until the drawing and the summary line are those of a graph."""
-        self.becomes(self.edges, sorted(graph.edges.tolist()))
-        self.becomes(self.counts, counts_of(graph))
-        assert len(self.positions()) == graph.n_nodes
-        self.rests()
-
-    def find(self, name: str) -> None:
-        """Search a node by its name."""
-        self.page.locator(".st-key-find input").fill(name)
-        self.page.get_by_role("option", name=name, exact=True).click()
-
-    def describes(self, text: str) -> None:
-        self.page.get_by_text(text, exact=True).first.wait_for()
-
-    def toggle_cycles(self) -> None:
-        self.page.get_by_role("button", name="Show", exact=True).click()
-        self.page.locator(".st-key-cycles label").click()
-        self.page.keyboard.press("Escape")
-
-    def tab(self, name: str) -> None:
-        self.page.get_by_role("tab", name=name).click()
-
-    def download(self, key: str) -> Path:
-        """Press a button of "Take it away"."""
-        self.tab("Take it away")
-        button = self.page.locator(f".st-key-file_{key} button").filter(visible=True)
-        with self.page.expect_download() as coming:
-            button.click()
-        return Path(coming.value.path())
-
-    def code(self) -> tuple[str, str]:
-        """The script and the command line."""
-        self.tab("The same in code")
-        blocks = self.page.locator("[data-testid=stCode] code").filter(visible=True)
-        self.becomes(blocks.count, 2)
-        script, line = (block.inner_text() for block in blocks.all())
-        return script, line
-
-    def upload(self, file: Path, kind: str = "A table") -> Locator:
-        """Put a file into the dialog, opened now if it is not; return the dialog."""
-        dialog = self.page.get_by_role("dialog")
-        if not dialog.count():
-            self.page.get_by_role("button", name="Open a file").click()
-            dialog.wait_for()
-        choice = dialog.get_by_role("radio", name=kind)
-        if choice.get_attribute("aria-checked") != "true":
-            choice.click()
-        chosen = dialog.locator(f".st-key-open_{kind.replace(' ', '-')} input[type=file]")
-        chosen.wait_for(state="attached")
-        chosen.set_input_files(file)
-        return dialog
-
-    def use(self, file: Path) -> None:
-        """Open a table of one's own."""
-        dialog = self.upload(file)
-        dialog.get_by_role("button", name="Use this table").click()
-        dialog.wait_for(state="detached")
-        self.rests()
-
-
-@cache
-def distances(sample: str) -> ll.DistanceMatrix:
-    return ll.information_distances(ll.load_sample(sample).observations)
-
-
-def learned(link: dict[str, str]) -> ll.LearnResult:
-    """What the package gives for a link."""
-    thresholds = [float(link[name]) for name in ("r", "Lambda", "tau")]
-    assert (link["metric"], link["order"]) == ("auto", "degree")
-    return ll.learn(distances(link["sample"]), *thresholds)
-
-
-def counts_of(graph: ll.LatentGraph) -> dict[str, int]:
-    return {
-        "observed": graph.n_observed,
-        "hidden": graph.n_hidden,
-        "edges": graph.n_edges,
-        "cycles": graph.n_cycles,
-        "pieces": graph.n_components,
-    }
 
 
 @pytest.fixture
@@ -529,6 +321,7 @@ def test_nothing_empty_lies_below_the_graph_on_the_first_visit(tab):
     assert row["y"] + row["height"] - frame["y"] - frame["height"] < 30
 
 
+@pytest.mark.long
 def test_views_switch(tab):
     tab.open()
     result = learned(tab.link())
@@ -574,6 +367,7 @@ def test_the_curve_sets_r(tab):
     tab.shows(graph)
 
 
+@pytest.mark.long
 def test_probabilities_are_fitted_drawn_and_taken_away(tab):
     tab.open(sample="ability16")
     graph = learned(tab.link()).graph
@@ -635,6 +429,7 @@ def faults(page: Page) -> list[str]:
     ]
 
 
+@pytest.mark.long
 def test_light_and_dark_and_no_serious_fault_for_axe(tab):
     tab.open(sample=RING)
     node = learned(tab.link()).graph.hidden_nodes[0]
@@ -720,6 +515,7 @@ BAD_FILES: dict[str, bytes] = {
 }
 
 
+@pytest.mark.long
 def test_bad_files_get_one_line_and_the_graph_stays(tab, tmp_path):
     tab.open(sample=RING)
     before = tab.revision
@@ -743,6 +539,7 @@ def test_bad_files_get_one_line_and_the_graph_stays(tab, tmp_path):
     tab.shows(learned_ring())
 
 
+@pytest.mark.long
 def test_columns_that_cannot_be_learned_are_left_out_or_refused(tab, answers, tmp_path):
     frame = pd.read_csv(answers)
     frame["answer 1 again"] = frame["answer 1"]
@@ -768,6 +565,7 @@ def test_columns_that_cannot_be_learned_are_left_out_or_refused(tab, answers, tm
     tab.becomes(lambda: tab.counts()["observed"], 8)
 
 
+@pytest.mark.long
 def test_hostile_names_run_nowhere(tab, tmp_path):
     file = tmp_path / "$(touch pwned) <b> *x*.parquet"
     hostile_frame().to_parquet(file)
@@ -799,6 +597,7 @@ def pairs(table: Any) -> dict[tuple[int, int], float]:
     return {(min(int(u), int(v)), max(int(u), int(v))): float(d) for u, v, d in table}
 
 
+@pytest.mark.long
 def test_every_download_holds_the_graph_of_the_package(tab, new_tab, tmp_path):
     tab.open(sample="bfi25")
     result = learned(tab.link())
@@ -852,6 +651,7 @@ def test_every_download_holds_the_graph_of_the_package(tab, new_tab, tmp_path):
     assert len(colours) > 50, "the picture is blank"
 
 
+@pytest.mark.long
 def test_a_link_restores_the_graph_in_another_browser(tab, new_tab, other_window):
     tab.open()
     tab.shows(tab.move("r", "ArrowLeft", "ArrowLeft"))
@@ -863,6 +663,7 @@ def test_a_link_restores_the_graph_in_another_browser(tab, new_tab, other_window
     assert again.page.locator("[data-testid=stAlert]").count() == 0
 
 
+@pytest.mark.long
 def test_a_project_restores_data_settings_and_names_in_another_browser(
     tab, new_tab, other_window, answers, tmp_path
 ):

@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from helpers.lessons import lesson_on
-from test_report_browser import findings_of
+from helpers.reports import findings_of
 
 import loopylatent as ll
 from loopylatent.api import provenance

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from helpers.app_server import ROOT, Server, started
 from helpers.browser import WatchedPage
+from helpers.explore_page import Explore, learned
+from helpers.sessions import GO_ON, answers
 from playwright.sync_api import Browser
-from test_explore_browser import Explore, learned
-from test_sessions import GO_ON, answers
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 

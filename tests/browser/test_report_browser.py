@@ -12,13 +12,11 @@ from pathlib import Path
 
 import pytest
 from helpers.hostile import HOSTILE_NAMES, hostile_frame
+from helpers.reports import findings_of
 
 import loopylatent as ll
 from loopylatent.exporting.base import Extras
-from loopylatent.exporting.project.recipe import Recipe
-from loopylatent.exporting.report.findings import Findings, examine
 from loopylatent.exporting.report.page import to_report
-from loopylatent.learning.learner import learn
 
 pytestmark = pytest.mark.browser
 DRAWN = "document.getElementById('stage').dataset.drawn"
@@ -29,16 +27,6 @@ A4 = (595, 842)
 def report_of(obs: ll.Observations, source: str, r: float | None = None, **extras) -> str:
     findings = findings_of(obs, source, r)
     return to_report(findings, Extras(**extras), title="A report", created="2026-01-02")
-
-
-def findings_of(obs: ll.Observations, source: str, r: float | None) -> Findings:
-    D = ll.information_distances(obs)
-    chosen = ll.settings_for(D, r).thresholds
-    kind = "sample" if source.startswith("sample:") else "table"
-    recipe = Recipe(
-        source=source, source_kind=kind, r=chosen.r, Lambda=chosen.Lambda, tau=chosen.tau
-    )
-    return examine(recipe, D, learn(D, recipe.settings), obs, n_resamples=4)
 
 
 @pytest.fixture(scope="module")

@@ -141,6 +141,7 @@ def test_groups_are_the_same(rows, on_cluster):
     assert np.array_equal(found.together, expected.together)
 
 
+@pytest.mark.long
 def test_a_sweep_is_the_same_and_its_arrays_are_read_only(rows, on_cluster):
     D = ll.information_distances(rows)
     radii = [D.r_min, (D.r_min + D.r_max) / 2, D.r_max]
@@ -169,6 +170,7 @@ def test_the_loss_of_a_worker_changes_nothing(rows, workers, on_cluster):
     assert found.n_used == expected.n_used
 
 
+@pytest.mark.long
 def test_distances_survive_the_loss_of_a_worker(parts, workers, on_cluster):
     table = ll.scan_table(parts["real"], block_rows=40)
     expected = ll.information_distances(table)

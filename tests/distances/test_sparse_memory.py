@@ -20,7 +20,7 @@ PLENTY = {"LOOPYLATENT_MEMORY_MB": str(10**6)}
 
 def run(way, rows, columns, megabytes):
     command = [sys.executable, str(SCRIPT), way, str(rows), str(columns), str(megabytes)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), **PLENTY}
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}", **PLENTY}
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
 
@@ -35,6 +35,7 @@ def check(rows, columns, megabytes):
     assert "MemoryError" in whole.stderr, whole.stderr
 
 
+@pytest.mark.long
 def test_near_pairs_fit_where_all_distances_do_not():
     check(rows=8_000, columns=6_000, megabytes=100)  # all distances: 288 MB
 

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.hostile import HOSTILE_NAMES, hostile_frame
+from helpers.recipes import RECIPES
 from hypothesis import given, strategies as st
-from test_recipe import RECIPES
 
 import loopylatent as ll
-from loopylatent.analysis.matching import NamedNode, name_node
+from loopylatent.analysis.matching import NamedNode, follow_names, name_node
 from loopylatent.errors import DataError
 from loopylatent.exporting.project import file as projects
 from loopylatent.exporting.project.file import (
@@ -137,7 +137,7 @@ def test_an_upload_with_hostile_names_learns_the_same_graph_after_opening(tmp_pa
     file = write_project(Project(recipe, data, names), tmp_path / "mine.loopylatent")
     again = open_project(file)
     assert learned(again.recipe, again.data) == graph
-    assert ll.matching.follow_names(again.names, graph).unmatched == ()
+    assert follow_names(again.names, graph).unmatched == ()
     assert [path.name for path in tmp_path.iterdir()] == ["mine.loopylatent"]
 
 

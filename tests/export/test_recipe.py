@@ -16,7 +16,8 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
-from helpers.hostile import HOSTILE_NAMES, hostile_frame
+from helpers.hostile import hostile_frame
+from helpers.recipes import RECIPES
 from hypothesis import given, strategies as st
 
 import loopylatent as ll
@@ -32,7 +33,6 @@ from loopylatent.exporting.project.recipe import (
     to_python,
     unescaped,
 )
-from loopylatent.tables.kinds import KINDS
 
 ROOT = Path(__file__).resolve().parents[2]
 THRESHOLDS = {"r": 1.2, "Lambda": 0.1 + 0.2, "tau": 1e-5}
@@ -199,32 +199,6 @@ def test_a_corrected_kind_with_an_equals_sign_in_its_name_counts(tmp_path, monke
     run_inside(recipe, tmp_path, content)
     plain = Recipe(**PLAIN | {"r": 9.0})
     assert graph_of(recipe, content) != graph_of(plain, content)
-
-
-TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
-NAMES = st.lists(
-    st.one_of(st.sampled_from(HOSTILE_NAMES), TEXT).filter(str.strip), max_size=6, unique=True
-).map(tuple)
-RECIPES = st.builds(
-    Recipe,
-    source=st.sampled_from(["answers.csv", *(n for n in HOSTILE_NAMES if "/" not in n)]).filter(
-        lambda name: len(name) < 256
-    ),
-    source_kind=st.just("table"),
-    r=st.floats(0, 1e6),
-    Lambda=st.floats(0, 1, exclude_max=True),
-    tau=st.floats(0, 1e6),
-    data_digest=st.sampled_from([None, "0123456789abcdef"]),
-    drop=NAMES,
-    labels=NAMES,
-    kinds=st.dictionaries(TEXT.filter(str.strip), st.sampled_from(KINDS), max_size=4),
-    weights=st.one_of(st.none(), TEXT.filter(str.strip)),
-    metric=st.sampled_from(["auto", "rank", "canonical"]),
-    drop_degenerate=st.booleans(),
-    method=st.sampled_from(["quartet", "relaxed", "nj"]),
-    order=st.sampled_from(["degree", "index", "random"]),
-    seed=st.integers(0, 2**63 - 1),
-)
 
 
 @given(RECIPES)

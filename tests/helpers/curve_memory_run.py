@@ -12,9 +12,9 @@ import resource
 import sys
 
 import numpy as np
-from memory_run import taken
 
 import loopylatent as ll
+from helpers.memory_run import taken
 
 module = importlib.import_module("loopylatent.learning.initial_graph")
 united = module._united

@@ -10,10 +10,9 @@ from __future__ import annotations
 import resource
 import sys
 
-from memory_run import taken
-
 import loopylatent as ll
 from benchmarks.paper.words import topic_words
+from helpers.memory_run import taken
 
 CUTOFF, RADIUS = 3.5, 2.0
 

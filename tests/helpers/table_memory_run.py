@@ -10,8 +10,7 @@ import resource
 import sys
 from pathlib import Path
 
-from memory_run import taken
-
+from helpers.memory_run import taken
 from loopylatent.errors import LoopyLatentError
 from loopylatent.tables.read import read_frame
 

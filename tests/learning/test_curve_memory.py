@@ -20,7 +20,10 @@ pytestmark = [
 
 def run(way, columns, megabytes):
     command = [sys.executable, str(SCRIPT), way, str(columns), str(megabytes)]
-    environment = {**os.environ, "PYTHONPATH": str(SCRIPT.parent.parent)}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{SCRIPT.parents[2]}{os.pathsep}{SCRIPT.parents[1]}",
+    }
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
 

@@ -68,3 +68,20 @@ def test_many_samples_of_an_ising_cycle_give_back_its_structure():
     r = 3.1 * model.graph.lengths.max()
     settings = LearnSettings(Thresholds(r, 0.002, 0.1))
     assert structure_error(learn(exact, settings).graph, model.graph).value <= 8
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("block", range(10))
+def test_two_thousand_more_latent_trees_come_back(block):
+    for seed in range(1000 + 200 * block, 1200 + 200 * block):
+        test_random_latent_trees_with_observed_inner_nodes(seed)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("leaves", [2, 3])
+def test_latent_cycles_of_many_lengths_come_back(leaves):
+    for girth in range(8, 101):
+        for seed in range(3):
+            model = synthetic.latent_cycle(girth, leaves, lengths=(0.2, 0.4), seed=seed)
+            r = 3.1 * float(np.max(model.graph.lengths))
+            assert_recovered(model, r=r, tau=0.05)

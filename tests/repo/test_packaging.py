@@ -212,6 +212,7 @@ def test_the_installed_command_learns_a_sample(installed):
     check_learning(installed)
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_the_installed_app_serves_its_first_page(installed, app_page):
     check_app(installed, app_page, "")

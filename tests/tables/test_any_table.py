@@ -16,9 +16,11 @@ from helpers.tables import WEIGHTS, tables, weights_of
 from hypothesis import strategies as st
 
 import loopylatent as ll
+from loopylatent.api import provenance
 from loopylatent.errors import LoopyLatentError
 from loopylatent.exporting.graph_files import WRITERS, render
 from loopylatent.settings import Method
+from loopylatent.tables.observations import read_frame
 from loopylatent.tables.spreadsheet import name_from_csv, xml_text
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
@@ -46,7 +48,7 @@ def written(frame: pd.DataFrame, form: Form) -> bytes | None:
 
 def observed(frame: pd.DataFrame, form: Form, how: str, drop: bool) -> ll.Observations:
     content = written(frame, form)
-    table = frame if content is None else ll.data.read_frame(content)
+    table = frame if content is None else read_frame(content)
     return ll.Observations.from_frame(
         table, weights=weights_of(table, how), on_degenerate="drop" if drop else "error"
     )
@@ -65,7 +67,7 @@ def assert_is_proper(graph: ll.LatentGraph) -> None:
 
 
 def assert_reads_back(result: ll.LearnResult) -> None:
-    graph, origin = result.graph, ll.api.provenance(result)
+    graph, origin = result.graph, provenance(result)
     files = {form: render(form, graph, origin) for form in WRITERS if form != "html"}
     again = nx.node_link_graph(json.loads(files["json"]), edges="edges")
     rebuilt = ll.LatentGraph.build(

@@ -41,6 +41,7 @@ def run(way, path, megabytes):
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.long
 def test_blocks_fit_where_the_table_does_not(tmp_path):
     path = tmp_path / "t.parquet"
     write_rows(path, 250_000, "yes or no")  # 200 MB of doubles

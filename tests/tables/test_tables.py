@@ -276,7 +276,8 @@ def said_with_little_memory(content: bytes, folder: Path, megabytes: int) -> str
     path.write_bytes(content)
     script = Path(__file__).parents[1] / "helpers" / "table_memory_run.py"
     command = [sys.executable, str(script), str(path), str(megabytes)]
-    counted = os.environ | {"ARROW_DEFAULT_MEMORY_POOL": "system"}
+    paths = os.pathsep.join([str(script.parents[2]), str(script.parents[1])])
+    counted = os.environ | {"ARROW_DEFAULT_MEMORY_POOL": "system", "PYTHONPATH": paths}
     return subprocess.run(command, capture_output=True, text=True, env=counted, check=False).stdout
 
 
