@@ -51,21 +51,7 @@ class HiddenMatching:
 
 @dataclass(frozen=True, eq=False)
 class NamedNode:
-    """A name that somebody gave to a hidden node, and what the node is known by.
-
-    Parameters
-    ----------
-    name : str
-    columns : tuple of str
-        The columns of the graph in which the node was named.
-    profile : (columns,) float64 array
-        e^-(path length) from the node to each of them; 0 where there is no path.
-
-    Examples
-    --------
-    >>> NamedNode("mood", ("happy", "sad"), [0.5, 0.25]).profile
-    array([0.5 , 0.25])
-    """
+    """A name that somebody gave to a hidden node, and its profile over the columns of its graph."""
 
     name: str
     columns: tuple[str, ...]
@@ -97,15 +83,7 @@ class NamedNode:
 
 @dataclass(frozen=True, slots=True)
 class FollowedNames:
-    """Where given names have gone in another graph.
-
-    Parameters
-    ----------
-    by_node : dict from int to str
-        The names of hidden nodes, by ascending node.
-    unmatched : tuple of str
-        Names that no hidden node is like enough to carry, in the given order.
-    """
+    """Names by hidden node, ascending, and those that no hidden node is like enough to carry."""
 
     by_node: dict[int, str]
     unmatched: tuple[str, ...]
@@ -163,30 +141,14 @@ def match_hidden(left: LatentGraph, right: LatentGraph, threshold: float = 0.95)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recognised:
-    """Which of the hidden nodes met before each hidden node of a graph is.
-
-    Parameters
-    ----------
-    numbers : (hidden,) int64 array
-        Its number among those met; new ones are numbered on from there.
-    cosines : (hidden,) float64 array
-        How like it is; 1 for new ones.
-    """
+    """Which of the hidden nodes met before each hidden node is, and how like; new ones count on."""
 
     numbers: IntArray
     cosines: FloatArray
 
 
 def recognise(profiles: FloatArray, met: FloatArray, threshold: float = 0.95) -> Recognised:
-    """Match the profiles of hidden nodes with those met in other graphs, as `match_hidden` does.
-
-    Examples
-    --------
-    >>> star = LatentGraph.build("abc", 1, [(0, 3), (1, 3), (2, 3)])
-    >>> profiles = hidden_profiles(star)
-    >>> recognise(profiles, profiles).numbers, recognise(profiles, profiles[:0]).numbers
-    (array([0]), array([0]))
-    """
+    """Match the profiles of hidden nodes with those met in other graphs, as `match_hidden` does."""
     cosines = _rounded(profiles @ met.T)
     rows, columns = linear_sum_assignment(cosines, maximize=True)
     counts = (cosines[rows, columns] > 0) & (cosines[rows, columns] >= threshold)
@@ -200,14 +162,7 @@ def recognise(profiles: FloatArray, met: FloatArray, threshold: float = 0.95) ->
 
 
 def name_node(graph: LatentGraph, node: int, name: str) -> NamedNode:
-    """Give a hidden node a name that can follow it into other graphs.
-
-    Examples
-    --------
-    >>> star = LatentGraph.build("abc", 1, [(0, 3), (1, 3), (2, 3)], [0.0, 1.0, 2.0])
-    >>> name_node(star, 3, "mood").profile.round(3)
-    array([1.   , 0.368, 0.135])
-    """
+    """Give a hidden node a name that can follow it into other graphs."""
     if node not in graph.hidden_nodes:
         raise DataError(f"node {node} is not hidden; only hidden nodes can be given a name.")
     lengths = graph.path_lengths([node])[0, : graph.n_observed]
@@ -219,29 +174,8 @@ def follow_names(
 ) -> FollowedNames:
     """Say which hidden nodes of a graph carry the given names.
 
-    Names go to hidden nodes one to one, so that the sum of the cosines of their profiles is
-    largest; a pair below ``threshold`` does not take part. Profiles are compared on the columns
-    that both have.
-
-    Parameters
-    ----------
-    named : sequence of NamedNode
-    graph : LatentGraph
-        Any graph; columns may have come and gone since the names were given.
-    threshold : float
-        The least cosine with which a name stays, from 0 to 1.
-
-    Returns
-    -------
-    FollowedNames
-
-    Examples
-    --------
-    >>> before = LatentGraph.build("abcd", 2, [(0, 4), (1, 4), (2, 5), (3, 5), (4, 5)])
-    >>> names = [name_node(before, 4, "left"), name_node(before, 5, "right")]
-    >>> after = LatentGraph.build("dcba", 1, [(0, 4), (1, 4), (2, 0), (3, 0)])
-    >>> follow_names(names, after)
-    FollowedNames(by_node={4: 'right'}, unmatched=('left',))
+    Names go to hidden nodes one to one, so that the sum of the cosines of their profiles, on the
+    columns that both have, is largest; a pair below ``threshold`` does not take part.
     """
     _check_cosine(threshold)
     if not named:
@@ -267,12 +201,6 @@ def split_of(graph: LatentGraph, u: int, w: int) -> frozenset[str]:
     """Return the names of the columns that are nearer to ``u`` than to ``w``.
 
     A column that is as near to one as to the other, or that neither reaches, is on no side.
-
-    Examples
-    --------
-    >>> graph = LatentGraph.build("abcd", 2, [(0, 4), (1, 4), (2, 5), (3, 5), (4, 5)])
-    >>> sorted(split_of(graph, 4, 5)), sorted(split_of(graph, 5, 4))
-    (['a', 'b'], ['c', 'd'])
     """
     for node in (u, w):
         if not 0 <= node < graph.n_nodes:
@@ -285,12 +213,6 @@ def inner_splits(graph: LatentGraph) -> dict[tuple[int, int], Split]:
     """Return, for each edge between two hidden nodes, the columns on its two sides.
 
     An edge of another graph is found again where it has the same split.
-
-    Examples
-    --------
-    >>> graph = LatentGraph.build("abcd", 2, [(0, 4), (1, 4), (2, 5), (3, 5), (4, 5)])
-    >>> [sorted(sorted(side) for side in split) for split in inner_splits(graph).values()]
-    [[['a', 'b'], ['c', 'd']]]
     """
     p = graph.n_observed
     lengths = _column_lengths(graph)
@@ -311,12 +233,6 @@ def cycle_columns(graph: LatentGraph) -> tuple[frozenset[str], ...]:
 
     These are the columns on the cycle and those next to a hidden node on it, for a ring of hidden
     nodes has no column of its own.
-
-    Examples
-    --------
-    >>> ring = LatentGraph.build("abc", 2, [(0, 3), (3, 4), (0, 4), (1, 3), (2, 1)])
-    >>> [sorted(columns) for columns in cycle_columns(ring)]
-    [['a', 'b']]
     """
     return tuple(
         frozenset(
@@ -381,12 +297,6 @@ def hidden_profiles(graph: LatentGraph) -> FloatArray:
     """(hidden, columns) the profile of each hidden node, scaled to norm 1.
 
     The product of two rows is the cosine by which hidden nodes are matched.
-
-    Examples
-    --------
-    >>> star = LatentGraph.build("abc", 1, [(0, 3), (1, 3), (2, 3)])
-    >>> hidden_profiles(star).round(3)
-    array([[0.577, 0.577, 0.577]])
     """
     return _unit_profiles(_column_lengths(graph))
 

@@ -43,14 +43,7 @@ class Birth:
 
 
 def neighbours_of(graph: LatentGraph, node: int) -> tuple[Near, ...]:
-    """Return the nodes next to ``node``, nearest first.
-
-    Examples
-    --------
-    >>> star = LatentGraph.build(["a", "b", "c"], 1, [(0, 3), (1, 3), (2, 3)], [2.0, 1.0, 3.0])
-    >>> [near.node for near in neighbours_of(star, 3)]
-    [1, 0, 2]
-    """
+    """Return the nodes next to ``node``, nearest first."""
     start, stop = graph.adjacency.indptr[node : node + 2]
     ends = graph.adjacency.indices[start:stop].tolist()
     lengths = graph.adjacency.data[start:stop].tolist()
@@ -61,14 +54,7 @@ def neighbours_of(graph: LatentGraph, node: int) -> tuple[Near, ...]:
 def nearest_columns(
     where: LatentGraph | DistanceMatrix, node: int, most: int = 10
 ) -> tuple[Near, ...]:
-    """Return the columns nearest to a node, along a graph or by the estimated distances.
-
-    Examples
-    --------
-    >>> star = LatentGraph.build(["a", "b", "c"], 1, [(0, 3), (1, 3), (2, 3)], [2.0, 1.0, 3.0])
-    >>> [(near.node, near.distance) for near in nearest_columns(star, 0)]
-    [(1, 3.0), (2, 5.0)]
-    """
+    """Return the columns nearest to a node, along a graph or by the estimated distances."""
     if isinstance(where, LatentGraph):
         lengths = where.path_lengths([node])[0, : where.n_observed]
     else:
@@ -79,14 +65,7 @@ def nearest_columns(
 
 
 def columns_near_hidden(graph: LatentGraph, most: int = 5) -> tuple[tuple[int, ...], ...]:
-    """Return for every hidden node the columns nearest to it along the graph, found at once.
-
-    Examples
-    --------
-    >>> star = LatentGraph.build(["a", "b", "c"], 1, [(0, 3), (1, 3), (2, 3)], [2.0, 1.0, 3.0])
-    >>> columns_near_hidden(star, most=2)
-    ((1, 0),)
-    """
+    """Return for every hidden node the columns nearest to it along the graph, found at once."""
     lengths = graph.path_lengths(graph.hidden_nodes)[:, : graph.n_observed]
     order = np.argsort(lengths, axis=1, kind="stable")[:, :most]
     reached = np.isfinite(np.take_along_axis(lengths, order, axis=1))
@@ -132,15 +111,7 @@ class HiddenSummary:
 
 
 def summaries(graph: LatentGraph, most_nearest: int = 5) -> tuple[HiddenSummary, ...]:
-    """Describe every hidden node, those with most columns next to them first.
-
-    Examples
-    --------
-    >>> star = LatentGraph.build("abc", 1, [(0, 3), (1, 3), (2, 3)], [2.0, 1.0, 3.0])
-    >>> (star_node,) = summaries(star, most_nearest=2)
-    >>> [near.node for near in star_node.nearest], star_node.n_columns, star_node.n_cycles
-    ([1, 0], 3, 0)
-    """
+    """Describe every hidden node, those with most columns next to them first."""
     counted = graph.n_cycles <= MOST_CYCLES
     on_cycles = Counter(node for cycle in graph.cycles for node in cycle) if counted else Counter()
     found = [
@@ -156,14 +127,7 @@ def summaries(graph: LatentGraph, most_nearest: int = 5) -> tuple[HiddenSummary,
 
 
 def nearest_on_graph(graph: LatentGraph, node: int, most: int) -> tuple[Near, ...]:
-    """Return the columns nearest to a node along the graph, looking no farther than needed.
-
-    Examples
-    --------
-    >>> star = LatentGraph.build("abc", 1, [(0, 3), (1, 3), (2, 3)], [2.0, 1.0, 3.0])
-    >>> [(near.node, near.distance) for near in nearest_on_graph(star, 0, 1)]
-    [(1, 3.0)]
-    """
+    """Return the columns nearest to a node along the graph, looking no farther than needed."""
     waiting, done = [(0.0, node)], set[int]()
     found: list[Near] = []
     while waiting and len(found) < most:

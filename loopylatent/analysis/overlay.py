@@ -25,20 +25,10 @@ from loopylatent.graph import LatentGraph
 class Overlay:
     """Several graphs laid on top of each other.
 
-    Parameters
-    ----------
-    graph : LatentGraph
-        All edges of all graphs, each as long as in the first graph that has it. Its columns are
-        in the order of the first graph; its hidden nodes are those of the first graph, then the
-        ones that came with the second, and so on.
-    edges_in : (edges, graphs) bool array
-    hidden_in : (hidden, graphs) bool array
-    nodes : tuple of (nodes of a graph,) int arrays
-        For each of the graphs, the node of ``graph`` that each of its nodes is.
-    cosines : (hidden, graphs) float64 array
-        How like the node is to what it was first met as; NaN where a graph has no such node.
-    lengths : (edges, graphs) float64 array
-        NaN where a graph has no such edge.
+    ``graph`` has all edges, each as long as in the first graph that has it; its hidden nodes are
+    those of the first graph, then the ones that came with the second, and so on. ``nodes`` says
+    which of its nodes each node of each graph is. The other arrays have a column for each graph;
+    ``cosines`` (to what a node was first met as) and ``lengths`` are NaN where it has no such part.
     """
 
     graph: LatentGraph
@@ -89,21 +79,7 @@ class Difference:
 
 
 def overlay(graphs: Sequence[LatentGraph]) -> Overlay:
-    """Lay two or more graphs on top of each other.
-
-    Raises
-    ------
-    DataError
-        Where there are fewer than two, or where they have different columns.
-
-    Examples
-    --------
-    >>> star = LatentGraph.build("abc", 1, [(0, 3), (1, 3), (2, 3)])
-    >>> mixed = LatentGraph.build("cba", 1, [(0, 3), (1, 3), (2, 3), (0, 1)])
-    >>> both = overlay([star, mixed])
-    >>> both.graph.n_hidden, both.difference(0, 1).edges.tolist()
-    (1, [0, 1, 0, 0])
-    """
+    """Lay two or more graphs on top of each other."""
     if len(graphs) < 2:
         raise DataError(f"{len(graphs)} graphs were given; it takes two to compare.")
     first = graphs[0]
@@ -131,14 +107,7 @@ def overlay(graphs: Sequence[LatentGraph]) -> Overlay:
 
 
 def numbers(graphs: Sequence[LatentGraph], names: Sequence[str]) -> pd.DataFrame:
-    """Return a row of counts for each graph.
-
-    Examples
-    --------
-    >>> star = LatentGraph.build("abc", 1, [(0, 3), (1, 3), (2, 3)])
-    >>> numbers([star], ["star"]).to_dict("records")[0]["hidden nodes"]
-    1
-    """
+    """Return a row of counts for each graph."""
     return pd.DataFrame(
         {
             "graph": list(names),
@@ -155,15 +124,7 @@ def numbers(graphs: Sequence[LatentGraph], names: Sequence[str]) -> pd.DataFrame
 
 
 def structure_errors(graphs: Sequence[LatentGraph]) -> dict[tuple[int, int], StructureError]:
-    """Return the paper's edit distance of every two graphs, by their positions.
-
-    Examples
-    --------
-    >>> star = LatentGraph.build("abc", 1, [(0, 3), (1, 3), (2, 3)])
-    >>> chain = LatentGraph.build("abc", 0, [(0, 1), (1, 2)])
-    >>> structure_errors([star, chain, star])[0, 1].value
-    10
-    """
+    """Return the paper's edit distance of every two graphs, by their positions."""
     return {
         (i, j): structure_error(graphs[i], graphs[j])
         for i in range(len(graphs))

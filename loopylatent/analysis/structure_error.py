@@ -29,17 +29,10 @@ RANDOM_STARTS = 8
 
 @dataclass(frozen=True, slots=True)
 class StructureError:
-    """The least number of differing adjacency entries, or bounds on it.
+    """The least number of differing adjacency entries, or bounds on it, both included.
 
-    Parameters
-    ----------
-    lower, upper : int
-        The value lies between them, both included.
-    is_exact : bool
-        Whether they are equal, so that the value is known.
-    matching : tuple of int
-        The hidden node of the second graph, counted from 0, that is matched to each one of the
-        first where ``upper`` is reached; numbers beyond its own stand for added, isolated ones.
+    ``matching`` holds, where ``upper`` is reached, the hidden node of the second graph, counted
+    from 0, for each one of the first; numbers beyond its own stand for added, isolated ones.
     """
 
     lower: int

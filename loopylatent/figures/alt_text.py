@@ -19,18 +19,7 @@ LONGEST = 1500
 def described(figure: Figure, about: str) -> str:
     """Say what a figure shows: for each line its name, its range and its ends.
 
-    Parameters
-    ----------
-    figure : plotly Figure
-    about : str
-        What it is, without a full stop.
-
-    Examples
-    --------
-    >>> import plotly.graph_objects as go
-    >>> lines = go.Figure(go.Scatter(x=[1, 2, 4], y=[7, 5, 9], name="edges"))
-    >>> described(lines, "Edges against r")
-    'Edges against r. edges: 3 points, across from 1 to 4, up from 5 to 9, at the end 9.'
+    ``about`` is what it is, without a full stop.
     """
     drawn = [trace for trace in figure.data if _is_seen(trace)]
     axes = [_title(figure.layout.xaxis, "Across"), _title(figure.layout.yaxis, "Up")]

@@ -43,27 +43,8 @@ def barcode_figure(
 ) -> Figure:
     """Draw the longest lives of cycles and of hidden nodes, with the columns they are known by.
 
-    Parameters
-    ----------
-    bars : sequence of Bar
-        Longest first, as ``barcode`` gives them.
-    r : float
-        The present radius; what is alive there is drawn in full colour.
-    D : DistanceMatrix
-    theme : {"light", "dark"}
-    height : int
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        The first value of the customdata of a bar is the radius in the middle of its life.
-
-    Examples
-    --------
-    >>> D = DistanceMatrix.from_array([[0, 1, 3], [1, 0, 2.5], [3, 2.5, 0]])
-    >>> figure = barcode_figure([Bar("cycle", ("a", "b"), 2.5, 3.0)], r=2.6, D=D)
-    >>> figure.data[0].name, figure.data[0].customdata[0][0]
-    ('cycles', 2.75)
+    What is alive at ``r`` has its full colour. The first value of the customdata of a bar is the
+    radius in the middle of its life.
     """
     import plotly.graph_objects as go
 

@@ -66,35 +66,9 @@ def density_figure(
 ) -> Figure:
     """Draw the numbers of edges, cycles and components of the initial graph against r.
 
-    Every point that can be pointed at is a breakpoint with its exact numbers. Where there are
-    more than 300, those stay that hold the most and the fewest of their surroundings.
-
-    Parameters
-    ----------
-    curve : EdgeDensity
-    r : float
-        The current radius: a line, a dot on each step, and the numbers in the legend.
-    D : DistanceMatrix, optional
-        Where r_min, r_max and the noise floor come from; the curve's own by default.
-    theme : {"light", "dark"}
-    height : int
-        In pixels.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        Pointing and clicking anywhere finds the nearest point of the trace ``breakpoints``;
-        its ``customdata`` begins with the radius.
-
-    Examples
-    --------
-    >>> from loopylatent.initial_graph import edge_density
-    >>> D = DistanceMatrix.from_array([[0, 1, 3], [1, 0, 2.5], [3, 2.5, 0]])
-    >>> figure = density_figure(edge_density(D), r=2.7)
-    >>> [trace.name for trace in figure.data[:4]]
-    ['2 edges', '0 cycles', '1 component', 'breakpoints']
-    >>> figure.data[3].customdata.tolist()   # r, edges, cycles, components
-    [[1.0, 1.0, 0.0, 2.0], [2.5, 2.0, 0.0, 1.0]]
+    Every point that can be pointed at is a breakpoint with its exact numbers, in the trace
+    ``breakpoints``, whose ``customdata`` begins with the radius. Where there are more than 300,
+    those stay that hold the most and the fewest of their surroundings.
     """
     # plotly takes long to import: only where it is needed
     import plotly.graph_objects as go
@@ -411,27 +385,10 @@ class _Plot:
 
 
 def curve_svg(curve: EdgeDensity, r: float) -> str:
-    """Draw the numbers of edges, cycles and components of the initial graph against r.
+    """Draw the same as an ``svg`` element.
 
-    Parameters
-    ----------
-    curve : EdgeDensity
-    r : float
-        The radius of the graph: a line and a dot on each step.
-
-    Returns
-    -------
-    str
-        An ``svg`` element whose parts have classes: ``edges``, ``cycles``, ``components`` for the
-        lines, ``axis``, ``grid``, ``mark``, ``beyond`` and ``now``.
-
-    Examples
-    --------
-    >>> from loopylatent.initial_graph import edge_density
-    >>> D = DistanceMatrix.from_array([[0, 1, 3], [1, 0, 2.5], [3, 2.5, 0]])
-    >>> picture = curve_svg(edge_density(D), 2.7)
-    >>> picture.count('<path class="line'), "2 edges, 0 cycles and 1 component" in picture
-    (3, True)
+    Its parts have classes: ``edges``, ``cycles``, ``components`` for the lines, ``axis``, ``grid``,
+    ``mark``, ``beyond`` and ``now``.
     """
     D = curve.D
     low, high = shown_range(curve, D, r)

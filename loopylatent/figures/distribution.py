@@ -24,14 +24,7 @@ class Bars:
 
 
 def value_counts(obs: Observations, name: str) -> Bars:
-    """Count the values of a column; numbers are put into about twenty ranges.
-
-    Examples
-    --------
-    >>> obs = Observations.from_array([[0, 1, 2.5], [1, 0, 0.5], [0, 0, 1.5], [0, 1, 9.0]])
-    >>> value_counts(obs, "x1")
-    Bars(labels=('0', '1'), shares=(0.75, 0.25))
-    """
+    """Count the values of a column; numbers are put into about twenty ranges."""
     at = obs.names.index(name)
     column = obs.columns[at]
     values = obs.dense()[:, at]

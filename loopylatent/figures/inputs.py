@@ -16,14 +16,7 @@ Groups = Mapping[int, int] | Sequence[int] | NDArray[np.integer]
 def node_labels(
     graph: LatentGraph, hidden_names: Mapping[int, str] | None = None
 ) -> tuple[str, ...]:
-    """Names of all nodes, with those that someone gave to hidden ones.
-
-    Examples
-    --------
-    >>> star = LatentGraph.build(["a", "b", "c"], 1, [(0, 3), (1, 3), (2, 3)])
-    >>> node_labels(star, {3: "mood"})
-    ('a', 'b', 'c', 'mood')
-    """
+    """Names of all nodes, with those that someone gave to hidden ones."""
     labels = list(graph.labels)
     for node, name in (hidden_names or {}).items():
         if node not in graph.hidden_nodes:
@@ -36,14 +29,7 @@ def node_labels(
 
 
 def groups_by_node(graph: LatentGraph, groups: Groups | None) -> dict[int, int]:
-    """Group of each node that has one, whichever way it was given.
-
-    Examples
-    --------
-    >>> star = LatentGraph.build(["a", "b", "c"], 1, [(0, 3), (1, 3), (2, 3)])
-    >>> groups_by_node(star, [0, 0, 1])
-    {0: 0, 1: 0, 2: 1}
-    """
+    """Group of each node that has one, whichever way it was given."""
     if groups is None:
         return {}
     if not isinstance(groups, Mapping):
@@ -60,13 +46,7 @@ def groups_by_node(graph: LatentGraph, groups: Groups | None) -> dict[int, int]:
 
 
 def names_of_groups(group_of: Mapping[int, int], names: Sequence[str] | None) -> dict[int, str]:
-    """Name of each group that occurs: the given one, or its number counted from 1.
-
-    Examples
-    --------
-    >>> names_of_groups({0: 0, 1: 2}, None)
-    {0: 'group 1', 2: 'group 3'}
-    """
+    """Name of each group that occurs: the given one, or its number counted from 1."""
     numbers = sorted(set(group_of.values()))
     if names is None:
         return {group: f"group {group + 1}" for group in numbers}

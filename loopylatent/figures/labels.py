@@ -21,15 +21,7 @@ _LINE_HEIGHT = 14.0
 
 @lru_cache(maxsize=2**14)
 def shown_label(name: str, longest: int = LONGEST_LABEL) -> str:
-    r"""Return a name as one line that fits under a node.
-
-    Examples
-    --------
-    >>> shown_label("two\n lines")
-    'two lines'
-    >>> shown_label("a name that goes on and on and on")
-    'a name that goes on and…'
-    """
+    """Return a name as one line that fits under a node."""
     line = shown_line(name)
     if len(line) <= longest:
         return line
@@ -37,13 +29,7 @@ def shown_label(name: str, longest: int = LONGEST_LABEL) -> str:
 
 
 def shown_line(name: str) -> str:
-    r"""Return a name on one line, with what turns a line around shown as U+FFFD.
-
-    Examples
-    --------
-    >>> shown_line("two\n lines")
-    'two lines'
-    """
+    """Return a name on one line, with what turns a line around shown as U+FFFD."""
     return " ".join("".join(map(_visible, name)).split()) or "(no name)"
 
 
@@ -61,13 +47,7 @@ _TURNS = frozenset({"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI
 
 
 def label_sizes(labels: Sequence[str]) -> FloatArray:
-    """Return the (nodes, 2) width and height that each label takes, about.
-
-    Examples
-    --------
-    >>> label_sizes(["god", "h1"]).tolist()
-    [[21.0, 14.0], [14.0, 14.0]]
-    """
+    """Return the (nodes, 2) width and height that each label takes, about."""
     widths = [CHARACTER_WIDTH * sum(map(_cells, shown_label(label))) for label in labels]
     return np.column_stack([widths, np.full(len(widths), _LINE_HEIGHT)])
 

@@ -86,13 +86,7 @@ def positions(
 
 
 def filling(place: FloatArray, aspect: float, most: float = 1.5) -> FloatArray:
-    """Stretch a layout in one direction, at most ``most`` times, towards an aspect ratio.
-
-    Examples
-    --------
-    >>> filling(np.array([[0.0, 0.0], [300.0, 100.0]]), aspect=2.0).round(3).tolist()
-    [[0.0, 0.0], [300.0, 150.0]]
-    """
+    """Stretch a layout in one direction, at most ``most`` times, towards an aspect ratio."""
     width, height = np.ptp(place, axis=0) + 1e-9
     wider = aspect * height / width
     stretched: FloatArray = place * (np.clip(wider, 1, most), np.clip(1 / wider, 1, most))
@@ -430,12 +424,6 @@ def labels_above(
 
     A label should lie on no edge, no node and no other label. One node after the other takes the
     side where its own label lies on less, until nothing changes.
-
-    Examples
-    --------
-    >>> down = labels_above([[0.0, 0.0], [0.0, 90.0]], np.array([[0, 1]]), ["top", "bottom"])
-    >>> down.tolist()
-    [True, False]
     """
     at = np.asarray(place, dtype=np.float64).reshape(-1, 2)
     above = np.zeros(len(at), dtype=np.bool_)

@@ -146,15 +146,7 @@ def _labels_above(
 
 
 def network_data(net: Network) -> dict[str, Any]:
-    """Return nodes, edges and options as plain JSON values, ready for a browser.
-
-    Examples
-    --------
-    >>> pair = LatentGraph.build(["a", "b"], 0, [(0, 1)])
-    >>> data = network_data(network(pair, np.zeros((2, 2))))
-    >>> sorted(data), len(data["nodes"]), data["options"]["physics"]
-    (['edges', 'nodes', 'options'], 2, {'enabled': False})
-    """
+    """Return nodes, edges and options as plain JSON values, ready for a browser."""
     data = {"nodes": net.nodes, "edges": net.edges, "options": net.options}
     plain: dict[str, Any] = json.loads(json.dumps(data, allow_nan=False))
     return plain
@@ -169,13 +161,7 @@ def network_options(
 
 @cache
 def vis_bundle() -> str:
-    """Return the vis-network script that lies inside the pyvis package.
-
-    Examples
-    --------
-    >>> "vis-network" in vis_bundle()[:100]
-    True
-    """
+    """Return the vis-network script that lies inside the pyvis package."""
     folder = files("pyvis") / "templates" / "lib"
     versions = sorted(entry.name for entry in folder.iterdir() if entry.name.startswith("vis-"))
     script = folder / versions[-1] / "vis-network.min.js"
@@ -190,14 +176,7 @@ def legend(
     signs: Sequence[int] | NDArray[np.integer] | None = None,
     theme: ThemeName = "light",
 ) -> tuple[LegendItem, ...]:
-    """Say what the shapes and colours of `network` mean, for the same arguments.
-
-    Examples
-    --------
-    >>> star = LatentGraph.build(["a", "b", "c"], 1, [(0, 3), (1, 3), (2, 3)])
-    >>> [item.text for item in legend(star)]
-    ['observed', 'hidden', 'edge: the wider, the stronger']
-    """
+    """Say what the shapes and colours of `network` mean, for the same arguments."""
     colours = colours_of(theme)
     group_of = groups_by_node(graph, groups)
     grouped = groups is not None

@@ -108,15 +108,7 @@ class Changes:
 
 
 def difference(initial: LatentGraph, learned: LatentGraph) -> Changes:
-    """Unite two graphs on the same columns.
-
-    Examples
-    --------
-    >>> before = LatentGraph.build(["a", "b", "c"], 0, [(0, 1), (1, 2)])
-    >>> after = LatentGraph.build(["a", "b", "c"], 1, [(0, 3), (1, 3), (2, 3)])
-    >>> difference(before, after).status.tolist()
-    [-1, 1, -1, 1, 1]
-    """
+    """Unite two graphs on the same columns."""
     start, end = _lengths(initial), _lengths(learned)
     both = LatentGraph.build(
         learned.names, learned.n_hidden, list(start | end), list((start | end).values())
@@ -163,13 +155,7 @@ DASHES = (5, 5)
 
 
 def edge_opacity(support: float) -> float:
-    """How dark an edge is: never quite gone, and black only where it always came back.
-
-    Examples
-    --------
-    >>> edge_opacity(0.0), edge_opacity(1.0)
-    (0.12, 1.0)
-    """
+    """How dark an edge is: never quite gone, and black only where it always came back."""
     return round(PALEST + (1 - PALEST) * support, 3)
 
 
@@ -216,13 +202,7 @@ def shade_nodes(nodes: Rows, found: Stability, least: float = 0.0) -> Rows:
 
 
 def level(support: float) -> int:
-    """Return the shade of a hidden node, 0 for the palest.
-
-    Examples
-    --------
-    >>> [level(support) for support in (0.0, 0.5, 1.0)]
-    [0, 2, 4]
-    """
+    """Return the shade of a hidden node, 0 for the palest."""
     return min(LEVELS - 1, int(support * LEVELS))
 
 

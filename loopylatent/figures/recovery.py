@@ -34,15 +34,6 @@ def place_both(found: Comparison, aspect: float = 1.0) -> FloatArray:
     """Place the nodes of both graphs: the true ones as in a picture of the truth alone.
 
     Learned hidden nodes that match no true one stand in the middle of their neighbours.
-
-    Examples
-    --------
-    >>> from loopylatent.graph import LatentGraph
-    >>> from loopylatent.laboratory import compare
-    >>> truth = LatentGraph.build("abc", 0, [(0, 1), (1, 2)])
-    >>> learned = LatentGraph.build("abc", 1, [(0, 3), (1, 3), (2, 3)])
-    >>> place_both(compare(truth, learned)).shape
-    (4, 2)
     """
     n_true, both = found.truth.n_nodes, found.both
     place = np.full((both.n_nodes, 2), np.nan)
@@ -60,13 +51,7 @@ def place_both(found: Comparison, aspect: float = 1.0) -> FloatArray:
 
 
 def mark_mistakes(edges: list[dict[str, Any]], status: NDArray[np.int64]) -> list[dict[str, Any]]:
-    """Colour false edges, and colour and dash missed ones.
-
-    Examples
-    --------
-    >>> [edge.get("dashes") for edge in mark_mistakes([{}, {}], np.array([0, -1]))]
-    [None, [6, 5]]
-    """
+    """Colour false edges, and colour and dash missed ones."""
     looks: dict[int, dict[str, Any]] = {
         FALSE: {"color": _paint(FALSE_EDGE), "dashes": False},
         MISSED: {"color": _paint(MISSED_EDGE), "dashes": [6, 5]},
@@ -107,24 +92,8 @@ def recovery_figure(
 ) -> Figure:
     """Draw recall, precision and the share of exact recoveries over rows or over r.
 
-    Parameters
-    ----------
-    table : DataFrame
-        As `laboratory.summary` gives it; the band goes from the worst to the best repeat.
-    by : {"n", "r"}
-    mark : float, optional
-        Where the page stands now: a line.
-    theme : {"light", "dark"}
-    height : int
-
-    Examples
-    --------
-    >>> from loopylatent.laboratory import against_n, iter_trials, summary
-    >>> from loopylatent.synthetic import latent_cycle
-    >>> runs = iter_trials(latent_cycle(6, 2), against_n([200], 2))
-    >>> figure = recovery_figure(summary([p for points in runs for p in points], "n"), "n")
-    >>> [trace.name for trace in figure.data if trace.name]
-    ['recall', 'precision', 'exactly right']
+    ``table`` is as `laboratory.summary` gives it; the band goes from the worst to the best repeat.
+    ``mark`` is where the page stands now.
     """
     import plotly.graph_objects as go
 
@@ -183,15 +152,7 @@ def _line(x: list[Any], table: pd.DataFrame, name: str, label: str, paint: str) 
 def experiment_figure(
     table: pd.DataFrame, *, theme: ThemeName = "light", height: int = 430
 ) -> Figure:
-    """Draw the normalised BIC over r, a line for each number of rows.
-
-    Examples
-    --------
-    >>> from loopylatent.experiment import Scored, experiment_table
-    >>> points = [Scored(n, 0, 4.0, 4.0, -0.7, 3, 9, 1, True) for n in (100, 200)]
-    >>> [trace.name for trace in experiment_figure(experiment_table(points)).data]
-    ['100 rows', '200 rows']
-    """
+    """Draw the normalised BIC over r, a line for each number of rows."""
     import plotly.graph_objects as go
 
     colours = colours_of(theme)
@@ -235,13 +196,7 @@ def _place(where: float | str) -> str:
 
 
 def shades(number: int, theme: ThemeName) -> list[str]:
-    """Colours from a faint to a strong one.
-
-    Examples
-    --------
-    >>> shades(2, "light")
-    ['#A9D6EE', '#00395C']
-    """
+    """Colours from a faint to a strong one."""
     ends = [[int(colour[k : k + 2], 16) for k in (1, 3, 5)] for colour in SHADES[theme]]
     steps = np.linspace(0, 1, number) if number > 1 else np.ones(1)
     mixed = [np.rint((1 - t) * np.array(ends[0]) + t * np.array(ends[1])) for t in steps]

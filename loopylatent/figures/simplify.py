@@ -38,14 +38,8 @@ FEWEST_FOLDED = 2
 class Folding:
     """Which nodes of a graph stand in the first picture, and which are folded under which.
 
-    Parameters
-    ----------
-    graph : LatentGraph
-        All of it.
-    under : (nodes,) int64 array
-        The neighbour under which a node is folded; -1 where it is not.
-    kept : (nodes,) bool array
-        The nodes of the first picture. What is neither kept nor folded is not shown.
+    ``under`` is the neighbour under which a node is folded, or -1; what is neither kept nor folded
+    is not shown.
     """
 
     graph: LatentGraph
@@ -182,23 +176,7 @@ def simplify(
 ) -> SimplifiedGraph:
     """Return the part of a graph that can be read, with a count where nodes are folded.
 
-    Parameters
-    ----------
-    graph : LatentGraph
-    most_drawn : int
-        Nodes in the first picture, before anything is opened.
-    opened : iterable of int
-        Nodes out of which the nodes folded under them are taken.
-    focus : int, optional
-        A node to draw, wherever it lies, with the way to it.
-
-    Examples
-    --------
-    >>> star = LatentGraph.build("abcd", 1, [(0, 4), (1, 4), (2, 4), (3, 4)])
-    >>> simplify(star).nodes, simplify(star).counted
-    ((4,), {4: (0, 1, 2, 3)})
-    >>> simplify(star, opened=[4]).nodes
-    (0, 1, 2, 3, 4)
+    ``focus`` is drawn wherever it lies, with the way to it.
     """
     return fold(graph, most_drawn).show(opened, focus)
 
@@ -222,12 +200,6 @@ def neighbourhood(
     """Return the nodes at most ``steps`` edges away, the nearest along the graph first.
 
     Nothing is folded: what is not drawn is not shown.
-
-    Examples
-    --------
-    >>> path = LatentGraph.build("abcd", 0, [(0, 1), (1, 2), (2, 3)])
-    >>> neighbourhood(path, 0, steps=2).nodes
-    (0, 1, 2)
     """
     within = np.zeros(graph.n_nodes, dtype=np.bool_)
     within[list(graph.neighbourhood(node, steps))] = True
@@ -255,14 +227,7 @@ def nothing_of(graph: LatentGraph) -> SimplifiedGraph:
 
 
 def subgraph(graph: LatentGraph, nodes: Sequence[int]) -> LatentGraph:
-    """Return the graph on some nodes, given ascending, and the edges between them.
-
-    Examples
-    --------
-    >>> path = LatentGraph.build("abcd", 0, [(0, 1), (1, 2), (2, 3)])
-    >>> subgraph(path, [1, 2]).names
-    ('b', 'c')
-    """
+    """Return the graph on some nodes, given ascending, and the edges between them."""
     number = np.full(graph.n_nodes, -1, dtype=np.int64)
     number[list(nodes)] = np.arange(len(nodes))
     ends = number[graph.edges]

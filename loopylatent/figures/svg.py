@@ -80,26 +80,10 @@ def to_svg(
     hidden_names: Mapping[int, str] | None = None,
     theme: ThemeName = "light",
 ) -> str:
-    """Return a picture of a graph with its legend, for print, slides and editing.
+    """Return a picture of a graph with its legend as an SVG document, for print and editing.
 
-    Parameters
-    ----------
-    graph, positions, groups, group_names, signs, hidden_names, theme
-        As in `loopylatent.figures.network.network`.
-
-    Returns
-    -------
-    str
-        An SVG document. Pointing at a node shows its name and neighbours where the program that
-        shows the file can do that. Characters that XML cannot hold are written as U+FFFD.
-
-    Examples
-    --------
-    >>> star = LatentGraph.build(["a", "b", "c"], 1, [(0, 3), (1, 3), (2, 3)])
-    >>> place = np.array([[-80, 0], [80, 0], [0, 80], [0, 0]])
-    >>> picture = to_svg(star, place, hidden_names={3: "mood & more"})
-    >>> picture.count("<circle"), "mood &amp; more" in picture
-    (4, True)
+    Arguments are as in `loopylatent.figures.network.network`. Pointing at a node shows its name and
+    neighbours where the program can do that. Characters that XML cannot hold become U+FFFD.
     """
     colours = colours_of(theme)
     labels = node_labels(graph, hidden_names)
@@ -127,13 +111,7 @@ def to_svg(
 
 
 def xml_text(text: str) -> str:
-    """Return text for XML, in an element or in quotes.
-
-    Examples
-    --------
-    >>> xml_text('<b> & "c"')
-    '&lt;b&gt; &amp; &quot;c&quot;'
-    """
+    """Return text for XML, in an element or in quotes."""
     return html.escape(_FORBIDDEN.sub("\ufffd", text))
 
 

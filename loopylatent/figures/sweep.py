@@ -55,33 +55,7 @@ def sweep_figure(
 ) -> Figure:
     """Draw edges, hidden nodes and cycles of the learned graph along r, scores below them.
 
-    Parameters
-    ----------
-    points : sequence of SweepPoint
-        That differ in r; those that are there so far.
-    scores : sequence of PointScores or Failed
-    r : float
-        The current radius: a line with its number.
-    D : DistanceMatrix
-        Where r_min, r_max and the noise floor come from.
-    theme : {"light", "dark"}
-    height : int
-        In pixels.
-    stepwise : bool
-        Whether nothing happens between the points, so that the lines are steps.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        The points of all traces have the radius as their x.
-
-    Examples
-    --------
-    >>> from loopylatent.sweep import sweep
-    >>> D = DistanceMatrix.from_array([[0, 1, 3], [1, 0, 2.5], [3, 2.5, 0]])
-    >>> figure = sweep_figure(sweep(D).points, (), r=3.0, D=D)
-    >>> [trace.name for trace in figure.data[:3]]
-    ['edges', 'hidden', 'cycles']
+    ``stepwise`` says that nothing happens between the points. All traces have the radius as x.
     """
     # plotly takes long to import: only where it is needed
     import plotly.graph_objects as go
@@ -348,25 +322,10 @@ def grid_figure(
     theme: ThemeName = "light",
     height: int = 460,
 ) -> Figure:
-    """Draw one measure over all pairs of a margin and a shortest edge.
+    """Draw one of ``MEASURES`` over all pairs of a margin and a shortest edge, both ascending.
 
-    Parameters
-    ----------
-    points, scores
-        Those that are there so far, in any order.
-    measure : str
-        One of ``MEASURES``.
-    Lambdas, taus : sequences of float
-        Ascending; the columns and the rows of the grid.
-    current : Thresholds
-        The cell of the present setting is framed.
-    theme : {"light", "dark"}
-    height : int
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        A cell is clicked through the trace ``settings``: x is the place of Lambda, y that of tau.
+    The cell of the present setting is framed. A cell is clicked through the trace ``settings``: x
+    is the place of Lambda, y that of tau.
     """
     import plotly.graph_objects as go
 

@@ -38,22 +38,7 @@ def bound_figure(
 ) -> Figure:
     """Draw the rows that the theorems ask for, on a logarithmic scale.
 
-    Parameters
-    ----------
-    points : sequence of CurvePoint
-    axis : {"p", "depth", "eta"}
-    mark : float
-        Where the model stands.
-    found : float, optional
-        Rows with which the laboratory found the model; a star at ``mark``.
-    theme : {"light", "dark"}
-    height : int
-
-    Examples
-    --------
-    >>> figure = bound_figure([CurvePoint(1, 10, 1e6, 1e4, None)], "depth", mark=1)
-    >>> [trace.name for trace in figure.data]
-    ['Theorem 2', 'Theorem 1, up to a constant']
+    ``mark`` is where the model stands, ``found`` the rows with which the laboratory found it.
     """
     import plotly.graph_objects as go
 
@@ -137,14 +122,6 @@ def distortion_figure(
     """Draw, for the ball of every column, its distortion beside the inner paths that it shows.
 
     Below the line the ball looks like a tree; on it, as much like noise.
-
-    Examples
-    --------
-    >>> from loopylatent.additivity import distortion
-    >>> from loopylatent.synthetic import latent_tree
-    >>> D = latent_tree(4, 1, seed=1).distances()
-    >>> len(distortion_figure(distortion(D, D.r_max), D.names).data)
-    2
     """
     import plotly.graph_objects as go
 
@@ -199,21 +176,7 @@ def threshold_figure(
 ) -> Figure:
     """Draw r, Λ and τ as you have them beside what the theory asks for, each on a line.
 
-    Parameters
-    ----------
-    e : Ensemble
-    yours : Thresholds
-    r : float
-        The radius at which the theory's margin is taken where yours is not admissible.
-    theme : {"light", "dark"}
-    height : int
-
-    Examples
-    --------
-    >>> e = Ensemble(0.15, 0.15, 3, 4, girth=100, depth=2, n_observed=200, n_nodes=300)
-    >>> figure = threshold_figure(e, Thresholds(9, 0.1, 0.2), 8)
-    >>> [trace.name for trace in figure.data][:2]
-    ['yours', 'the theory']
+    The theory's margin is taken at ``r`` where your radius is not admissible.
     """
     import plotly.graph_objects as go
 

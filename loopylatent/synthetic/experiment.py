@@ -35,23 +35,7 @@ FIT = FitSettings(max_steps=100)
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """What is sampled, and where it is learned.
-
-    Parameters
-    ----------
-    girth, leaves : int
-        Of the ring; with two leaves every hidden node has degree 4.
-    potentials : pair of float
-        The range of the edge potentials.
-    radii : tuple of float
-        Besides these, r_max and the true graph are scored.
-    rows : tuple of int
-        Sizes of the tables.
-    n_repeats : int
-        Each with a model and rows of its own.
-    method : {"quartet", "relaxed", "nj"}
-    seed : int
-    """
+    """What is sampled, and where it is learned, besides r_max and the true graph."""
 
     girth: int = 10
     leaves: int = 2
@@ -105,12 +89,6 @@ def iter_experiment(
     """Run the experiment on threads; yield each graph's score as soon as it is there.
 
     ``progress`` is called with the graphs done and the graphs in all, and may raise to stop.
-
-    Examples
-    --------
-    >>> small = Experiment(girth=4, rows=(300,), radii=(4.0,), n_repeats=1)
-    >>> sorted(one.where for one in iter_experiment(small) if isinstance(one.where, str))
-    ['r_max', 'true graph']
     """
     places: tuple[float | str, ...] = (*plan.radii, TREE, TRUTH)
     sources = {(n, k): _Source.of(plan, n, k) for n, k in product(plan.rows, range(plan.n_repeats))}
@@ -172,14 +150,7 @@ def _scored(
 
 
 def experiment_table(outcomes: Sequence[Outcome]) -> pd.DataFrame:
-    """Return means over the repeats: a row for each n and place.
-
-    Examples
-    --------
-    >>> one = Scored(100, 0, 4.0, 4.0, -0.7, 3, 9, 1, True)
-    >>> experiment_table([one]).columns.tolist()
-    ['n', 'where', 'bic', 'bic min', 'bic max', 'hidden', 'edges', 'cycles', 'repeats']
-    """
+    """Return means over the repeats: a row for each n and place."""
     good = [one for one in outcomes if isinstance(one, Scored)]
     frame = pd.DataFrame(
         {

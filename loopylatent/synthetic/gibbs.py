@@ -22,19 +22,10 @@ GOOD_R_HAT = 1.05
 
 @dataclass(frozen=True, slots=True)
 class Diagnostics:
-    """Whether the chains of a Gibbs sampler tell the same story.
+    """Whether chains of a Gibbs sampler tell the same story, at the worst of columns and energy.
 
-    Parameters
-    ----------
-    r_hat : float
-        Split R-hat, the largest over the columns and the energy: 1 where halves of chains differ
-        no more from each other than within. Above 1.05 the rows are not to be trusted.
-    autocorrelation : float
-        Of two rows that follow each other in a chain, the largest over the same.
-    n_effective : float
-        Independent rows that would know the least known of their means as well.
-    n_chains, burn_in, thinning : int
-        Sweeps over all nodes before the first row, and between two rows.
+    ``r_hat`` is split R-hat: above 1.05 the rows are not to be trusted. ``autocorrelation`` is that
+    of two rows that follow each other in a chain; ``burn_in`` and ``thinning`` count sweeps.
     """
 
     r_hat: float
@@ -138,15 +129,7 @@ def energy(law: DiscreteLaw, states: StateArray) -> FloatArray:
 
 
 def split_r_hat(traces: FloatArray) -> float:
-    """Return R-hat of (chains, rows) traces, each chain cut into halves.
-
-    Examples
-    --------
-    >>> split_r_hat(np.array([[0.0, 1, 0, 1], [1, 0, 1, 0]]))
-    0.7071067811865476
-    >>> split_r_hat(np.array([[0.0, 0, 0, 1], [5, 5, 5, 6]])) > 2
-    True
-    """
+    """Return R-hat of (chains, rows) traces, each chain cut into halves."""
     half = traces.shape[1] // 2
     if half < 2:
         return np.inf

@@ -114,16 +114,7 @@ class Comparison:
 
 
 def compare(truth: LatentGraph, learned: LatentGraph) -> Comparison:
-    """Lay a learned graph on the true one.
-
-    Examples
-    --------
-    >>> star = LatentGraph.build("abc", 1, [(0, 3), (1, 3), (2, 3)])
-    >>> wrong = LatentGraph.build("abc", 1, [(0, 3), (1, 3), (0, 2)])
-    >>> found = compare(star, wrong)
-    >>> found.n_found, found.n_missed, found.n_false, found.error.value
-    (2, 1, 1, 4)
-    """
+    """Lay a learned graph on the true one."""
     error = structure_error(learned, truth)
     p, n_true = truth.n_observed, truth.n_hidden
     order = column_order(truth, learned)
@@ -314,13 +305,7 @@ Tried = TrialPoint | FailedTrial
 def against_n(
     rows: Sequence[int], n_repeats: int = 5, r: float | Rule = "loops"
 ) -> tuple[Trial, ...]:
-    """Return the trials of a curve over the number of rows.
-
-    Examples
-    --------
-    >>> len(against_n([100, 1000], n_repeats=3))
-    6
-    """
+    """Return the trials of a curve over the number of rows."""
     return tuple(Trial(n, k, (r,)) for n, k in product(rows, range(n_repeats)))
 
 

@@ -112,13 +112,7 @@ class SyntheticModel:
 
     @cached_property
     def potentials(self) -> FloatArray:
-        """(m,) the Ising potentials of the edges.
-
-        Raises
-        ------
-        InferenceError
-            Where the model is no Ising model.
-        """
+        """(m,) the Ising potentials of the edges; `InferenceError` where the model has none."""
         if self.kind != "ising":
             raise InferenceError(
                 f"a model of kind {self.kind!r} has no Ising potentials; choose 'ising'."
@@ -137,12 +131,7 @@ class SyntheticModel:
         """Return the distances of the columns that infinitely many rows would give.
 
         On a forest these are the path lengths. On a ring both arcs count, which brings its columns
-        nearer to each other where all signs are positive.
-
-        Raises
-        ------
-        InferenceError
-            Where the sums are out of reach.
+        nearer to each other where all signs are positive. `InferenceError`: sums out of reach.
         """
         strengths = self._strengths(progress)
         values = np.full_like(strengths, np.inf)
@@ -168,10 +157,7 @@ class SyntheticModel:
     def correlations(self, progress: Progress | None = None) -> FloatArray:
         """Return the exact (columns, columns) correlations.
 
-        Raises
-        ------
-        InferenceError
-            Where the sums are out of reach, or the columns have more than two states.
+        Raises `InferenceError` where sums are out of reach or columns have more than two states.
         """
         if self.has_closed_form:
             parts = Parts.of(self.graph, self.edge_correlations)

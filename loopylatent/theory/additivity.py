@@ -23,21 +23,10 @@ MOST_QUARTETS = 5_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Distortion:
-    """How tree-like the neighbourhoods of the columns are.
+    """How tree-like the balls of the columns are, for those with at least four columns.
 
-    Parameters
-    ----------
-    columns : (k,) int64 array
-        Columns with at least four columns in their ball, themselves counted.
-    sizes : (k,) int64 array
-        Columns in each of these balls.
-    median, largest : (k,) float64 array
-        The median and the largest distortion of the quartets in the ball.
-    inner : (k,) float64 array
-        The median length of the inner path that the quartets show: what the distortion is to be
-        held against.
-    n_quartets : int
-        Looked at in all.
+    ``median`` and ``largest`` are distortions of the quartets in a ball; ``inner``, the median
+    length of the inner path that they show, is what to hold them against.
     """
 
     columns: IntArray = field(repr=False)
@@ -66,15 +55,7 @@ class QuartetSums:
 
 
 def quartet_sums(distances: FloatArray, quartets: IntArray) -> QuartetSums:
-    """Return distortion and inner length of (k, 4) quartets.
-
-    Examples
-    --------
-    >>> path = np.abs(np.subtract.outer([0.0, 1, 3, 4], [0.0, 1, 3, 4]))
-    >>> found = quartet_sums(path, np.array([[0, 1, 2, 3]]))
-    >>> found.distortion.tolist(), found.inner.tolist()
-    ([0.0], [2.0])
-    """
+    """Return distortion and inner length of (k, 4) quartets."""
     i, j, k, m = np.asarray(quartets).T
     sums = np.sort(
         [
@@ -94,13 +75,6 @@ def distortion(D: DistanceMatrix, r: float, *, seed: int = 0) -> Distortion:
     """Return how far the balls of radius r are from trees.
 
     Quartets with an infinite distance are left out.
-
-    Examples
-    --------
-    >>> from loopylatent.synthetic import latent_tree
-    >>> D = latent_tree(5, 2, seed=1).distances()
-    >>> bool(distortion(D, D.r_max).largest.max() < 1e-12)
-    True
     """
     rng = np.random.default_rng(seed)
     rows: list[tuple[int, int, float, float, float]] = []

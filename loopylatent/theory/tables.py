@@ -51,15 +51,7 @@ class Need:
 
 
 def fewest_samples(e: Ensemble, kappa: float = KAPPA) -> Need:
-    """Return the best radius and the rows that Theorem 2 asks for there, all radii at once.
-
-    Examples
-    --------
-    >>> e = Ensemble(0.15, 0.15, 3, 4, girth=100, depth=2, n_observed=200, n_nodes=300)
-    >>> need = fewest_samples(e)
-    >>> abs(need.n - e.samples(e.best_radius)) < 1e-6 * need.n
-    True
-    """
+    """Return the best radius and the rows that Theorem 2 asks for there, all radii at once."""
     inside = e.radius
     if inside.is_empty or not math.isfinite(inside.low):
         return Need(e.best_radius if math.isfinite(inside.low) else math.nan, math.inf)
@@ -91,13 +83,6 @@ def speaking_girth(e: Ensemble) -> int | None:
     """Return the smallest girth at which Theorem 2 asks for a finite number of rows.
 
     None where there is none up to 4,096: where correlations do not die out no girth helps.
-
-    Examples
-    --------
-    >>> e = Ensemble(0.15, 0.15, 3, 4, girth=10, depth=2, n_observed=200, n_nodes=300)
-    >>> g = speaking_girth(e)
-    >>> [math.isfinite(fewest_samples(replace(e, girth=g + k)).n) for k in (-1, 0, 1)]
-    [False, True, True]
     """
     if not (e.alpha < 1 and math.isfinite(e.depth)):
         return None
@@ -132,22 +117,8 @@ class CurvePoint:
 def along(e: Ensemble, axis: Axis, values: Sequence[float]) -> tuple[CurvePoint, ...]:
     """Return the rows that the theorems ask for as one number changes and the others stay.
 
-    Where the girth is too small for Theorem 2, the smallest one at which it speaks is taken.
-
-    Parameters
-    ----------
-    e : Ensemble
-    axis : {"p", "depth", "eta"}
-        The number of columns (and of nodes, in the same proportion), the depth, or the unevenness
-        of edges (by a smaller ``theta_min``).
-    values : sequence of float
-
-    Examples
-    --------
-    >>> e = Ensemble(0.15, 0.15, 3, 4, girth=100, depth=2, n_observed=200, n_nodes=300)
-    >>> few, many = along(e, "p", [100, 1000])
-    >>> few.theorem_2 < many.theorem_2
-    True
+    The nodes grow with the columns; edges become uneven by a smaller ``theta_min``. Where the girth
+    is too small for Theorem 2, the smallest one at which it speaks is taken.
     """
     return tuple(_curve_point(_changed(e, axis, value), value) for value in values)
 
@@ -195,14 +166,7 @@ def _lower_bound(e: Ensemble) -> float | None:
 def quantities(
     e: Ensemble, thresholds: Thresholds | None = None, kappa: float = KAPPA
 ) -> tuple[Quantity, ...]:
-    """Return every quantity of the theory; those that depend on r at the given or best radius.
-
-    Examples
-    --------
-    >>> e = Ensemble(0.15, 0.15, 3, 4, girth=100, depth=2, n_observed=200, n_nodes=300)
-    >>> {one.symbol: one.value for one in quantities(e)}["δ"]
-    2.0
-    """
+    """Return every quantity of the theory; those that depend on r at the given or best radius."""
     r = fewest_samples(e).r if thresholds is None else thresholds.r
     return (*_graph(e), *_edges(e), *_radius(e, r, kappa), *_sizes(e, kappa))
 

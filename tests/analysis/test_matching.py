@@ -352,3 +352,15 @@ def test_only_hidden_nodes_can_be_named(node: int) -> None:
 def test_what_is_no_named_node_is_refused(name, columns, profile, message) -> None:
     with pytest.raises(DataError, match=message):
         NamedNode(name, columns, profile)
+
+
+def test_hidden_nodes_met_before_keep_their_numbers_and_new_ones_count_on():
+    profiles = matching.hidden_profiles(LatentGraph.build("abc", 1, [(0, 3), (1, 3), (2, 3)]))
+    assert profiles.round(3).tolist() == [[0.577, 0.577, 0.577]]
+    assert matching.recognise(profiles, profiles).numbers.tolist() == [0]
+    assert matching.recognise(profiles, profiles[:0]).numbers.tolist() == [0]
+
+
+def test_a_cycle_is_known_by_its_columns_and_those_beside_its_hidden_nodes():
+    ring = LatentGraph.build("abc", 2, [(0, 3), (3, 4), (0, 4), (1, 3), (2, 1)])
+    assert [sorted(columns) for columns in matching.cycle_columns(ring)] == [["a", "b"]]

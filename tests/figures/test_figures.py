@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 from loopylatent.errors import DataError, ThresholdError
-from loopylatent.figures.layout import positions
+from loopylatent.figures.inputs import groups_by_node, names_of_groups, node_labels
+from loopylatent.figures.layout import filling, positions
 from loopylatent.figures.looks import NEGATIVE, THEMES
 from loopylatent.figures.network import legend, network, network_data, vis_bundle
+from loopylatent.figures.overlays import edge_opacity
 from loopylatent.graph import LatentGraph
 
 STAR = LatentGraph.build("abc", 1, [(0, 3), (1, 3), (2, 3)], [0.1, 1.0, 3.0])
@@ -248,3 +250,18 @@ def test_the_drawing_has_the_positions_and_widths_of_the_data(open_page):
     assert watched.page.evaluate(edge.format("0-3") + ".color.color") == NEGATIVE
     assert watched.page.evaluate(edge.format("1-3") + ".color.color") == THEMES["light"].edge
     assert watched.page.evaluate(edge.format("1-3") + ".width") == net.edges[1]["width"]
+
+
+def test_names_and_groups_are_those_given_or_numbered():
+    assert node_labels(STAR, {3: "mood"}) == ("a", "b", "c", "mood")
+    assert groups_by_node(STAR, [0, 0, 1]) == {0: 0, 1: 0, 2: 1}
+    assert names_of_groups({0: 0, 1: 2}, None) == {0: "group 1", 2: "group 3"}
+
+
+def test_an_edge_is_never_quite_gone_and_black_only_where_it_always_came_back():
+    assert [edge_opacity(support) for support in (0.0, 1.0)] == [0.12, 1.0]
+
+
+def test_a_layout_is_stretched_towards_an_aspect_ratio():
+    stretched = filling(np.array([[0.0, 0.0], [300.0, 100.0]]), aspect=2.0)
+    assert stretched.round(3).tolist() == [[0.0, 0.0], [300.0, 150.0]]

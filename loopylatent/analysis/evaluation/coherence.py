@@ -25,15 +25,9 @@ NEVER = 0.5
 
 @dataclass(frozen=True, eq=False)
 class WordPairs:
-    """The pointwise mutual information of pairs of words in some corpus.
+    """The pointwise mutual information (PMI) of pairs of words in some corpus.
 
-    Parameters
-    ----------
-    title : str
-        What the corpus is.
-    names : tuple of str
-    pmi : (words, words) float64 array
-        NaN where the corpus says nothing of a pair, and on the diagonal.
+    NaN where the corpus says nothing of a pair, and on the diagonal.
     """
 
     title: str
@@ -59,19 +53,9 @@ class WordPairs:
 
 @dataclass(frozen=True, slots=True)
 class Coherence:
-    """How well the words of topics go together in a corpus.
+    """How well the words of topics go together in a corpus: means over the covered pairs.
 
-    Parameters
-    ----------
-    mean : float
-        The mean over topics of the mean PMI of their covered pairs; NaN where no pair is covered.
-    with_zeros : float
-        The same with 0 for every pair that the corpus does not cover.
-    by_topic : tuple of float
-        The mean PMI of the covered pairs of each topic; NaN where there is none.
-    n_pairs, n_covered : int
-        Pairs of words in all topics, and those of them that the corpus covers.
-    corpus : str
+    ``with_zeros`` counts 0 for a pair that is not covered; a mean over no pair is NaN.
     """
 
     mean: float
@@ -124,12 +108,6 @@ def pairs_in_rows(obs: Observations, title: str = "these rows") -> WordPairs:
     """Count how often two columns are both there in the rows of a table.
 
     A pair is counted in the rows in which both columns have a value; weights count.
-
-    Examples
-    --------
-    >>> rows = Observations.from_array([[1, 1, 0], [1, 1, 1], [0, 0, 1], [0, 0, 0]])
-    >>> pairs_in_rows(rows).pmi.round(4).tolist()[0]   # log 2, and log 1
-    [nan, 0.6931, 0.0]
     """
     for column in obs.columns:
         if column.kind != "binary":
@@ -160,12 +138,6 @@ def newspaper_pairs() -> WordPairs:
     """Return the bundled table of the New York Times.
 
     It covers 70 of the 100 newsgroup words; of pairs with one of the other 30 it says nothing.
-
-    Examples
-    --------
-    >>> pairs = newspaper_pairs()
-    >>> len(pairs.names), len(pairs.covered)
-    (100, 70)
     """
     table = load_word_pmi()
     names = tuple(str(name) for name in table.columns)
@@ -180,21 +152,7 @@ def pairs_in_table(frame: pd.DataFrame, title: str, names: Sequence[str]) -> Wor
 
     It is either square, with the same words down the first column and across the head, and holds
     the PMI of each pair; or it has one row for each text and one column for each word, and what
-    is larger than 0 is there.
-
-    Parameters
-    ----------
-    frame : DataFrame
-    title : str
-    names : sequence of str
-        The columns of the table that is studied; at least two of them must be among the words.
-
-    Examples
-    --------
-    >>> texts = pd.DataFrame({"moon": [2, 1, 0, 0], "space": [1, 3, 0, 0], "car": [0, 1, 1, 0]})
-    >>> found = pairs_in_table(texts, "my texts", ["space", "moon", "bible"])
-    >>> found.covered, round(float(found.among(["space", "moon"]).pmi[0, 1]), 4)
-    (('moon', 'space', 'car'), 0.6931)
+    is larger than 0 is there. At least two of ``names`` must be among the words.
     """
     head = [str(name) for name in frame.columns]
     side = [str(name) for name in frame.iloc[:, 0]] if len(head) > 1 else []

@@ -48,23 +48,7 @@ def split_by_column(
 ) -> Split:
     """Keep the rows whose label ``column`` is ``test`` to be foretold; learn from the others.
 
-    Parameters
-    ----------
-    obs : Observations
-    column : str
-        One of ``obs.labels``.
-    test : str
-    metric : str
-    seed : int
-        For the choice of the half of each row that is foretold.
-
-    Examples
-    --------
-    >>> from loopylatent.samples import load_sample
-    >>> posts = load_sample("newsgroups100_roweislike").observations
-    >>> split = split_by_column(posts, "split")
-    >>> split.train.n_rows, split.test.n_rows
-    (9236, 6112)
+    ``seed`` chooses the half of each row that is foretold.
     """
     known = [str(name) for name in obs.labels.columns]
     if column not in known:
@@ -117,33 +101,11 @@ class Contestant:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """How one contestant does.
+    """How one contestant does: perplexities (lower is better), and what was learned.
 
-    Parameters
-    ----------
-    contestant : Contestant
-    title : str
-        What it is, in words; a latent graph without cycles is a latent tree.
-    n_hidden, n_edges, n_cycles : int
-        Hidden nodes, or topics of LDA; edges and cycles, 0 for LDA.
-    df : int
-    perp_ll, perp_bic, pred_perp_ll, pred_perp_bic : float
-        Lower is better.
-    perp_error, pred_error : float
-        Standard errors that come from estimating; 0 where the likelihood is exact.
-    perp_bias, pred_bias : float
-        By how much an estimate is too high on average; 0 where the likelihood is exact.
-    method : str
-        How likelihoods were computed.
-    train_bic : float
-        BIC on the rows learned from; NaN for LDA.
-    top_columns : tuple of tuples of int
-        The ten first columns of each topic, for coherence.
-    belief : BeliefEstimate or None
-        The paper's own estimate, where it was asked for.
-    graph : LatentGraph or None
-    converged : bool
-    seconds : float
+    Errors and biases come from estimating, and are 0 where the likelihood is exact. For LDA
+    ``n_hidden`` counts topics and ``train_bic`` is NaN. ``top_columns`` are the ten first columns
+    of each topic, ``belief`` is the paper's own estimate where it was asked for.
     """
 
     contestant: Contestant
@@ -356,13 +318,7 @@ def _lda(how: _How, contestant: Contestant, check: Check) -> Evaluation:
 
 
 def title_of(contestant: Contestant, graph: LatentGraph | None = None) -> str:
-    """Say in words what a contestant is.
-
-    Examples
-    --------
-    >>> title_of(Contestant("lda", n_topics=20))
-    'LDA, 20 topics'
-    """
+    """Say in words what a contestant is."""
     kind = contestant.kind
     if kind == "independent":
         return "independent columns"

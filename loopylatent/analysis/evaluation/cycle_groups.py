@@ -11,18 +11,9 @@ from loopylatent.graph import LatentGraph
 
 @dataclass(frozen=True, slots=True)
 class CycleGroups:
-    """A cycle and the groups that meet on it.
+    """A cycle, the columns on it and beside it, and how many of these each group has.
 
-    Parameters
-    ----------
-    cycle : tuple of int
-        Its nodes in order.
-    columns : tuple of int
-        The columns on it.
-    beside : tuple of int
-        Columns next to a hidden node of the cycle, not on it themselves: what that node stands for.
-    groups : tuple of (str, int)
-        Each group with how many of these columns it has, the largest first.
+    ``beside`` are columns next to a hidden node of the cycle: what that node stands for.
     """
 
     cycle: tuple[int, ...]
@@ -79,14 +70,7 @@ def cycle_groups(graph: LatentGraph, groups: Mapping[str, str]) -> tuple[CycleGr
 
 
 def joined_groups(found: tuple[CycleGroups, ...]) -> tuple[tuple[tuple[str, str], int], ...]:
-    """Return every two groups that meet on a cycle, with on how many cycles, most first.
-
-    Examples
-    --------
-    >>> ring = CycleGroups((0, 1, 2), (0, 1, 2), (), (("oil", 2), ("banks", 1)))
-    >>> joined_groups((ring, ring))
-    ((('banks', 'oil'), 2),)
-    """
+    """Return every two groups that meet on a cycle, with on how many cycles, most first."""
     counts: Counter[tuple[str, str]] = Counter()
     for one in found:
         names = sorted(one.names)

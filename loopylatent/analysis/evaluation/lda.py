@@ -50,16 +50,9 @@ BLOCK = 2_000_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowEstimates:
-    """Estimated log-likelihoods of rows.
+    """Logarithms of unbiased estimates of the probabilities of rows, and their variances.
 
-    Parameters
-    ----------
-    values : (rows,) float64 array
-        The logarithm of an unbiased estimate of the probability of each row.
-    variances : (rows,) float64 array
-        The variance of each of them, from the spread of the weights.
-    same : (rows,) int64 array
-        Equal rows have one number here, and one estimate.
+    Equal rows have one number in ``same``, and one estimate.
     """
 
     values: FloatArray
@@ -77,20 +70,8 @@ class RowEstimates:
 class LdaScores:
     """The paper's four perplexities, with how wide they are.
 
-    Parameters
-    ----------
-    perp_ll, perp_bic, pred_perp_ll, pred_perp_bic : float
-        Lower is better.
-    perp_error, pred_error : float
-        Standard errors of ``perp_ll`` and ``pred_perp_ll`` that come from the draws.
-    perp_bias, pred_bias : float
-        By how much they lie too high on average, about: half of the variance, made a perplexity.
-    df : int
-        p * topics - 1, as the paper counts.
-    log_likelihood : float
-        Of all test rows.
-    n_draws : int
-    seed : int
+    The errors come from the draws; a bias is how much a perplexity lies too high on average: half
+    of the variance, made a perplexity. ``df`` is p * topics - 1, as the paper counts.
     """
 
     perp_ll: float
@@ -111,15 +92,8 @@ class LdaScores:
 class LdaModel:
     """Latent Dirichlet allocation with Poisson words, of which only the presence is seen.
 
-    Parameters
-    ----------
-    names : tuple of str
-    topics : (topics, p) float64 array
-        phi: the word probabilities of each topic; rows sum to 1.
-    alpha : (topics,) float64 array
-        Of the Dirichlet distribution of the topic shares.
-    shape, rate : float
-        Of the Gamma distribution of the length.
+    ``topics`` is phi, (topics, p), with rows that sum to 1; ``alpha`` belongs to the Dirichlet
+    distribution of the shares, ``shape`` and ``rate`` to the Gamma distribution of the length.
     """
 
     names: tuple[str, ...]
@@ -283,7 +257,7 @@ def fit_lda(
 
     Examples
     --------
-    >>> from loopylatent.samples import load_sample
+    >>> from loopylatent.tables.samples import load_sample
     >>> rows = load_sample("latent_cycle").observations.take(range(300))
     >>> model = fit_lda(rows, 3)
     >>> model.n_topics, model.df, model.topics.sum(axis=1).round(6).tolist()
@@ -366,14 +340,7 @@ STREAM = 2027
 def topic_shares(
     words: FloatArray, topics: FloatArray, alpha: FloatArray, rounds: int = 50
 ) -> FloatArray:
-    """(rows, topics) the variational posterior of each row, as parameters of a Dirichlet.
-
-    Examples
-    --------
-    >>> topics = np.array([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]])
-    >>> topic_shares(np.array([[1.0, 0.0, 0.0]]), topics, np.array([0.1, 0.1])).round(3).tolist()
-    [[1.1, 0.1]]
-    """
+    """(rows, topics) the variational posterior of each row, as parameters of a Dirichlet."""
     gamma = np.full((len(words), len(topics)), 1.0) + alpha
     for _ in range(rounds):
         share = np.exp(digamma(gamma) - digamma(gamma.sum(axis=1, keepdims=True)))

@@ -25,17 +25,10 @@ FAR = 80.0
 
 @dataclass(frozen=True, slots=True)
 class TopicWord:
-    """A column of a topic.
+    """A column of a topic: its distance along the graph, and its correlation with the hidden node.
 
-    Parameters
-    ----------
-    column : int
-    distance : float
-        Along the learned graph, from the hidden node.
-    strength : float
-        Its correlation with the hidden node under the fitted model, signed; before a fit
-        e^-distance, without a sign. With more than two states the largest canonical
-        correlation, without a sign.
+    Before a fit the strength is e^-distance, without a sign; with more than two states it is the
+    largest canonical correlation, without a sign.
     """
 
     column: int
@@ -62,19 +55,9 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class SharedColumn:
-    """A column that several topics have in common.
+    """A column that several topics have in common, and what it meets on cycles.
 
-    Parameters
-    ----------
-    column : int
-    topics : tuple of int
-        The hidden nodes among whose nearest columns it is.
-    n_cycles : int
-        Cycles of the minimum cycle basis on which it lies.
-    others : tuple of int
-        The columns that are on these cycles with it.
-    between : tuple of int
-        The nodes next to it on these cycles, hidden or not: what it holds together.
+    ``others`` are the columns on its cycles, ``between`` the nodes next to it on them.
     """
 
     column: int

@@ -95,22 +95,7 @@ class Counter:
 
 
 def consensus_graph(graphs: tuple[LatentGraph, ...], share: float = MAJORITY) -> LatentGraph:
-    """Return the graph of the edges that at least ``share`` of the graphs have.
-
-    Parameters
-    ----------
-    graphs : tuple of LatentGraph
-        Graphs on the same column names, in any order; the first one says the order.
-    share : float
-        Above 0, at most 1.
-
-    Examples
-    --------
-    >>> star = LatentGraph.build("abc", 1, [(0, 3), (1, 3), (2, 3)])
-    >>> chain = LatentGraph.build("abc", 0, [(0, 1), (1, 2)])
-    >>> consensus_graph((star, chain, star)) == star
-    True
-    """
+    """Return the graph of the edges that at least ``share`` of the graphs have."""
     if not graphs:
         raise ThresholdError("a consensus needs at least one graph.")
     counter = Counter(graphs[0].names)

@@ -135,7 +135,7 @@ def groups(
 
     Examples
     --------
-    >>> from loopylatent.samples import load_sample
+    >>> from loopylatent.tables.samples import load_sample
     >>> found = groups(load_sample("ability16").observations, n_resamples=10)
     >>> found
     Groups(16 columns in 5 groups, 10 resamples)
@@ -170,14 +170,7 @@ def groups(
 
 
 def agreed(together: FloatArray) -> IntArray:
-    """Return the groups on which resamples agree, from the shares that keep two columns together.
-
-    Examples
-    --------
-    >>> pairs = np.kron(np.eye(2), np.ones((2, 2)))
-    >>> agreed(0.1 + 0.9 * pairs).tolist()
-    [0, 0, 1, 1]
-    """
+    """Return the groups on which resamples agree, from the shares that keep columns together."""
     merges = linkage(squareform(1 - together, checks=False), "average")
     excess = _beyond_chance(together**4)
     parts: dict[int, list[int]] = {k: [k] for k in range(len(together))}

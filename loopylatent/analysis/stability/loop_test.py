@@ -78,26 +78,6 @@ def loop_test(
     between columns. All graphs are learned alike, with the default thresholds of their own
     table beside ``r``. Rare 0/1 columns are noisier than Gaussian ones: do not trust the test
     on sparse binary data.
-
-    Parameters
-    ----------
-    D : DistanceMatrix
-    r : float
-        The radius at which loops are counted, such as ``loop_radius(D)``.
-    n_simulations : int
-        Simulated tables; the smallest p-value is 1 / (n_simulations + 1).
-    seed : int
-    progress : callable, optional
-        Called with the tables done and the tables in all; may raise to stop the test.
-
-    Examples
-    --------
-    >>> from loopylatent.distances import information_distances
-    >>> from loopylatent.synthetic import latent_cycle
-    >>> D = information_distances(latent_cycle(girth=10, seed=1).sample(2000, seed=1))
-    >>> test = loop_test(D, loop_radius(D))
-    >>> test.n_loops, test.mean_by_noise < 0.5, test.p_value
-    (1, True, 0.025)
     """
     _check_count(n_simulations, 1)
     n_rows = _rows(D)
@@ -134,20 +114,7 @@ def opening_radius(
 ) -> Opening:
     """Return the radius to open at: with loops where they are real, else as a tree.
 
-    Parameters
-    ----------
-    D : DistanceMatrix
-    n_simulations, seed, progress
-        As in `loop_test`; ``n_simulations`` at least 19, or no p-value could reach 0.05.
-
-    Examples
-    --------
-    >>> D = DistanceMatrix.from_array([[0, 1, 5], [1, 0, 2], [5, 2, 0]])
-    >>> opening = opening_radius(D)
-    >>> opening.r == D.r_max, opening.test
-    (True, None)
-    >>> opening.reason
-    'Opened as a tree (r = 5): how many rows there are is unknown, so loops cannot be tested.'
+    ``n_simulations`` is at least 19, or no p-value could reach 0.05.
     """
     _check_count(n_simulations, FEWEST_TO_DECIDE)
     r, tree = loop_radius(D), f"Opened as a tree (r = {D.r_max:.3g})"

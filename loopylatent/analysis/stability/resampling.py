@@ -41,13 +41,7 @@ def check_scheme(scheme: str, table: Observations | DistanceMatrix) -> None:
 
 
 def default_block(n_rows: int) -> int:
-    """Return the length of a block of rows in time order: the cube root of their number.
-
-    Examples
-    --------
-    >>> default_block(1000), default_block(1001)
-    (10, 11)
-    """
+    """Return the length of a block of rows in time order: the cube root of their number."""
     root = round(math.cbrt(n_rows))
     return max(2, root if root**3 >= n_rows else root + 1)
 

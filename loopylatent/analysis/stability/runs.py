@@ -142,51 +142,7 @@ def stability(
     engine: Engine = "threads",
     scheduler: str | None = None,
 ) -> Stability:
-    """Say how much of a learned graph comes back when the data are drawn again.
-
-    Parameters
-    ----------
-    table : Observations or DistanceMatrix
-    settings : LearnSettings, optional
-        The thresholds and the method of every run; the default rule where they are not given.
-        A radius of at least r_max means one tree, and every run then takes its own r_max.
-    metric : str
-        As in `information_distances`; plays no part where distances are given.
-    scheme : {"bootstrap", "blocks", "subsample", "noise", "orders"}, optional
-        ``bootstrap`` draws rows with replacement (the default where there are rows); ``blocks``
-        draws runs of rows, for rows in time order; ``subsample`` keeps a share of the rows;
-        ``noise`` shakes every correlation by its standard error (the default for distances);
-        ``orders`` keeps the data and visits the nodes in random orders.
-    n_resamples : int
-    seed : int
-        Each run has its own generator made from it, so threads change nothing.
-    block : int, optional
-        Rows in a block; the cube root of the number of rows where it is not given.
-    share : float
-        Share of the rows in a subsample.
-    result : LearnResult, optional
-        The graph whose parts are supported, where it was already learned.
-    progress : callable, optional
-        Called with the runs done and the runs in all; may raise to stop.
-    n_threads : int, optional
-    engine, scheduler
-        Where the runs take place: threads of this machine, or a Dask cluster; see
-        `information_distances`. The support is the same.
-
-    Returns
-    -------
-    Stability
-
-    Examples
-    --------
-    >>> from loopylatent.synthetic import latent_cycle
-    >>> obs = latent_cycle(girth=8, leaves=2, seed=1).sample(2000, seed=1)
-    >>> found = stability(obs, n_resamples=10)
-    >>> found
-    Stability(bootstrap: 10 of 10 runs, instability 0.39)
-    >>> len(found.edges) == found.graph.n_edges
-    True
-    """
+    """Say how much of a learned graph comes back when the data are drawn again."""
     steps = iter_stability(
         table, settings, metric=metric, scheme=scheme, n_resamples=n_resamples, seed=seed,
         block=block, share=share, result=result, progress=progress, n_threads=n_threads,
@@ -212,7 +168,7 @@ def iter_stability(
     engine: Engine = "threads",
     scheduler: str | None = None,
 ) -> Generator[Stability, None, None]:
-    """Yield the support after each resample that could be learned; see `stability`.
+    """Yield the support after each resample that could be learned.
 
     Whoever stops here keeps what was yielded last. Where no resample at all could be learned, the
     end is a `DataError` with the commonest reason.

@@ -83,8 +83,8 @@ def over_seeds(
 
     Examples
     --------
-    >>> from loopylatent.samples import load_sample
-    >>> from loopylatent.distances import information_distances
+    >>> from loopylatent.tables.samples import load_sample
+    >>> from loopylatent.distances.matrix import information_distances
     >>> from loopylatent.settings import Thresholds
     >>> D = information_distances(load_sample("latent_cycle").observations)
     >>> print(over_seeds(D, LearnSettings(Thresholds(1.5, 0.007, 0.1)), 3))

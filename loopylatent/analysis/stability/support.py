@@ -58,18 +58,7 @@ class Reference:
 
 
 def found_again(reference: Reference, other: LatentGraph) -> Found:
-    """Say which parts of the reference the other graph has.
-
-    Examples
-    --------
-    >>> one = LatentGraph.build("abcd", 2, [(0, 4), (1, 4), (2, 5), (3, 5), (4, 5)])
-    >>> two = LatentGraph.build("abcd", 1, [(0, 4), (1, 4), (2, 4), (2, 3)])
-    >>> found = found_again(Reference.of(one), one)
-    >>> found.edges.all(), found.hidden.all(), found.agreement
-    (np.True_, np.True_, 1.0)
-    >>> found_again(Reference.of(one), two).hidden.tolist()
-    [False, False]
-    """
+    """Say which parts of the reference the other graph has."""
     graph = reference.graph
     matching = match_hidden(graph, other, SAME_HIDDEN)
     counterpart = counterparts(graph, other, matching)
@@ -87,14 +76,7 @@ def found_again(reference: Reference, other: LatentGraph) -> Found:
 
 
 def edges_found(graph: LatentGraph, other: LatentGraph) -> BoolArray:
-    """(edges,) which edges of a graph without hidden nodes another one has.
-
-    Examples
-    --------
-    >>> chain = LatentGraph.build("abc", 0, [(0, 1), (1, 2)])
-    >>> edges_found(chain, LatentGraph.build("cba", 0, [(0, 1), (0, 2)])).tolist()
-    [False, True]
-    """
+    """(edges,) which edges of a graph without hidden nodes another one has."""
     counterpart = np.full(graph.n_nodes, -1)
     counterpart[: graph.n_observed] = column_order(graph, other)
     return _plain_edges_found(graph, other, counterpart)

@@ -49,14 +49,7 @@ class Step:
 
 
 def edge_kind(graph: LatentGraph, u: int, v: int) -> Kind:
-    """Say which kind of edge joins two nodes.
-
-    Examples
-    --------
-    >>> star = LatentGraph.build("abc", 1, [(0, 3), (1, 3), (2, 3)])
-    >>> edge_kind(star, 0, 3)
-    'column-hidden'
-    """
+    """Say which kind of edge joins two nodes."""
     n_hidden = (u >= graph.n_observed) + (v >= graph.n_observed)
     kinds: tuple[Kind, ...] = ("columns", "column-hidden", "inner")
     return kinds[n_hidden]
@@ -64,14 +57,7 @@ def edge_kind(graph: LatentGraph, u: int, v: int) -> Kind:
 
 @cache
 def scale() -> Mapping[Kind, tuple[Step, ...]]:
-    """Return, for each kind of part, what share was true at which support.
-
-    Examples
-    --------
-    >>> lowest, *_, highest = scale()["hidden"]
-    >>> lowest.share < highest.share
-    True
-    """
+    """Return, for each kind of part, what share was true at which support."""
     text = (files("loopylatent.analysis.stability") / "support_scale.json").read_text(
         encoding="utf-8"
     )
@@ -90,22 +76,7 @@ def scale_frame() -> pd.DataFrame:
 
 
 def support_frame(found: Stability, labels: Sequence[str] | None = None) -> pd.DataFrame:
-    """Return a row for every part of the graph: what it is, its ends or columns, its support.
-
-    Parameters
-    ----------
-    found : Stability
-    labels : sequence of str, optional
-        Names of all nodes, where hidden ones have been given some.
-
-    Examples
-    --------
-    >>> from loopylatent.stability import stability
-    >>> from loopylatent.synthetic import latent_cycle
-    >>> found = stability(latent_cycle(girth=6).sample(500), n_resamples=2)
-    >>> list(support_frame(found).columns)
-    ['part', 'one end', 'other end', 'support']
-    """
+    """Return a row for every part of the graph: what it is, its ends or columns, its support."""
     graph, start = found.graph, found.initial_graph
     names = graph.labels if labels is None else tuple(labels)
     rows: list[tuple[str, str, str, float]] = [

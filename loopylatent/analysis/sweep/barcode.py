@@ -77,8 +77,8 @@ def barcode(points: Sequence[SweepPoint], end: float | None = None) -> tuple[Bar
 
     Examples
     --------
-    >>> from loopylatent.distances import information_distances
-    >>> from loopylatent.sweep import sweep
+    >>> from loopylatent.distances.matrix import information_distances
+    >>> from loopylatent.analysis.sweep.table import sweep
     >>> from loopylatent.synthetic import latent_cycle
     >>> D = information_distances(latent_cycle(girth=8, seed=1).sample(4000, seed=1))
     >>> bars = barcode(sweep(D).points)

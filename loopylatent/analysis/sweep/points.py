@@ -78,12 +78,6 @@ def radii(curve: EdgeDensity, most: int = MOST_RADII) -> FloatArray:
     Between two breakpoints nothing changes. Where there are more than ``most``, those stay that
     lie evenly on a scale which counts the edges that come and go and the way along r, half each:
     a busy stretch is looked at closely, and a quiet one is not left out.
-
-    Examples
-    --------
-    >>> D = DistanceMatrix.from_array([[0, 1, 3], [1, 0, 2.5], [3, 2.5, 0]])
-    >>> radii(edge_density(D)).tolist()
-    [2.5, 3.0]
     """
     if most < 2:
         raise ThresholdError(f"most = {most} is too few radii for a sweep; give at least 2.")
@@ -119,13 +113,7 @@ def holds_all(curve: EdgeDensity, chosen: FloatArray) -> bool:
 
 
 def halving_order(n: int) -> tuple[int, ...]:
-    """Return 0..n-1 so that the first few of them already cover the whole: ends, middle, ...
-
-    Examples
-    --------
-    >>> halving_order(7)
-    (0, 6, 3, 1, 4, 2, 5)
-    """
+    """Return 0..n-1 so that the first few of them already cover the whole: ends, middle, ..."""
     order = [0, n - 1]
     spans = [(0, n - 1)]
     while spans:
@@ -175,12 +163,6 @@ def grid(D: DistanceMatrix) -> Grid:
     """Return 8 margins and 8 shortest edges: multiples of those of the default rule.
 
     Where the number of rows is unknown the default margin is 0; then the grid is made around 0.02.
-
-    Examples
-    --------
-    >>> D = DistanceMatrix.from_array([[0, 1, 5], [1, 0, 4], [5, 4, 0]], n_samples=10_000)
-    >>> grid(D).Lambdas.tolist()
-    [0.0, 0.00125, 0.0025, 0.00375, 0.005, 0.0075, 0.01, 0.015]
     """
     default = default_thresholds(D)
     margins = (default.Lambda or 0.02) * np.array(MARGIN_STEPS)
@@ -209,22 +191,8 @@ def iter_points(
 
     Each point is what ``learn`` gives there. Settings that differ in r but not in the initial
     graph, or in a threshold that the method does not read, are learned once. What is in ``known``
-    is not learned at all; new points are kept there.
-
-    Parameters
-    ----------
-    D : DistanceMatrix
-    settings : sequence of LearnSettings
-    curve : EdgeDensity, optional
-        Where it is already there.
-    known : Known, optional
-    progress : callable, optional
-        Called with the graphs learned and to be learned; may raise to stop the sweep.
-    threads : int, optional
-        One by default: learning is mostly Python, which runs on one core at a time, and several
-        threads would wait for each other. The points do not depend on it.
-    run : Runner, optional
-        What runs the pieces in the place of threads.
+    is not learned at all; new points are kept there. On threads there is one by default: learning
+    is mostly Python, and several threads would wait for each other.
     """
     where = run or OnThreads(threads)
     where = OnThreads(1) if where == OnThreads() else where

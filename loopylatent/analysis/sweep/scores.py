@@ -48,16 +48,7 @@ class Split:
     def of(
         cls, obs: Observations, D: DistanceMatrix, test_share: float = TEST_SHARE, seed: int = 0
     ) -> Split:
-        """Split the rows behind ``D`` at random.
-
-        Examples
-        --------
-        >>> from loopylatent.synthetic import latent_cycle
-        >>> obs = latent_cycle(girth=6, seed=1).sample(500)
-        >>> split = Split.of(obs, information_distances(obs))
-        >>> split.train.n_rows, split.test.n_rows, split.D.n_samples
-        (350, 150, 350)
-        """
+        """Split the rows behind ``D`` at random."""
         if D.metric == "given":
             raise DataError(
                 "these distances were given, so those of a part of the rows are not known; "
@@ -173,21 +164,7 @@ def iter_scores(
 
     The ends come first, then the middle, then the quarters, so that the first few already show
     how the scores run. A setting that cannot be scored is told with its reason and stops nothing.
-
-    Parameters
-    ----------
-    split : Split
-    settings : sequence of LearnSettings
-        In the order of the plot, such as ascending r.
-    fit : FitSettings, optional
-    known : Known, optional
-        Scores that are in it are not computed again; new ones are kept there.
-    progress : callable, optional
-        Called with the models fitted and to be fitted; may raise to stop.
-    threads : int, optional
-        All cores by default. The scores do not depend on it.
-    run : Runner, optional
-        What runs the pieces in the place of threads.
+    Scores that are in ``known`` are not computed again; new ones are kept there.
     """
     fit = fit or FitSettings()
     known = Known() if known is None else known
@@ -293,18 +270,10 @@ def _scored(rows: _Rows, piece: _Piece, check: Check) -> Scored:
 
 @dataclass(frozen=True, slots=True)
 class ComparedScores:
-    """Scores of one setting; log-likelihoods are for one row, higher is better.
+    """Scores of one setting for one row each, higher is better.
 
-    Parameters
-    ----------
-    log_likelihood, bic : float
-        Of the graph as it is shown, fitted to all rows; BIC divided by the number of rows.
-    df : int
-    is_exact : bool
-        Whether likelihoods are exact, or by loopy belief propagation.
-    held_out : float
-        Of rows kept apart, after learning and fitting at this setting on the others.
-    n_held_out : int
+    The first two are of the graph as it is shown, fitted to all rows; ``held_out`` is of rows kept
+    apart, after learning and fitting on the others.
     """
 
     log_likelihood: float
@@ -325,21 +294,7 @@ def compared_scores(
     split: Split | None = None,
     progress: Progress | None = None,
 ) -> ComparedScores | str:
-    """Score a graph and the setting that gave it; a text says why that cannot be done.
-
-    Examples
-    --------
-    >>> from loopylatent.distances import information_distances
-    >>> from loopylatent.settings import LearnSettings
-    >>> from loopylatent.synthetic import latent_cycle
-    >>> from loopylatent.thresholds import default_thresholds
-    >>> obs = latent_cycle(girth=6, seed=1).sample(500)
-    >>> D = information_distances(obs)
-    >>> settings = LearnSettings(default_thresholds(D))
-    >>> scores = compared_scores(learn(D, settings).graph, obs, D, settings)
-    >>> scores.is_exact, scores.n_held_out, scores.held_out < 0
-    (True, 150, True)
-    """
+    """Score a graph and the setting that gave it; a text says why that cannot be done."""
     try:
         rows = obs.select(list(D.names))
         model = fit_parameters(graph, rows, progress=progress)

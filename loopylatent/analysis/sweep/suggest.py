@@ -62,17 +62,7 @@ class Suggestion:
 
 
 def beyond_noise(D: DistanceMatrix, r: float) -> str:
-    """Say what it means that r lies beyond the noise floor; empty where it does not.
-
-    Examples
-    --------
-    >>> D = DistanceMatrix.from_array([[0, 1, 5], [1, 0, 4], [5, 4, 0]], n_samples=100)
-    >>> beyond_noise(D, 1.5)
-    ''
-    >>> beyond_noise(D, 5.0)
-    'r = 5 lies beyond the noise floor, 1.61: its balls hold distances that 100 rows cannot tell \
-from independence.'
-    """
+    """Say what it means that r lies beyond the noise floor; empty where it does not."""
     if D.noise_floor is None or D.n_samples is None or r <= D.noise_floor:
         return ""
     return (
@@ -88,14 +78,6 @@ def choose(
 
     Each has at most one of the points; where two reasons lead to one graph it is named once,
     with both. ``scores`` may be those of some of the points only; without any the tree is left.
-
-    Parameters
-    ----------
-    D : DistanceMatrix
-    points : sequence of SweepPoint
-        One of them, that with the largest r, stands for the tree.
-    scores : iterable of PointScores, Failed or None
-        In any order.
     """
     if not points:
         return ()
@@ -213,7 +195,7 @@ def suggest(
 
     Examples
     --------
-    >>> from loopylatent.distances import information_distances
+    >>> from loopylatent.distances.matrix import information_distances
     >>> from loopylatent.synthetic import latent_cycle
     >>> obs = latent_cycle(girth=8, seed=1).sample(2000, seed=1)
     >>> found = suggest(information_distances(obs), obs, most=6)

@@ -175,7 +175,7 @@ def sweep(
 
     Examples
     --------
-    >>> from loopylatent.distances import information_distances
+    >>> from loopylatent.distances.matrix import information_distances
     >>> from loopylatent.synthetic import latent_cycle
     >>> truth = latent_cycle(girth=8, seed=1)
     >>> D = information_distances(truth.sample(4000, seed=1))
