@@ -5,6 +5,7 @@
 # make lock       write the lock files anew, with a hash for every file that may be installed
 # make audit      look up known weaknesses of what the lock files name
 # make test-pythons  the tests without a browser on every supported Python that is there
+# make docs       the guides and the API reference as a site, in site/
 # make pictures   the pictures of the docs, taken anew
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c
@@ -16,7 +17,7 @@ TOOLS := .venv-tools
 PYTEST := $(BIN)/python -m pytest
 INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check
 
-.PHONY: run serve test test-long test-pythons pictures lint format bench clean lock audit
+.PHONY: run serve test test-long test-pythons docs pictures lint format bench clean lock audit
 
 run: $(VENV)/.run-installed
 	$(BIN)/streamlit run app.py
@@ -35,6 +36,10 @@ test-long: $(VENV)/.test-installed
 
 test-pythons: $(VENV)/bin/python
 	@$(BIN)/python tools/test_pythons.py
+
+docs: $(VENV)/.run-installed
+	@$(INSTALL) -r requirements-docs.txt
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 pictures: $(VENV)/.test-installed
 	@tools/ensure_chromium
@@ -70,7 +75,7 @@ $(TOOLS)/.installed:
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(TOOLS)
+	rm -rf $(VENV) $(TOOLS) site
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \

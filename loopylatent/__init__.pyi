@@ -92,6 +92,5 @@ from .tables.samples import (
     sample_names as sample_names,
 )
 from .tables.sparse import read_sparse as read_sparse
-from .theory import assumptions as assumptions
 
 __version__: str

@@ -259,7 +259,7 @@ def stability(
         What is drawn again: rows, runs of rows in time order, a part of the rows, errors of the
         distances, or only the order of the visits. Rows where there are some.
     n_resamples, seed, block, share, progress, engine, scheduler
-        See `loopylatent.stability.stability`, and docs/stability.md for what support means.
+        See `loopylatent.stability.stability`, and docs/guide/stability.md for what support means.
 
     Returns
     -------

@@ -26,7 +26,7 @@ from loopylatent.synthetic.families import latent_cycle
 from tests.helpers.app_server import ROOT, started
 from tests.helpers.browser import ARGUMENTS, EXECUTABLES
 
-PAGE = ROOT / "docs" / "faults.md"
+PAGE = ROOT / "docs" / "development" / "faults.md"
 PATIENCE = 900.0
 NOBODY = "65534"
 WORDS = "newsgroups100_roweislike"

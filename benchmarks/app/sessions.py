@@ -33,7 +33,7 @@ from loopylatent.ui.shell.background import LOOK as LOOK_FOR_ENDED
 from tests.helpers.app_server import ROOT, Server, started
 from tests.helpers.browser import ARGUMENTS, EXECUTABLES, AppTab, WatchedPage
 
-PAGE = ROOT / "docs" / "sessions.md"
+PAGE = ROOT / "docs" / "development" / "sessions.md"
 SESSIONS = 20
 TABS = 4
 """Sessions in one window, which share its cookies."""

@@ -1,7 +1,7 @@
-"""The paper's synthetic experiment with exact likelihoods: docs/theory.md and its picture.
+"""The paper's synthetic experiment with exact likelihoods: docs/method/theory.md and its picture.
 
 ``python -m benchmarks.paper.experiment`` takes about five minutes on two cores, writes
-docs/images/experiment.svg and prints the tables that docs/theory.md shows.
+docs/images/experiment.svg and prints the tables that docs/method/theory.md shows.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 With LOOPYLATENT_REPLICATION naming the folder of the paper's data it does all of them; without it,
 the newsgroup part on the bundled sample. The tables go to standard output and into
-docs/replication.md, between the marks there.
+docs/method/replication.md, between the marks there.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from loopylatent.tables.observations import Observations
 from loopylatent.tables.samples import load_sample
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGE = DOCS / "replication.md"
+PAGE = DOCS / "method" / "replication.md"
 PICTURE = DOCS / "images" / "replication-density.svg"
 
 

@@ -1,6 +1,6 @@
 """How well the found groups of columns agree with the known ones, beside methods told their number.
 
-Writes its tables into docs/groups.md, between two marks; the words around them stay.
+Writes its tables into docs/guide/groups.md, between two marks; the words around them stay.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SAMPLES = (
 )
 SEEDS = range(5)
 N_RESAMPLES = 200
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "groups.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "groups.md"
 START, END = "<!-- tables: python -m benchmarks.quality.groups -->", "<!-- end of tables -->"
 
 SUGGESTED, SUGGESTED_END = "<!-- suggestions -->", "<!-- end of suggestions -->"

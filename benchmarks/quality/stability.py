@@ -1,8 +1,8 @@
 """What support means: on graphs with a known truth, and on the five groups of bfi25.
 
-Writes its tables into docs/stability.md, between two marks, and the scale that the app shows into
-loopylatent/support_scale.json. A part of a learned graph is true where the true graph has it, by
-the definitions of support itself. Run: python -m benchmarks.quality.stability (a few minutes).
+Writes its tables into docs/guide/stability.md, between two marks, and the scale that the app shows
+into loopylatent/analysis/stability/support_scale.json. A part of a learned graph is true where the
+true graph has it, by the definitions of support itself. Run: python -m benchmarks.quality.stability (a few minutes).
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ from loopylatent.tables.samples import load_sample
 FloatArray = NDArray[np.float64]
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE, SCALE = ROOT / "docs" / "stability.md", ROOT / "loopylatent" / "support_scale.json"
+PAGE = ROOT / "docs" / "guide" / "stability.md"
+SCALE = ROOT / "loopylatent" / "analysis" / "stability" / "support_scale.json"
 START, END = "<!-- tables: python -m benchmarks.quality.stability -->", "<!-- end of tables -->"
 N_RESAMPLES = 50
 BATCHES, BATCH = 5, 5

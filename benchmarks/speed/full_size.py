@@ -19,7 +19,7 @@ COLUMNS = 50_000
 
 
 def report() -> str:
-    """Measure in a process of its own and write it into docs/scale.md."""
+    """Measure in a process of its own and write it into docs/development/scale.md."""
     text = in_a_process(measured, COLUMNS)
     put(PAGE, "full_size", text)
     return f"## Full size\n\n{text}"

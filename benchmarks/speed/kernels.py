@@ -25,7 +25,7 @@ from benchmarks.results import put
 from benchmarks.speed.kernel_cases import CASES, Case
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "scale.md"
+PAGE = ROOT / "docs" / "development" / "scale.md"
 OLDER = "LOOPYLATENT_BEFORE"
 """Names the folder of an older checkout."""
 ENOUGH = 0.5
@@ -149,7 +149,7 @@ def digits(number: float) -> str:
 
 
 def report(older: str | None = None) -> str:
-    """Measure everything and put the table into docs/scale.md; compare with an older checkout."""
+    """Measure everything and put the table into docs/development/scale.md; compare with an older checkout."""
     before = os.getloadavg()[0]
     small, large = in_checkout(ROOT, "small"), in_checkout(ROOT, "large")
     plain = in_checkout(ROOT, "small", compiled=False)

@@ -27,7 +27,7 @@ from loopylatent.learning.grouping import group
 from loopylatent.learning.grouping.base import Neighbourhood
 from loopylatent.settings import FitSettings, LearnSettings, Method, Thresholds
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "scale.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "development" / "scale.md"
 PICTURE = PAGE.parent / "images" / "scale.svg"
 
 COLUMNS = (100, 200, 500, 1_000, 2_000)
@@ -225,7 +225,7 @@ def memory_table(found: Sequence[NearPairs]) -> str:
 
 
 def report() -> str:
-    """Measure everything, draw the picture, and put the tables into docs/scale.md."""
+    """Measure everything, draw the picture, and put the tables into docs/development/scale.md."""
     before = os.getloadavg()[0]
     by_columns, by_rows = grow(COLUMNS, at_columns), grow(ROWS, at_rows)
     by_balls, by_members = grow(BALLS, at_balls), grow(MEMBERS, at_members)

@@ -44,7 +44,7 @@ def add_stability(
         help="say how much of the graph comes back when the data are drawn again",
         description="Learn a graph, then learn again on resampled data, and say of every edge, "
         "hidden node and cycle in which share of the runs it was found again: its support, 0 to "
-        "1. Support is no probability; docs/stability.md says what it meant on known graphs.",
+        "1. Support is no probability; docs/guide/stability.md says what it meant on known graphs.",
         epilog="Example: loopylatent stability answers.csv --drop id -o support.csv",
     )
     add_options(command)

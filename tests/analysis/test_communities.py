@@ -127,7 +127,7 @@ NUMERIC = [name for name in SAMPLES if name != "mammals47_dna"]
 
 @pytest.mark.long
 def test_groups_are_ahead_of_methods_that_are_told_their_number():
-    """On average over the samples; docs/groups.md has every one, and where it is behind."""
+    """On average over the samples; docs/guide/groups.md has every one, and where it is behind."""
     ours, average, factors = [], [], []
     for name in NUMERIC:
         data = load_sample(name)

@@ -188,7 +188,7 @@ def by_names(found: Stability) -> dict[tuple[str, str], float]:
 
 
 def test_support_is_higher_where_the_truth_has_the_part():
-    """Over seeds; the figures themselves are in docs/stability.md."""
+    """Over seeds; the figures themselves are in docs/guide/stability.md."""
     hidden, column_edges = auc_over_seeds(range(6), n_resamples=15)
     assert hidden > 0.65
     assert column_edges > 0.65

@@ -318,7 +318,7 @@ def test_the_page_is_the_same_whenever_it_is_made():
 
 
 def test_the_numbers_of_the_plan_for_a_class_are_true():
-    text = (Path(__file__).resolve().parents[2] / "docs" / "lesson.md").read_text()
+    text = (Path(__file__).resolve().parents[2] / "docs" / "guide" / "lesson.md").read_text()
     lesson = ring()
     D, truth = lesson.material.D, lesson.cast.truth
 
@@ -339,7 +339,7 @@ def test_the_numbers_of_the_plan_for_a_class_are_true():
     assert [ll.learn(D, r=1.5, tau=tau).graph.n_hidden for tau in (0.05, 0.3)] == [13, 2]
     for words in ("24 edges and 5 cycles", "0.401 to a1", "in the place of 8 edges come 7"):
         assert words in text
-    for image in re.findall(r"\((images/lesson-[a-z]+\.png)\)", text):
+    for image in re.findall(r"\(\.\./(images/lesson-[a-z]+\.png)\)", text):
         file = Path(__file__).resolve().parents[2] / "docs" / image
         assert 0 < file.stat().st_size < 200_000
 

@@ -9,15 +9,16 @@ from pathlib import Path
 
 import pytest
 
+import loopylatent as ll
 from loopylatent.cli.main import _parser, main
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(
     path
-    for pattern in ("*.md", "docs/*.md", "benchmarks/*.md", "sample_data/*.md")
+    for pattern in ("*.md", "docs/**/*.md", "benchmarks/*.md", "sample_data/*.md")
     for path in ROOT.glob(pattern)
 )
-ELSEWHERE = {"docs/theory.md"}
+ELSEWHERE = {"docs/method/theory.md"}
 """Its examples have tests of their own."""
 LARGEST_PICTURE = 200_000
 ANSWERS = "id,a,b,c,d\n" + "".join(
@@ -142,9 +143,21 @@ def test_the_readme_has_the_two_commands_of_a_newcomer():
 
 def test_every_page_of_docs_is_reached_from_the_readme():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    linked = set(re.findall(r"\]\(docs/([\w-]+\.md)\)", readme))
-    inner = {"dependencies.md"}  # from CONTRIBUTING.md
-    assert {path.name for path in (ROOT / "docs").glob("*.md")} == linked | inner
+    linked = set(re.findall(r"\]\((docs/[\w/-]+\.md)\)", readme))
+    inner = {"docs/index.md", "docs/development/dependencies.md"}  # from CONTRIBUTING.md
+    assert {name_of(path) for path in (ROOT / "docs").rglob("*.md")} == linked | inner
+
+
+def test_the_reference_has_every_public_name():
+    page = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+    shown = {line.rpartition(".")[2] for line in page.splitlines() if line.startswith("::: ")}
+    assert shown == set(ll.__all__) - {"__version__"}
+
+
+def test_the_site_has_every_page():
+    site = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    assert set(re.findall(r": ([\w/-]+\.md)$", site, flags=re.MULTILINE)) == pages
 
 
 def test_pictures_are_small():

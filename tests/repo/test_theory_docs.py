@@ -1,4 +1,4 @@
-"""The examples of docs/theory.md run and print what they say; the commands run."""
+"""The examples of docs/method/theory.md run and print what they say; the commands run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import loopylatent as ll
 from loopylatent.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "theory.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "method" / "theory.md").read_text(encoding="utf-8")
 
 
 def blocks(language: str) -> list[str]:
@@ -28,7 +28,7 @@ def test_the_python_examples_run_in_their_order_and_print_what_they_say(capsys):
     names: dict[str, object] = {}
     promised = 0
     for block in blocks("python"):
-        exec(compile(block, "docs/theory.md", "exec"), names)
+        exec(compile(block, "docs/method/theory.md", "exec"), names)
         said = capsys.readouterr().out
         for expected in re.findall(r"^\S*print\(.*?\)\s+# (.+)$", block, flags=re.MULTILINE):
             assert expected.split(":")[0] in said
@@ -51,7 +51,7 @@ def test_files_that_the_page_names_exist():
     targets = re.findall(r"\]\(([^)#:]+)\)", PAGE)
     assert targets
     for target in targets:
-        assert (ROOT / "docs" / target).exists(), target
+        assert (ROOT / "docs" / "method" / target).exists(), target
 
 
 def test_the_picture_is_small_and_has_a_line_for_each_size_in_both_panels():

@@ -1,4 +1,4 @@
-"""Which parts of one graph another graph has too (not in the paper; see docs/stability.md).
+"""Which parts of one graph another graph has too (not in the paper; see docs/guide/stability.md).
 
 Columns are the same where their names are. Hidden nodes are matched by their profiles; an edge
 between a column and a hidden node is found again where the matched ends are adjacent, an edge

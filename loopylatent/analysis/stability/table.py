@@ -1,7 +1,7 @@
 """Support as a table, and what it meant on graphs whose truth is known.
 
 The scale was measured by ``python -m benchmarks.stability``, which writes support_scale.json and
-the tables of docs/stability.md.
+the tables of docs/guide/stability.md.
 """
 
 from __future__ import annotations
