@@ -2,7 +2,9 @@
 
 Writes its tables into docs/guide/stability.md, between two marks, and the scale that the app shows
 into loopylatent/analysis/stability/support_scale.json. A part of a learned graph is true where the
-true graph has it, by the definitions of support itself. Run: python -m benchmarks.quality.stability (a few minutes).
+true graph has it, by the definitions of support itself.
+
+Run: python -m benchmarks.quality.stability (a few minutes).
 """
 
 from __future__ import annotations

@@ -149,7 +149,7 @@ def digits(number: float) -> str:
 
 
 def report(older: str | None = None) -> str:
-    """Measure everything and put the table into docs/development/scale.md; compare with an older checkout."""
+    """Measure everything, write docs/development/scale.md; compare with an older checkout."""
     before = os.getloadavg()[0]
     small, large = in_checkout(ROOT, "small"), in_checkout(ROOT, "large")
     plain = in_checkout(ROOT, "small", compiled=False)

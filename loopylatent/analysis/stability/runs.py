@@ -2,8 +2,8 @@
 
 The learner is run again on resampled rows, on shaken distances, or in other visiting orders. The
 support of an edge, of a hidden node or of a cycle is the share of the runs in which it is found
-again, by the definitions of `loopylatent.support`. Support is no probability: docs/guide/stability.md
-says what it meant on graphs whose truth is known.
+again, by the definitions of `support`. Support is no probability: docs/guide/stability.md says what
+it meant on graphs whose truth is known.
 """
 
 from __future__ import annotations
