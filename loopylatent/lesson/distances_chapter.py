@@ -320,31 +320,34 @@ def heatmap_order(graph: LatentGraph) -> tuple[int, ...]:
 class _Rows:
     """The rows in which both columns are present."""
 
-    x: FloatArray
-    y: FloatArray
+    values: FloatArray
+    """(rows, 2): states by their codes."""
+    numbers: FloatArray
+    """(rows, 2): what the distance is taken of, the values or their ranks."""
     weights: FloatArray
     states: tuple[tuple[str, ...], tuple[str, ...]]
 
     @classmethod
     def of(cls, obs: Observations, names: tuple[str, str], *, as_ranks: bool) -> _Rows:
-        at = [obs.names.index(name) for name in names]
-        values = obs.dense()[:, at]
-        states = (obs.columns[at[0]].states, obs.columns[at[1]].states)
+        i, j = (obs.names.index(name) for name in names)
+        values = obs.dense()[:, [i, j]]
         present = np.isfinite(values)
         weights = np.ones(len(values)) if obs.weights is None else np.asarray(obs.weights)
+        numbers = values.copy()
         if as_ranks:  # within a column, over all rows that have it
             for k in range(2):
                 here = present[:, k]
-                values[here, k] = _ranks(values[here, k], weights[here])
+                numbers[here, k] = _ranks(values[here, k], weights[here])
         both = present.all(axis=1)
-        return cls(values[both, 0], values[both, 1], weights[both], states)
+        states = (obs.columns[i].states, obs.columns[j].states)
+        return cls(values[both], numbers[both], weights[both], states)
 
     def table(self) -> CountTable | None:
         """Counts of every two values, where there are few of them."""
         if any(len(states) > MOST_STATES for states in self.states):
             return None
-        x, x_names = _levels(self.x, self.states[0])
-        y, y_names = _levels(self.y, self.states[1])
+        x, x_names = _levels(self.values[:, 0], self.states[0])
+        y, y_names = _levels(self.values[:, 1], self.states[1])
         if max(len(x_names), len(y_names)) > MOST_STATES:
             return None
         counts = np.zeros((len(x_names), len(y_names)))
@@ -353,8 +356,8 @@ class _Rows:
 
     def points(self) -> Points:
         """At most ``MOST_POINTS`` rows, evenly taken."""
-        step = max(1, -(-len(self.x) // MOST_POINTS))
-        return Points(self.x[::step], self.y[::step])
+        step = max(1, -(-len(self.numbers) // MOST_POINTS))
+        return Points(self.numbers[::step, 0], self.numbers[::step, 1])
 
 
 def _levels(values: FloatArray, states: tuple[str, ...]) -> tuple[IntArray, tuple[str, ...]]:
@@ -376,8 +379,8 @@ def _ranks(values: FloatArray, weights: FloatArray) -> FloatArray:
 def _moments(rows: _Rows) -> tuple[Quantity, ...]:
     """Means, spreads, covariance and correlation."""
     w = rows.weights / rows.weights.sum()
-    mean_x, mean_y = float(w @ rows.x), float(w @ rows.y)
-    dx, dy = rows.x - mean_x, rows.y - mean_y
+    mean_x, mean_y = (w @ rows.numbers).tolist()
+    dx, dy = (rows.numbers - (mean_x, mean_y)).T
     sd_x, sd_y = math.sqrt(w @ dx**2), math.sqrt(w @ dy**2)
     covariance = float(w @ (dx * dy))
     rho = covariance / (sd_x * sd_y) if sd_x * sd_y > 0 else 0.0

@@ -101,6 +101,12 @@ def test_next_back_first_and_last():
     assert page.button(key="lesson_back").disabled
 
 
+def test_next_leads_to_a_pair_of_two_state_columns_by_ranks():
+    page = press(opened(sample="housevotes84", metric="rank"), "next")
+    assert anchor(page) == "pair"
+    assert "strength" in said(page)
+
+
 def test_going_back_computes_nothing_and_shows_the_same():
     page = opened(sample="latent_cycle", step="visit-1-look", r="1.5", tau="0.1")
     pictures = [drawn(page)["revision"]]

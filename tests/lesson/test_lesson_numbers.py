@@ -21,8 +21,8 @@ from loopylatent import lesson as lessons
 from loopylatent.api import provenance
 from loopylatent.compute._kernels.quartets import list_quartets
 from loopylatent.distances.files import read_distances
-from loopylatent.distances.matrix import DistanceMatrix
-from loopylatent.errors import DataError
+from loopylatent.distances.matrix import METRICS, DistanceMatrix
+from loopylatent.errors import DataError, DistanceError
 from loopylatent.exporting.project.recipe import digest_of
 from loopylatent.figures.network import LABEL_BELOW
 from loopylatent.learning.grouping.quartet import VERDICTS, quartets
@@ -164,6 +164,39 @@ def test_numbers_are_shown_as_points_and_given_distances_as_nothing():
     assert 500 < len(view.points.x) == len(view.points.y) <= 1500
     given = DistanceMatrix.from_array(D.values, D.names)
     assert pair_view(given, None, 0, 1).quantities == ()
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("sample", ll.sample_names())
+def test_every_sample_and_metric_begins_its_lesson(sample, metric):
+    obs = ll.load_sample(sample).observations
+    try:
+        D = ll.information_distances(obs, metric=metric)
+    except DistanceError:
+        pytest.skip("these columns have no such distance")
+    lesson = lesson_on(D, D.smallest, obs=obs)
+    for index in range(12):
+        assert str(lesson.frame(index).caption)
+    for pair in {closest_pair(D), (0, 1), (D.n_columns - 2, D.n_columns - 1)}:
+        view = pair_view(D, obs, *pair)
+        names = [D.names[column] for column in pair]
+        present = obs.to_frame()[names].notna().all(axis=1)
+        assert (view.table is None) != (view.points is None)
+        if view.table is not None:
+            assert view.table.counts.sum() == present.sum()
+            assert min(view.table.counts.shape) >= 2
+        if metric == "rank":
+            assert abs(view.quantities[-1].value) == pytest.approx(view.strength, abs=1e-6)
+
+
+def test_a_table_by_ranks_counts_the_values_themselves():
+    obs = ll.load_sample("housevotes84").observations
+    by_rank, by_value = (
+        pair_view(ll.information_distances(obs, metric=metric), obs, 0, 1)
+        for metric in ("rank", "correlation")
+    )
+    assert by_rank.table.rows == by_value.table.rows
+    assert by_rank.table.counts.tolist() == by_value.table.counts.tolist()
 
 
 def test_columns_of_the_matrix_stand_in_the_order_of_the_graph():
