@@ -281,7 +281,7 @@ class Change:
 
 def change_of(step: VisitStep | CleanUpStep, cast: Cast) -> Change:
     """Read off a step which edges went, came, and only changed their lengths."""
-    gone, new = _lengths(step.removed, cast), _lengths(step.added, cast)
+    gone, new = edge_lengths(step.removed, cast), edge_lengths(step.added, cast)
     return Change(
         {edge: length for edge, length in gone.items() if edge not in new},
         {edge: length for edge, length in new.items() if edge not in gone},
@@ -289,46 +289,6 @@ def change_of(step: VisitStep | CleanUpStep, cast: Cast) -> Change:
     )
 
 
-def _lengths(edges: tuple[Edge, ...], cast: Cast) -> dict[EdgeKey, float]:
+def edge_lengths(edges: tuple[Edge, ...], cast: Cast) -> dict[EdgeKey, float]:
+    """Return edges of the trace in the numbers of the lesson."""
     return {cast.key(edge.u, edge.v): edge.length for edge in edges}
-
-
-class LocalTreeSketch:
-    """The local tree of a visit while it is built: joins, the rest, contractions."""
-
-    def __init__(self, step: VisitStep, cast: Cast) -> None:
-        self._step = step
-        self._cast = cast
-
-    def after_joins(self, count: int) -> dict[EdgeKey, float]:
-        """Return the edges that the first ``count`` joins have made."""
-        edges = {}
-        for join in self._step.joins[:count]:
-            for child, length in zip(join.children, join.lengths, strict=True):
-                edges[self._cast.key(child, join.parent)] = length
-        return edges
-
-    @property
-    def complete(self) -> dict[EdgeKey, float]:
-        """All joins, and the edges that connect what was left."""
-        joined = self.after_joins(len(self._step.joins))
-        return joined | _lengths(self._step.rest, self._cast)
-
-    def after_contractions(self, count: int) -> dict[EdgeKey, float]:
-        """Return the tree after the first ``count`` contractions."""
-        number = self._cast.number
-        merged: dict[int, int] = {}
-
-        def find(node: int) -> int:
-            while node in merged:
-                node = merged[node]
-            return node
-
-        for contraction in self._step.contractions[:count]:
-            merged[number[contraction.removed]] = number[contraction.survivor]
-        edges: dict[EdgeKey, float] = {}
-        for (u, v), length in self.complete.items():
-            a, b = sorted((find(u), find(v)))
-            if a != b:
-                edges[a, b] = length
-        return edges

@@ -236,10 +236,10 @@ def legend_of(cast: Cast, frame: Frame, theme: ThemeName) -> list[dict[str, str]
     if any(map(cast.is_hidden, frame.sketched)):
         items.append(("diamond", colours.background, LOCAL, "not yet in the graph"))
     there = {edge.mark for edge in frame.edges}
-    for key in frame.legend:
-        if key.mark in there or (key.mark == "sketch" and "sketch-new" in there):
-            look = MARKS.get(key.mark, MarkLook(colours.edge))
+    for mark, text in frame.legend.items():
+        if mark in there or (mark == "sketch" and "sketch-new" in there):
+            look = MARKS.get(mark, MarkLook(colours.edge))
             shape = "dashes" if look.dashed else "line"
-            items.append((shape, look.colour, look.colour, key.text))
+            items.append((shape, look.colour, look.colour, text))
     names = ("shape", "fill", "border", "text")
     return [dict(zip(names, item, strict=True)) for item in items]

@@ -1,16 +1,15 @@
-"""The steps of a lesson in order: where each belongs, and how it is found again.
+"""The steps of a lesson in order, and what each is made of: a picture, words, a line of code.
 
 All steps are listed once, at full detail. The coarse lesson is a selection of them: the last step
 of each ball and of each visit.
-
-One step of a lesson: what is drawn, what is said, which line of the algorithm it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal, get_args
 
 from loopylatent.learning.learner import LearnResult
 from loopylatent.learning.trace import CleanUpStep, Family, VisitStep
@@ -22,23 +21,13 @@ Phase = Literal[
     "data", "truth", "pair", "matrix", "ball", "tree", "union", "order", "look", "quartets",
     "round", "join", "rest", "contract", "replace", "cleanup", "gained", "compared",
 ]  # fmt: skip
-
+_PHASES: tuple[Phase, ...] = get_args(Phase)
 CHAPTERS: Mapping[int, str] = {
-    1: "Data",
-    2: "Distance",
-    3: "Balls and local trees",
-    4: "Grouping",
-    5: "Result",
-}
-_CHAPTER: Mapping[Phase, int] = {
-    "data": 1, "truth": 1, "pair": 2, "matrix": 2, "ball": 3, "tree": 3, "union": 3, "order": 4,
-    "look": 4, "quartets": 4, "round": 4, "join": 4, "rest": 4, "contract": 4, "replace": 4,
-    "cleanup": 4, "gained": 5, "compared": 5,
+    1: "Data", 2: "Distance", 3: "Balls and local trees", 4: "Grouping", 5: "Result",
 }  # fmt: skip
-_ONLY_FINE: frozenset[Phase] = frozenset(
-    {"ball", "look", "quartets", "round", "join", "rest", "contract"}
-)
-_PHASES = tuple(_CHAPTER)
+_FIRST: tuple[Phase, ...] = ("data", "pair", "ball", "order", "gained")
+"""The phases with which the chapters begin."""
+_ONLY_FINE = frozenset({"ball", "look", "quartets", "round", "join", "rest", "contract"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +46,8 @@ class Place:
 
     @property
     def chapter(self) -> int:
-        return _CHAPTER[self.phase]
+        at = _PHASES.index(self.phase)
+        return sum(_PHASES.index(first) <= at for first in _FIRST)
 
     @property
     def is_coarse(self) -> bool:
@@ -82,10 +72,8 @@ class Place:
 def places_of(result: LearnResult, has_truth: bool) -> tuple[Place, ...]:
     """List every step, at full detail."""
     trace = checked_trace(result)
-    found = [Place("data")]
-    if has_truth:
-        found.append(Place("truth"))
-    found += [Place("pair"), Place("matrix")]
+    truth, compared = [Place("truth")], [Place("compared", step=len(trace) - 1)]
+    found = [Place("data"), *truth[:has_truth], Place("pair"), Place("matrix")]
     for v in range(result.graph.n_observed):
         found += [Place("ball", v), Place("tree", v)]
     found += [Place("union", step=0), Place("order", step=0)]
@@ -96,10 +84,7 @@ def places_of(result: LearnResult, has_truth: bool) -> tuple[Place, ...]:
             found += _of_visit(step, visit, at, result.settings.method == "quartet")
         elif isinstance(step, CleanUpStep):
             found.append(Place("cleanup", step=at))
-    found.append(Place("gained", step=len(trace) - 1))
-    if has_truth:
-        found.append(Place("compared", step=len(trace) - 1))
-    return tuple(found)
+    return (*found, Place("gained", step=len(trace) - 1), *compared[:has_truth])
 
 
 def _of_visit(step: VisitStep, visit: int, at: int, by_quartets: bool) -> list[Place]:
@@ -127,21 +112,20 @@ def nearest(places: tuple[Place, ...], wanted: Place) -> int:
     The same phase of the same column's ball or visit where there is one; else the same visit or
     ball at the phase before; else the visit of the same number; else the same chapter.
     """
-    return min(range(len(places)), key=lambda k: (*_unlikeness(places[k], wanted), k))
 
+    def unlikeness(k: int) -> tuple[float, ...]:
+        place = places[k]
+        return (
+            abs(place.chapter - wanted.chapter),
+            bool(place.visit) != bool(wanted.visit),
+            place.node != wanted.node,
+            abs(place.visit - wanted.visit),
+            abs(_PHASES.index(place.phase) - _PHASES.index(wanted.phase)),
+            abs(place.part - wanted.part),
+            k,
+        )
 
-def _unlikeness(place: Place, wanted: Place) -> tuple[float, ...]:
-    same_node = place.node == wanted.node
-    same_kind = bool(place.visit) == bool(wanted.visit)
-    phases = abs(_PHASES.index(place.phase) - _PHASES.index(wanted.phase))
-    return (
-        abs(place.chapter - wanted.chapter),
-        not same_kind,
-        not same_node,
-        abs(place.visit - wanted.visit),
-        phases,
-        abs(place.part - wanted.part),
-    )
+    return min(range(len(places)), key=unlikeness)
 
 
 Mark = Literal[
@@ -176,14 +160,6 @@ class Shade:
     lines: tuple[EdgeKey, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
-    """A line of the legend."""
-
-    mark: Mark
-    text: str
-
-
 @dataclass(frozen=True, eq=False)
 class Frame:
     """One step."""
@@ -202,7 +178,10 @@ class Frame:
     sketched: frozenset[int] = frozenset()
     """Hidden nodes that are not part of the graph yet, or no more."""
     shade: Shade | None = None
-    legend: tuple[Key, ...] = ()
+    legend: Mapping[Mark, str] = field(default_factory=dict)
+    """What the edges that are marked are called."""
+    overview: Caption | None = None
+    """What the coarse lesson says in the place of the caption."""
 
     @property
     def graph_edges(self) -> dict[EdgeKey, float]:
@@ -211,20 +190,23 @@ class Frame:
 
 
 def drawn(
-    edges: dict[EdgeKey, float],
+    edges: Mapping[EdgeKey, float],
     mark: Mark = "kept",
-    *,
-    marks: dict[EdgeKey, Mark] | None = None,
-    notes: dict[EdgeKey, str] | None = None,
+    marks: Mapping[EdgeKey, Mark] = MappingProxyType({}),
+    notes: Mapping[EdgeKey, str] = MappingProxyType({}),
 ) -> tuple[DrawnEdge, ...]:
     """Mark edges, all of them alike but those that ``marks`` names."""
-    marks, notes = marks or {}, notes or {}
     return tuple(
-        DrawnEdge(u, v, length, marks.get((u, v), mark), notes.get((u, v), ""))
-        for (u, v), length in edges.items()
+        DrawnEdge(*edge, length, marks.get(edge, mark), notes.get(edge, ""))
+        for edge, length in edges.items()
     )
 
 
-def ends_of(edges: dict[EdgeKey, float]) -> set[int]:
+def all_marked(edges: Iterable[EdgeKey], mark: Mark) -> dict[EdgeKey, Mark]:
+    """Give every edge the same mark."""
+    return dict.fromkeys(edges, mark)
+
+
+def ends_of(edges: Iterable[EdgeKey]) -> set[int]:
     """Return the nodes at which edges end."""
     return {node for edge in edges for node in edge}

@@ -5,29 +5,33 @@ Predict, then reveal: which pair of a neighbourhood is joined next? Who is the p
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from itertools import combinations
+from types import MappingProxyType
 
-from loopylatent.learning.trace import CleanUpStep, Family, Join, VisitStep
-from loopylatent.lesson.captions import Caption, counted, is_or_are, say
+import numpy as np
+
+from loopylatent.learning.trace import CleanUpStep, Family, Join, Round, VisitStep
+from loopylatent.lesson.captions import Caption, counted, joined, say
 from loopylatent.lesson.cast import EdgeKey, change_of
-from loopylatent.lesson.frames import Detail, DrawnEdge, Frame, Key, Mark, Place, drawn, ends_of
+from loopylatent.lesson.frames import Frame, Mark, Phase, Place, all_marked, drawn, ends_of
 from loopylatent.lesson.material import Material
-from loopylatent.lesson.methods_chapter import (
-    family_caption,
-    neighbors_caption,
-    rest_caption,
-    round_caption,
-    stand_ins_caption,
-)
-from loopylatent.lesson.visits import Visit, n_quartets
+from loopylatent.lesson.visits import Visit
 
 ORDERS = {
     "degree": "the best connected ones first",
     "index": "in the order of the columns",
     "random": "in a random order",
 }
-SKETCH_KEYS = (Key("sketch", "local tree"), Key("kept", "graph"))
+SKETCH: Mapping[Mark, str] = {"sketch": "local tree", "kept": "graph"}
+CHANGED: Mapping[Mark, str] = {"added": "put in", "removed": "taken away", "kept": "graph"}
+MOST_LENGTHS = 4
+"""Children whose lengths a caption names one by one."""
+MOST_STAND_INS = 3
+MOST_PAIRS = 10
+NEW = "a new hidden node"
 
 
 def order_frame(m: Material, place: Place) -> Frame:
@@ -52,7 +56,7 @@ def order_frame(m: Material, place: Place) -> Frame:
 def look_frame(m: Material, place: Place) -> Frame:
     """The neighbourhood A."""
     visit = Visit.of(m, place)
-    return _sketch_frame(visit, place, _look_caption(visit), 7, {}, ())
+    return _sketch_frame(visit, place, _look_caption(visit), 7)
 
 
 def quartets_frame(m: Material, place: Place) -> Frame:
@@ -63,31 +67,31 @@ def quartets_frame(m: Material, place: Place) -> Frame:
         caption = say(
             "A has {n} nodes and so {q} [quartets|quartet], too many to list here. Each is asked "
             "with [margin] Λ = {Lambda:.3g}.",
-            n=size, q=n_quartets(size), Lambda=m.thresholds.Lambda,
+            n=size, q=math.comb(size, 4), Lambda=m.thresholds.Lambda,
         )  # fmt: skip
     else:
         caption = say(
             "A has {quartets}. Asked with [margin] Λ = {Lambda:.3g}, {yes} declared and {no} "
             "without a verdict ([⊥]).",
             quartets=counted(table.n_quartets, "quartet"), Lambda=m.thresholds.Lambda,
-            yes=is_or_are(table.n_declared), no=table.n_quartets - table.n_declared,
+            yes=counted(table.n_declared, "is", "are"), no=table.n_quartets - table.n_declared,
         )  # fmt: skip
-    return _sketch_frame(visit, place, caption, 8, {}, ())
+    return _sketch_frame(visit, place, caption, 8)
 
 
 def round_frame(m: Material, place: Place) -> Frame:
     """The nodes that are left are split into families."""
     visit = Visit.of(m, place)
-    sketch = visit.sketch.after_joins(visit.joins_before(place))
-    return _sketch_frame(visit, place, round_caption(visit, place), 9, sketch, ())
+    sketch = visit.after_joins(visit.joins_before(place))
+    return _sketch_frame(visit, place, _round_caption(visit, place), 9, sketch)
 
 
 def join_frame(m: Material, place: Place) -> Frame:
     """Two nodes become siblings, or a family gets its parent."""
     visit = Visit.of(m, place)
     join = visit.step.joins[place.part - 1]
-    sketch = visit.sketch.after_joins(place.part)
-    older = visit.sketch.after_joins(place.part - 1)
+    sketch = visit.after_joins(place.part)
+    older = visit.after_joins(place.part - 1)
     new = tuple(edge for edge in sketch if edge not in older)
     return _sketch_frame(visit, place, _join_caption(visit, join, place.part), 10, sketch, new)
 
@@ -96,7 +100,7 @@ def rest_frame(m: Material, place: Place) -> Frame:
     """What no join has taken is connected."""
     visit = Visit.of(m, place)
     new = tuple(m.cast.key(edge.u, edge.v) for edge in visit.step.rest)
-    return _sketch_frame(visit, place, _rest_caption(visit), 11, visit.sketch.complete, new)
+    return _sketch_frame(visit, place, _rest_caption(visit), 11, visit.complete, new)
 
 
 def contract_frame(m: Material, place: Place) -> Frame:
@@ -104,46 +108,33 @@ def contract_frame(m: Material, place: Place) -> Frame:
     visit = Visit.of(m, place)
     contraction = visit.step.contractions[place.part - 1]
     goes, stays = m.cast.number[contraction.removed], m.cast.number[contraction.survivor]
-    before = visit.sketch.after_contractions(place.part - 1)
-    edge = (goes, stays) if goes < stays else (stays, goes)
+    before = visit.after_contractions(place.part - 1)
+    edge = (min(goes, stays), max(goes, stays))
     limit = "the [limit] of" if m.result.settings.method == "relaxed" else "τ ="
     caption = say(
         f"{{u}} and {{v}} are {{d:.3f}} apart, less than {limit} {{tau:.3g}}: {{u}} is "
         "[contracted|contract] into {v}.",
         u=m.name(goes), v=m.name(stays), d=contraction.length, tau=m.result.settings.shortest_edge,
     )  # fmt: skip
-    return _sketch_frame(visit, place, caption, 12, before, (), gone=edge)
+    return _sketch_frame(visit, place, caption, 12, before, gone=edge)
 
 
-def replace_frame(m: Material, place: Place, detail: Detail) -> Frame:
+def replace_frame(m: Material, place: Place) -> Frame:
     """The local tree takes the place of the edges inside A."""
     visit = Visit.of(m, place)
-    change = change_of(visit.step, m.cast)
-    after = m.replays.after(visit.at)
-    marks: dict[EdgeKey, Mark] = dict.fromkeys(change.added, "added")
-    edges = drawn(after, marks=marks) + drawn(change.removed, "removed")
-    there = set(m.shown(after))
-    gone = ends_of(change.removed) - there
-    return Frame(
-        place,
-        _replace_caption(visit) if detail == "fine" else _visit_caption(visit),
-        13,
-        tuple(sorted(there | gone)),
-        edges,
-        focus=frozenset({*visit.members, *ends_of(change.added)} & (there | gone)),
-        centre=visit.node,
-        sketched=frozenset(gone),
-        shade=visit.shade,
-        legend=(Key("added", "put in"), Key("removed", "taken away"), Key("kept", "graph")),
-    )
+    near = {*visit.members, *ends_of(change_of(visit.step, m.cast).added)}
+    caption = _replace_caption(visit)
+    frame = _changed_frame(m, place, visit.step, caption, 13)
+    return replace(
+        frame, focus=frozenset(near & {*frame.nodes}), centre=visit.node, shade=visit.shade,
+        legend=CHANGED, overview=_visit_caption(visit) + caption,
+    )  # fmt: skip
 
 
 def cleanup_frame(m: Material, place: Place) -> Frame:
     """Hidden nodes that explain nothing go."""
     step = m.trace[place.step]
     assert isinstance(step, CleanUpStep)
-    change = change_of(step, m.cast)
-    after = m.replays.after(place.step)
     if step.contractions:
         caption = _merged_caption(m, step)
     elif step.removed_nodes:
@@ -158,22 +149,21 @@ def cleanup_frame(m: Material, place: Place) -> Frame:
             "Every [hidden] node has at least three edges, so none is removed. The graph has "
             "{hidden} and {edges}.",
             hidden=counted(m.result.graph.n_hidden, "hidden node"),
-            edges=counted(len(after), "edge"),
+            edges=counted(len(m.replays.after(place.step)), "edge"),
         )
-    there = set(m.shown(after))
-    gone = ends_of(change.removed) - there
-    marks: dict[EdgeKey, Mark] = dict.fromkeys(change.added, "added")
-    return Frame(
-        place,
-        caption,
-        14,
-        tuple(sorted(there | gone)),
-        drawn(after, marks=marks) + drawn(change.removed, "removed"),
-        sketched=frozenset(gone),
-        legend=(Key("added", "put in"), Key("removed", "taken away"), Key("kept", "graph"))
-        if step.removed_nodes or step.contractions
-        else (),
-    )
+    frame = _changed_frame(m, place, step, caption, 14)
+    return replace(frame, legend=CHANGED) if step.removed_nodes or step.contractions else frame
+
+
+def _changed_frame(
+    m: Material, place: Place, step: VisitStep | CleanUpStep, caption: Caption, line: int
+) -> Frame:
+    """The graph after a step of the trace, with what it put in and took away."""
+    change, after = change_of(step, m.cast), m.replays.after(place.step)
+    gone = ends_of(change.removed) - {*m.shown(after)}
+    edges = drawn(after, marks=all_marked(change.added, "added")) + drawn(change.removed, "removed")
+    nodes = tuple(sorted({*m.shown(after), *gone}))
+    return Frame(place, caption, line, nodes, edges, sketched=frozenset(gone))
 
 
 def _merged_caption(m: Material, step: CleanUpStep) -> Caption:
@@ -194,8 +184,7 @@ def _merged_caption(m: Material, step: CleanUpStep) -> Caption:
 
 
 def _hidden_have(number: int) -> Caption:
-    one = "{n} [hidden] node has" if number == 1 else "{n} [hidden] nodes have"
-    return say(one, n=number)
+    return counted(number, "[hidden] node has", "[hidden] nodes have")
 
 
 def _sketch_frame(
@@ -203,31 +192,23 @@ def _sketch_frame(
     place: Place,
     caption: Caption,
     line: int,
-    sketch: dict[EdgeKey, float],
-    new: tuple[EdgeKey, ...],
+    sketch: Mapping[EdgeKey, float] = MappingProxyType({}),
+    new: Iterable[EdgeKey] = (),
     gone: EdgeKey | None = None,
 ) -> Frame:
     """The graph as it was before the visit, and over it the local tree as far as it is."""
     before = visit.before
-    marks: dict[EdgeKey, Mark] = dict.fromkeys(new, "sketch-new")
-    if gone is not None:
-        marks[gone] = "sketch-gone"
-    edges: list[DrawnEdge] = [*drawn(before), *drawn(sketch, "sketch", marks=marks)]
-    in_graph = set(visit.m.shown(before))
+    marks = all_marked(new, "sketch-new") | all_marked([gone] if gone else [], "sketch-gone")
+    in_graph = {*visit.m.shown(before)}
     sketched = ends_of(sketch) - in_graph
-    legend = SKETCH_KEYS if gone is None else (Key("sketch-gone", "too short"), *SKETCH_KEYS)
+    legend = SKETCH if gone is None else {"sketch-gone": "too short", **SKETCH}
     return Frame(
-        place,
-        caption,
-        line,
-        tuple(sorted(in_graph | sketched)),
-        tuple(edges),
-        focus=frozenset({*visit.members, *sketched}),
-        centre=visit.node,
-        sketched=frozenset(sketched),
-        shade=visit.shade,
-        legend=legend if sketch else (Key("kept", "graph"),),
-    )
+        place, caption, line, tuple(sorted(in_graph | sketched)),
+        drawn(before) + drawn(sketch, "sketch", marks),
+        focus=frozenset({*visit.members, *sketched}), centre=visit.node,
+        sketched=frozenset(sketched), shade=visit.shade,
+        legend=legend if sketch else {"kept": "graph"},
+    )  # fmt: skip
 
 
 def _look_caption(visit: Visit) -> Caption:
@@ -240,10 +221,9 @@ def _look_caption(visit: Visit) -> Caption:
         k=counted(len(others), "neighbour"), names=m.names(others),
     )  # fmt: skip
     if hidden:
-        one = "{n} of them is [hidden]." if hidden == 1 else "{n} of them are [hidden]."
-        caption += say(one, n=hidden)
+        caption += counted(hidden, "of them is [hidden].", "of them are [hidden].")
     if hidden and visit.step.surrogates:
-        caption += stand_ins_caption(visit)
+        caption += _stand_ins_caption(visit)
     if len(members) == 3 and m.result.settings.method == "quartet":
         caption += say("Three nodes make no [quartet]: nothing can separate a pair.")
     return caption
@@ -251,9 +231,9 @@ def _look_caption(visit: Visit) -> Caption:
 
 def _join_caption(visit: Visit, join: Join | Family, part: int) -> Caption:
     if isinstance(join, Family):
-        return family_caption(visit, join, _passing(visit, join))
+        return _family_caption(visit, join)
     if join.q is not None:
-        return neighbors_caption(visit, join, part, _passing(visit, join))
+        return _neighbors_caption(visit, join, part)
     m, votes = visit.m, visit.votes(part)
     i, j, h = (m.name(m.cast.number[node]) for node in (join.left, join.right, join.hidden))
     if votes is not None and votes.together:
@@ -280,7 +260,7 @@ def _passing(visit: Visit, join: Join | Family) -> Caption | str:
 def _rest_caption(visit: Visit) -> Caption:
     m, step = visit.m, visit.step
     if m.result.settings.method != "quartet":
-        return rest_caption(visit)
+        return _other_rest_caption(visit)
     left = m.names([m.cast.number[node] for node in visit.active(len(step.joins))])
     if step.stuck:
         return say(
@@ -306,37 +286,25 @@ def _replace_caption(visit: Visit) -> Caption:
         return say("The tree has the edges that were there before: {same}.", same=same)
     return say(
         "In the whole graph {gone} and {come}. It now has {edges} and {hidden}.",
-        gone=_go(len(change.removed)), come=_come(len(change.added)),
+        gone=counted(len(change.removed), "edge goes", "edges go"),
+        come=counted(len(change.added), "comes", "come"),
         edges=counted(len(after), "edge"), hidden=counted(hidden, "hidden node"),
     )  # fmt: skip
 
 
-def _go(number: int) -> Caption:
-    return say("{n} edge goes" if number == 1 else "{n} edges go", n=number)
-
-
-def _come(number: int) -> Caption:
-    return say("{n} comes" if number == 1 else "{n} come", n=number)
-
-
 def _visit_caption(visit: Visit) -> Caption:
-    """The whole visit in two sentences."""
+    """The whole visit in a sentence or two, but for what it changed."""
     m, step = visit.m, visit.step
+    family = ("family", "families") if m.result.settings.method == "relaxed" else ("join", "joins")
     caption = say(
         "Visit {t} of {T}, at {v}: the {k} nodes of A are grouped by {joins} and {contractions}.",
         t=visit.number, T=m.result.n_visits, v=m.name(visit.node), k=len(step.neighbourhood),
-        joins=counted(len(step.joins), "join")
-        if m.result.settings.method != "relaxed"
-        else counted(len(step.joins), "family", "families"),
+        joins=counted(len(step.joins), *family),
         contractions=counted(len(step.contractions), "contraction"),
     )  # fmt: skip
     if step.stuck:
         caption += say("Then no pair could be joined any more ([stuck]).")
-    return caption + _replace_caption(visit)
-
-
-MOST_PAIRS = 10
-NEW = "a new hidden node"
+    return caption
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,3 +362,154 @@ def _apart(visit: Visit, joins: int, u: int, v: int) -> float:
     """How far the closest leaves under two nodes are from each other."""
     left, right = sorted(visit.leaves_under(u, joins)), sorted(visit.leaves_under(v, joins))
     return float(visit.step.distances[left][:, right].min())
+
+
+# Relaxed grouping and neighbor joining -----------------------------------------------------
+
+
+def _stand_ins_caption(visit: Visit) -> Caption:
+    """Which columns stand for the hidden nodes of A."""
+    step, m = visit.step, visit.m
+    hidden = [k for k, is_hidden in enumerate(step.hidden) if is_hidden]
+    named = [
+        say(
+            "{column} for {h} ({gap:.3f} apart)",
+            column=m.name(step.surrogates[k]),
+            h=visit.name(step.neighbourhood[k]),
+            gap=step.gaps[k],
+        )
+        for k in hidden[:MOST_STAND_INS]
+    ]
+    more = len(hidden) - len(named)
+    return say(
+        "A [stand-in] takes {place}: {named}{more}.",
+        place="its place" if len(hidden) == 1 else "the place of each", named=joined(named),
+        more=say(" and {n} more", n=more) if more else "",
+    )  # fmt: skip
+
+
+def _round_caption(visit: Visit, place: Place) -> Caption:
+    """How the nodes that are left were split."""
+    found = visit.step.rounds[place.part - 1]
+    caption = say(
+        "Round {t}: {n} nodes are left. {spreads}",
+        t=place.part, n=len(found.active), spreads=_spreads(visit, found),
+    )  # fmt: skip
+    if found.silhouette is None:
+        return caption + say("Three nodes are always one [family].")
+    if math.isinf(found.least):
+        return caption + say("Nothing tells them apart: all are one [family].")
+    if len(found.families) == 1:
+        return caption + say(
+            "No split reaches the mean [silhouette] that counts, {least:.3f}; the best has "
+            "{best:.3f}. All are one [family].", least=found.least, best=found.silhouette,
+        )  # fmt: skip
+    alone = sum(len(family) == 1 for family in found.families)
+    single = say(", {n} of them single nodes", n=alone) if alone else ""
+    return caption + say(
+        "The best split, into {k} [families|family]{single}, has the mean [silhouette] {best:.3f}, "
+        "above {least:.3f}.",
+        k=len(found.families), single=single, best=found.silhouette, least=found.least,
+    )  # fmt: skip
+
+
+def _spreads(visit: Visit, found: Round) -> Caption:
+    rows, columns = np.triu_indices(len(found.active), 1)
+    values = found.spreads[rows, columns]
+    low, high = int(values.argmin()), int(values.argmax())
+
+    def pair(at: int) -> Caption:
+        i, j = found.active[rows[at]], found.active[columns[at]]
+        return say("{i} and {j}", i=visit.name(i), j=visit.name(j))
+
+    if values[low] == values[high]:
+        return say("Every pair has the [spread] {s:.3f}.", s=float(values[low]))
+    return say(
+        "Of all pairs {near} have the smallest [spread], {low:.3f}; {apart} the largest, "
+        "{high:.3f}.",
+        near=pair(low), low=float(values[low]), apart=pair(high), high=float(values[high]),
+    )  # fmt: skip
+
+
+def _family_caption(visit: Visit, family: Family) -> Caption:
+    """Who became the parent of a family, and why."""
+    children = visit.names(family.children)
+    fit = {"misfit": family.misfit, "limit": family.limit}
+    if family.is_new:
+        caption = say(
+            "{children} are a [family]. The best [parent] among them, {best}, misses by "
+            "{misfit:.3f}, not below {limit:.3f}: a new hidden node, {h}{passing}, is their "
+            "parent.",
+            children=children, best=visit.name(family.candidate), h=visit.name(family.parent),
+            passing=_passing(visit, family), **fit,
+        )  # fmt: skip
+    else:
+        caption = say(
+            "{p} is the [parent] of {children}: it misses by {misfit:.3f}, below {limit:.3f}. "
+            "From now on {p} stands for them.",
+            p=visit.name(family.parent), children=children, **fit,
+        )  # fmt: skip
+    return caption + _lengths(visit, family)
+
+
+def _lengths(visit: Visit, family: Family) -> Caption:
+    parent = visit.name(family.parent)
+    if len(family.children) > MOST_LENGTHS:
+        return say(
+            "The edges to {p} are {low:.3f} to {high:.3f} long.",
+            p=parent, low=min(family.lengths), high=max(family.lengths),
+        )  # fmt: skip
+    named = [
+        say("{d:.3f} to {child}", d=length, child=visit.name(child))
+        for child, length in zip(family.children, family.lengths, strict=True)
+    ]
+    return say("From {p} it is {named}.", p=parent, named=joined(named))
+
+
+def _neighbors_caption(visit: Visit, join: Join, part: int) -> Caption:
+    """Which pair had the smallest Q."""
+    left = len(visit.active(part - 1))
+    return say(
+        "Of the {pairs} of nodes that are left, {i} and {j} have the smallest [Q], {q:.3f}. They "
+        "are joined under {h}{passing}; the {d:.3f} between them are shared out: {left:.3f} from "
+        "{i} to {h}, {right:.3f} from {j}.",
+        pairs=counted(left * (left - 1) // 2, "pair"), q=join.q, passing=_passing(visit, join),
+        i=visit.name(join.left), j=visit.name(join.right), h=visit.name(join.hidden),
+        d=join.left_length + join.right_length, left=join.left_length, right=join.right_length,
+    )  # fmt: skip
+
+
+def _other_rest_caption(visit: Visit) -> Caption:
+    """What connects the nodes that are left."""
+    step = visit.step
+    twins = [edge for edge in step.rest if _is_twin(visit, edge.u, edge.v)]
+    shared = {edge.v for edge in twins}
+    left = [node for node in visit.active(len(step.joins)) if node not in shared]
+    edges = [edge for edge in step.rest if edge not in twins]
+    if edges:
+        caption = say(
+            "Two nodes are left, {names}. An edge of length {d:.3f} connects them, and the local "
+            "tree is complete.", names=visit.names(left), d=edges[0].length,
+        )  # fmt: skip
+    else:
+        caption = say("One node is left, {names}, and the local tree is complete.",
+                      names=visit.names(left))  # fmt: skip
+    for edge in twins:
+        caption += say(
+            "{u} and {v} have one [stand-in] and so the distance {zero}.",
+            u=visit.name(edge.u), v=visit.name(edge.v), zero=0,
+        )  # fmt: skip
+    return caption
+
+
+def _is_twin(visit: Visit, u: int, v: int) -> bool:
+    """Whether two nodes of A are represented by the same column."""
+    column = dict(zip(visit.step.neighbourhood, visit.step.surrogates, strict=False))
+    return u in column and v in column and column[u] == column[v]
+
+
+GROUPING_FRAMES: Mapping[Phase, Callable[[Material, Place], Frame]] = {
+    "order": order_frame, "look": look_frame, "quartets": quartets_frame, "round": round_frame,
+    "join": join_frame, "rest": rest_frame, "contract": contract_frame,
+    "replace": replace_frame, "cleanup": cleanup_frame,
+}  # fmt: skip

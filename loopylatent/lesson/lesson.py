@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -16,32 +16,11 @@ from loopylatent.figures.layout import positions
 from loopylatent.graph import LatentGraph
 from loopylatent.learning.learner import LearnResult
 from loopylatent.learning.trace import VisitStep
-from loopylatent.lesson.captions import Caption
 from loopylatent.lesson.cast import Cast, cast_of
-from loopylatent.lesson.distances_chapter import (
-    ball_frame,
-    data_frame,
-    matrix_frame,
-    pair_frame,
-    tree_frame,
-    truth_frame,
-    union_frame,
-)
-from loopylatent.lesson.frames import Detail, Frame, Place, nearest, places_of
-from loopylatent.lesson.grouping_chapter import (
-    cleanup_frame,
-    contract_frame,
-    guesses,
-    join_frame,
-    look_frame,
-    order_frame,
-    quartets_frame,
-    replace_frame,
-    rest_frame,
-    round_frame,
-)
+from loopylatent.lesson.chapters import FRAMES, pair_frame
+from loopylatent.lesson.frames import Detail, Frame, Phase, Place, nearest, places_of
+from loopylatent.lesson.grouping_chapter import Guesses, guesses
 from loopylatent.lesson.material import Material
-from loopylatent.lesson.result_chapter import compared_frame, gained_frame
 from loopylatent.tables.observations import Observations
 
 
@@ -51,7 +30,7 @@ class Lesson:
 
     Examples
     --------
-    >>> from loopylatent.learn import learn
+    >>> from loopylatent.learning.learner import learn
     >>> from loopylatent.settings import LearnSettings, Thresholds
     >>> D = DistanceMatrix.from_array([[0, 1, 1.2], [1, 0, 1.4], [1.2, 1.4, 0]], names="abc")
     >>> result = learn(D, LearnSettings(Thresholds(r=2, Lambda=0, tau=0.1)))
@@ -72,7 +51,11 @@ the closest. Their distance 1.000 is shared out: 0.400 from a to h1, 0.600 from 
 
     def frame(self, index: int, detail: Detail = "fine") -> Frame:
         """Return a step by its place in the full lesson; ``detail`` decides how much is said."""
-        return _frame(self.material, self.places[index], detail)
+        place = self.places[index]
+        frame = FRAMES[place.phase](self.material, place)
+        if detail == "fine" or frame.overview is None:
+            return frame
+        return replace(frame, caption=frame.overview)
 
     def pair(self, i: int, j: int) -> Frame:
         """Return the step on one distance, for two columns of choice."""
@@ -107,19 +90,9 @@ the closest. Their distance 1.000 is shared out: 0.400 from a to h1, 0.600 from 
             return not isinstance(step, VisitStep) or step.changes_graph
         return False
 
-    # Guessing ------------------------------------------------------------------------------
-
-    def question(self, index: int) -> Caption:
-        """Return what a class is asked before a join."""
-        return guesses(self.material, self.places[index]).question
-
-    def candidates(self, index: int) -> tuple[str, ...]:
-        """Return what may happen at a join, in the order of the names: one of them does."""
-        return guesses(self.material, self.places[index]).options
-
-    def answer(self, index: int) -> str:
-        """Return what does happen, as `candidates` writes it."""
-        return guesses(self.material, self.places[index]).answer
+    def guesses(self, index: int) -> Guesses:
+        """Return what a class is asked before a join, and what is right."""
+        return guesses(self.material, self.places[index])
 
     # Finding -------------------------------------------------------------------------------
 
@@ -143,53 +116,34 @@ the closest. Their distance 1.000 is shared out: 0.400 from a to h1, 0.600 from 
     def chapter_start(self, chapter: int) -> int:
         return next(k for k, place in enumerate(self.places) if place.chapter == chapter)
 
-    def visit_at(self, node: int) -> int | None:
-        """Return the first step of the visit to a column; None if it is not visited."""
-        return self._first("look", node)
-
-    def ball_at(self, node: int) -> int | None:
-        """Return the first step on the ball of a column."""
-        return self._first("ball", node)
-
-    def _first(self, phase: str, node: int) -> int | None:
+    def first(self, phase: Phase, node: int) -> int | None:
+        """Return the first step of a phase, such as the ball or the visit, of a column."""
         places = enumerate(self.places)
         return next((k for k, at in places if at.phase == phase and at.node == node), None)
 
     def why_node(self, node: int) -> int | None:
         """Return the step that made a hidden node of the finished graph."""
-        return next(
-            (
-                k
-                for k, place in enumerate(self.places)
-                if place.phase == "join" and self._joined(place) == node
-            ),
-            None,
-        )
-
-    def _joined(self, place: Place) -> int:
-        join = self.material.visit(place.step).joins[place.part - 1]
-        return self.cast.number[join.parent] if join.is_new else -1
+        for k, place in enumerate(self.places):
+            if place.phase == "join":
+                join = self.material.visit(place.step).joins[place.part - 1]
+                if join.is_new and self.cast.number[join.parent] == node:
+                    return k
+        return None
 
     def why_edge(self, u: int, v: int) -> int | None:
         """Return the step that put an edge of the finished graph where it is."""
         edge = (u, v) if u < v else (v, u)
-        for k in range(len(self.places) - 1, -1, -1):
-            place = self.places[k]
-            if place.phase == "cleanup" and edge in self._added(place):
-                return k
-            if place.phase == "replace" and edge in self._added(place):
-                return self._join_of(edge, place, k)
+        for k, place in reversed(list(enumerate(self.places))):
+            if place.phase in ("cleanup", "replace"):
+                added = getattr(self.material.trace[place.step], "added", ())
+                if edge in {self.cast.key(e.u, e.v) for e in added}:
+                    return k if place.phase == "cleanup" else self._join_of(edge, place, k)
         owners = self.material.balls.owners(edge)
         return self.find(f"tree-{owners[0] + 1}") if owners else None
 
-    def _added(self, place: Place) -> set[tuple[int, int]]:
-        step = self.material.trace[place.step]
-        return {self.cast.key(e.u, e.v) for e in getattr(step, "added", ())}
-
     def _join_of(self, edge: tuple[int, int], place: Place, index: int) -> int:
         """Return the join that drew an edge; where it came about otherwise, the replacement."""
-        step = self.material.visit(place.step)
-        for part, join in enumerate(step.joins, start=1):
+        for part, join in enumerate(self.material.visit(place.step).joins, start=1):
             if edge in {self.cast.key(child, join.parent) for child in join.children}:
                 return self.find(f"visit-{place.visit}-join-{part}")
         return index
@@ -204,50 +158,13 @@ def build(
     places: NDArray[np.float64] | None = None,
     hidden_names: Mapping[int, str] | None = None,
 ) -> Lesson:
-    """Make a lesson of a traced result.
+    """Make a lesson of a traced result and the distances from which it was learned.
 
-    Parameters
-    ----------
-    result : LearnResult
-    D : DistanceMatrix
-        The distances from which it was learned.
-    obs : Observations, optional
-        The rows behind them.
-    truth : LatentGraph, optional
-        The graph that made the data, on the same columns.
-    places : (nodes, 2) array, optional
-        Where the nodes of the finished graph stand; they stand there from the first step on.
-    hidden_names : mapping, optional
-        Names that someone gave to hidden nodes.
+    ``obs`` are the rows behind them and ``truth`` the graph that made them, on the same columns.
+    The nodes of the finished graph stand at ``places``, (nodes, 2), from the first step on.
     """
     if D.digest != result.data_digest:
         raise DataError("these are not the distances from which the graph was learned.")
     where = positions(result.graph) if places is None else np.asarray(places, dtype=np.float64)
     cast = cast_of(result, where, truth, hidden_names)
-    material = Material(result, D, obs, cast)
-    return Lesson(material, places_of(result, cast.truth is not None))
-
-
-def _frame(m: Material, place: Place, detail: Detail) -> Frame:
-    if place.phase == "tree":
-        return tree_frame(m, place, detail)
-    if place.phase == "replace":
-        return replace_frame(m, place, detail)
-    return {
-        "data": data_frame,
-        "truth": truth_frame,
-        "pair": pair_frame,
-        "matrix": matrix_frame,
-        "ball": ball_frame,
-        "union": union_frame,
-        "order": order_frame,
-        "look": look_frame,
-        "quartets": quartets_frame,
-        "round": round_frame,
-        "join": join_frame,
-        "rest": rest_frame,
-        "contract": contract_frame,
-        "cleanup": cleanup_frame,
-        "gained": gained_frame,
-        "compared": compared_frame,
-    }[place.phase](m, place)
+    return Lesson(Material(result, D, obs, cast), places_of(result, cast.truth is not None))

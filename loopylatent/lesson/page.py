@@ -22,8 +22,7 @@ from loopylatent.figures.layout import NODE_SIZE
 from loopylatent.figures.looks import THEMES, ThemeName, stroke
 from loopylatent.figures.network import LABEL_ABOVE, LABEL_BELOW, vis_bundle
 from loopylatent.learning.grouping.quartet import VERDICTS
-from loopylatent.lesson.captions import GLOSSARY, Caption, Name, Number, Term
-from loopylatent.lesson.distances_chapter import closest_pair, heatmap_order, pair_view
+from loopylatent.lesson.captions import GLOSSARY, Caption, Name, Number, Term, pseudocode
 from loopylatent.lesson.drawing import (
     CENTRE,
     FADED,
@@ -36,9 +35,8 @@ from loopylatent.lesson.drawing import (
     legend_of,
 )
 from loopylatent.lesson.frames import CHAPTERS, DrawnEdge, Frame, Place
-from loopylatent.lesson.heatmap import SHADES
 from loopylatent.lesson.lesson import Lesson
-from loopylatent.lesson.pseudocode import pseudocode
+from loopylatent.lesson.pairs import SHADES, closest_pair, heatmap_order, pair_view
 from loopylatent.lesson.visits import Visit
 from loopylatent.settings import Method
 from loopylatent.tables.spreadsheet import xml_text
@@ -97,7 +95,7 @@ def lesson_data(lesson: Lesson) -> dict[str, Any]:
         "asks": ASKS[method],
         "nodes": [
             [
-                _clean(label),
+                xml_text(label),
                 int(cast.is_hidden(node)),
                 *(round(float(x)) for x in place),
                 LABEL_ABOVE if node in cast.above else LABEL_BELOW,
@@ -144,8 +142,8 @@ class _Writer:
             "legend": self._legend(frame),
         }
         if place.is_coarse:
-            coarse = caption_parts(self.lesson.frame(index, "coarse").caption)
-            written["overview"] = coarse if coarse != written["says"] else True
+            overview = frame.overview
+            written["overview"] = True if overview is None else caption_parts(overview)
         if place.visit:
             written["visit"] = place.visit
         return written | self._change(frame) | self._nodes(frame)
@@ -176,7 +174,7 @@ class _Writer:
             self._number[key] = len(self.edges)
             look = stroke(edge.length, self.lesson.cast.n_nodes)
             title = edge_title(self.lesson.cast, edge)
-            self.edges.append([edge.u, edge.v, look.width, look.opacity, _clean(title)])
+            self.edges.append([edge.u, edge.v, look.width, look.opacity, xml_text(title)])
         return self._number[key]
 
     def _legend(self, frame: Frame) -> int:
@@ -191,21 +189,22 @@ def caption_parts(caption: Caption) -> list[Any]:
     """Write a caption as text, ["name", text], ["number", text] and ["term", text, key]."""
     parts: list[Any] = []
     for part in caption.parts:
-        if isinstance(part, Name):
-            parts.append(["name", _clean(part.text)])
-        elif isinstance(part, Number):
-            parts.append(["number", part.text])
-        elif isinstance(part, Term):
-            parts.append(["term", part.text, part.key])
-        else:
-            parts.append(part.text)
+        match part:
+            case Name(text):
+                parts.append(["name", xml_text(text)])
+            case Number(text):
+                parts.append(["number", text])
+            case Term(text, key):
+                parts.append(["term", text, key])
+            case _:
+                parts.append(part.text)
     return parts
 
 
 def _visit(lesson: Lesson, place: Place) -> dict[str, Any]:
     """The distances and the quartets of a neighbourhood."""
     visit = Visit.of(lesson.material, place)
-    names = [_clean(shown_label(lesson.cast.labels[node])) for node in visit.members]
+    names = [xml_text(shown_label(lesson.cast.labels[node])) for node in visit.members]
     found: dict[str, Any] = {"names": names, "distances": _finite(visit.step.distances)}
     asked = lesson.material.result.settings.method == "quartet"
     table = visit.quartets if asked else None
@@ -225,18 +224,17 @@ def _pair(lesson: Lesson) -> dict[str, Any]:
     m = lesson.material
     view = pair_view(m.D, m.obs, *closest_pair(m.D))
     found: dict[str, Any] = {
-        "names": [_clean(shown_label(name)) for name in view.names],
+        "names": [xml_text(shown_label(name)) for name in view.names],
         "quantities": [[q.name, q.shown, q.meaning] for q in view.quantities],
     }
     if view.table is not None:
         found["table"] = {
-            "rows": [_clean(row) for row in view.table.rows],
-            "columns": [_clean(column) for column in view.table.columns],
-            "counts": view.table.counts.tolist(),
+            "rows": [xml_text(row) for row in view.table.index],
+            "columns": [xml_text(column) for column in view.table.columns],
+            "counts": view.table.to_numpy().tolist(),
         }
     elif view.points is not None:
-        step = max(1, len(view.points.x) // MOST_POINTS)
-        found["points"] = np.column_stack([view.points.x, view.points.y])[::step].tolist()
+        found["points"] = view.points[:: max(1, len(view.points) // MOST_POINTS)].tolist()
     return found
 
 
@@ -246,7 +244,7 @@ def _matrix(lesson: Lesson) -> dict[str, Any] | None:
         return None
     order = np.asarray(heatmap_order(m.result.graph))
     return {
-        "names": [_clean(shown_label(m.D.names[k], 18)) for k in order],
+        "names": [xml_text(shown_label(m.D.names[k], 18)) for k in order],
         "values": _finite(m.D.values[order[:, None], order]),
         "shades": SHADES,
     }
@@ -254,7 +252,3 @@ def _matrix(lesson: Lesson) -> dict[str, Any] | None:
 
 def _finite(values: Any) -> list[list[float | None]]:
     return [[round(x, 3) if np.isfinite(x) else None for x in row] for row in values.tolist()]
-
-
-def _clean(text: str) -> str:
-    return xml_text(text)

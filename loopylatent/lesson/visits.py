@@ -1,6 +1,4 @@
-"""One visit of the trace, and what can be read off it.
-
-Quartets one by one: the three sums and products, the verdict, and where it changes.
+"""One visit of the trace, and its quartets: sums, products, the verdict and where it changes.
 
 The verdicts are those of the learner's own kernel.
 """
@@ -20,7 +18,7 @@ from loopylatent.learning.grouping.neighbor_joining import Criterion, criterion
 from loopylatent.learning.grouping.quartet import VERDICTS, Verdict
 from loopylatent.learning.trace import Family, Round, VisitStep
 from loopylatent.lesson.captions import Name
-from loopylatent.lesson.cast import EdgeKey, LocalTreeSketch
+from loopylatent.lesson.cast import EdgeKey, edge_lengths
 from loopylatent.lesson.frames import Place, Shade
 from loopylatent.lesson.material import Material
 
@@ -47,19 +45,37 @@ class Visit:
     def node(self) -> int:
         return self.step.node
 
+    # The local tree while it is built: joins, the rest, contractions
+
+    def after_joins(self, count: int) -> dict[EdgeKey, float]:
+        """Return the edges that the first ``count`` joins have made."""
+        return {
+            self.m.cast.key(child, join.parent): length
+            for join in self.step.joins[:count]
+            for child, length in zip(join.children, join.lengths, strict=True)
+        }
+
     @property
-    def sketch(self) -> LocalTreeSketch:
-        return LocalTreeSketch(self.step, self.m.cast)
+    def complete(self) -> dict[EdgeKey, float]:
+        """All joins, and the edges that connect what was left."""
+        return self.after_joins(len(self.step.joins)) | edge_lengths(self.step.rest, self.m.cast)
+
+    def after_contractions(self, count: int) -> dict[EdgeKey, float]:
+        """Return the tree after the first ``count`` contractions."""
+        number, edges = self.m.cast.number, self.complete
+        for gone in self.step.contractions[:count]:
+            merged = {number[gone.removed]: number[gone.survivor]}
+            moved = {
+                (merged.get(u, u), merged.get(v, v)): length for (u, v), length in edges.items()
+            }
+            edges = {(min(e), max(e)): length for e, length in moved.items() if e[0] != e[1]}
+        return edges
 
     @property
     def shade(self) -> Shade:
         """A lies around the visited node."""
-        star = tuple(
-            (min(self.node, other), max(self.node, other))
-            for other in self.members
-            if other != self.node
-        )
-        return Shade(self.members, star)
+        others = (other for other in self.members if other != self.node)
+        return Shade(self.members, tuple((min(self.node, v), max(self.node, v)) for v in others))
 
     @property
     def before(self) -> dict[EdgeKey, float]:
@@ -84,12 +100,10 @@ class Visit:
         table = self.quartets
         if table is None:
             return None
-        join = self.step.joins[part - 1]
-        return votes_on(
-            table,
-            self.leaves_under(join.children[0], part - 1),
-            self.leaves_under(join.children[1], part - 1),
+        left, right = (
+            self.leaves_under(child, part - 1) for child in self.step.joins[part - 1].children
         )
+        return votes_on(table, left, right)
 
     def active(self, joins: int) -> tuple[int, ...]:
         """Return the working nodes that can still be joined after some joins."""
@@ -158,7 +172,8 @@ class Pairing:
 class Inspection:
     """What the test says of four nodes."""
 
-    pairings: tuple[Pairing, Pairing, Pairing]
+    pairings: tuple[Pairing, ...]
+    """ab|cd, ac|bd and ad|bc."""
     Lambda: float
     verdict: Verdict
     winner: Verdict
@@ -181,32 +196,19 @@ def inspect(distances: FloatArray, Lambda: float) -> Inspection:
     """
     d = np.asarray(distances, dtype=np.float64)
     s = np.exp(-d)
-    pairings = tuple(
-        _pairing(VERDICTS[k + 1], d, s, pairing, Lambda) for k, pairing in enumerate(PAIRINGS)
-    )
-    declared = [k + 1 for k, pairing in enumerate(PAIRINGS) if declares(s, float(Lambda), *pairing)]
+    pairings: list[Pairing] = []
+    verdict: Verdict = VERDICTS[0]
+    for name, at in zip(VERDICTS[1:], PAIRINGS, strict=True):
+        a, b, c, e = at
+        one, two = float(s[a, b]), float(s[c, e])
+        lowered = max(one - Lambda, 0.0) * max(two - Lambda, 0.0)
+        raised = (one + Lambda) * (two + Lambda)
+        pairings.append(Pairing(name, float(d[a, b] + d[c, e]), one * two, lowered, raised))
+        if verdict == VERDICTS[0] and declares(s, float(Lambda), *at):
+            verdict = name
     best = max(range(3), key=lambda k: pairings[k].product)
-    return Inspection(
-        (pairings[0], pairings[1], pairings[2]),
-        float(Lambda),
-        VERDICTS[declared[0] if declared else 0],
-        VERDICTS[best + 1],
-        turning_point(s, PAIRINGS[best]),
-    )
-
-
-def _pairing(
-    name: Verdict, d: FloatArray, s: FloatArray, at: tuple[int, int, int, int], Lambda: float
-) -> Pairing:
-    a, b, c, e = at
-    first, second = float(s[a, b]), float(s[c, e])
-    return Pairing(
-        name,
-        float(d[a, b] + d[c, e]),
-        first * second,
-        max(first - Lambda, 0.0) * max(second - Lambda, 0.0),
-        (first + Lambda) * (second + Lambda),
-    )
+    turn = turning_point(s, PAIRINGS[best])
+    return Inspection(tuple(pairings), float(Lambda), verdict, VERDICTS[best + 1], turn)
 
 
 def turning_point(s: FloatArray, pairing: tuple[int, int, int, int]) -> float:
@@ -249,17 +251,6 @@ class QuartetTable:
     @property
     def n_declared(self) -> int:
         return int((self.verdicts > 0).sum())
-
-
-def n_quartets(m: int) -> int:
-    """How many quartets m nodes have.
-
-    Examples
-    --------
-    >>> n_quartets(6)
-    15
-    """
-    return math.comb(m, 4)
 
 
 def quartet_table(distances: FloatArray, Lambda: float) -> QuartetTable | None:

@@ -125,13 +125,13 @@ def test_the_scrubber_the_jump_and_the_next_change():
     lesson = lesson_of(page)
     page = ran(page.slider(key="lesson_scrubber").set_value(50))
     shows(page, lesson, lesson.places[49].anchor)
-    at = lesson.visit_at(lesson.material.D.names.index("g2"))
+    at = lesson.first("look", lesson.material.D.names.index("g2"))
     page = ran(page.selectbox(key="lesson_jump_look").set_value(at))
     shows(page, lesson, "visit-3-look")
     shows(press(page, "change"), lesson, "visit-3-replace")
     shows(press(page, "change"), lesson, "visit-4-replace")
     page = ran(page.button_group(key="lesson_chapter").set_value(3))
-    page = ran(page.selectbox(key="lesson_jump_ball").set_value(lesson.ball_at(7)))
+    page = ran(page.selectbox(key="lesson_jump_ball").set_value(lesson.first("ball", 7)))
     shows(page, lesson, "ball-8")
 
 

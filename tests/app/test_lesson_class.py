@@ -98,12 +98,14 @@ def test_the_class_guesses_before_a_join_is_shown():
     assert "Which two nodes" in said(page)
     assert drawn(page)["edges"] == before
     index = lesson.find("visit-1-join-1")
-    page = ran(page.button_group(key="lesson_guess").set_value(lesson.answer(index)))
+    page = ran(page.button_group(key="lesson_guess").set_value(lesson.guesses(index).answer))
     page = press(page, "reveal")
     assert "Right." in said(page)
     shows(page, lesson, "visit-1-join-1")
     page = press(page, "next")
-    wrong = next(p for p in lesson.candidates(index + 1) if p != lesson.answer(index + 1))
+    wrong = next(
+        p for p in lesson.guesses(index + 1).options if p != lesson.guesses(index + 1).answer
+    )
     page = ran(page.button_group(key="lesson_guess").set_value(wrong))
     page = press(page, "next")
     assert "Not this time." in said(page)
@@ -155,6 +157,6 @@ def test_hostile_names_are_shown_as_text():
     assert any(re.search(r"[<*\[`]", option) for option in options)
     assert not [option for option in options if re.search(r"(?<!\\)[<*\[`]", option)]
     lesson = session.memo.items("lesson")[0][1]
-    for guess in lesson.candidates(walk_of(page).index):
+    for guess in lesson.guesses(walk_of(page).index).options:
         page = ran(page.button_group(key="lesson_guess").set_value(guess))
         assert walk_of(page).guess == guess

@@ -16,8 +16,8 @@ from helpers.lesson_page import (
 
 import loopylatent as ll
 from loopylatent.learning.trace import Family
+from loopylatent.lesson.captions import pseudocode
 from loopylatent.lesson.grouping_chapter import NEW
-from loopylatent.lesson.pseudocode import pseudocode
 
 PATIENCE = 180.0
 LINK = {"sample": "bfi25", "r": "2.0", "tau": "0.1"}
@@ -120,7 +120,7 @@ def test_a_class_guesses_the_parent_of_a_family():
     assert "Who becomes its" in html(page)
     join = lesson.material.visit(lesson.places[walk.index].step).joins[0]
     assert isinstance(join, Family)
-    assert NEW in lesson.candidates(walk.index)
+    assert NEW in lesson.guesses(walk.index).options
     page = press(page, "reveal")
     assert not walk_of(page).hides(lesson_of(page))
 

@@ -214,7 +214,7 @@ def test_the_class_guesses_and_the_projector_shows_large_type(tab):
     tab.press("Escape")
     tab.press("ArrowRight")
     tab.becomes(lambda: "Which two nodes" in tab.caption(), True)
-    answer = course.answer(course.find("visit-1-join-1"))
+    answer = course.guesses(course.find("visit-1-join-1")).answer
     tab.page.locator(".st-key-lesson_guess button").get_by_text(answer, exact=True).click()
     tab.click("reveal")
     tab.becomes(lambda: tab.caption().startswith("Right. 1 of 1"), True)

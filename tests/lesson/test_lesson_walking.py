@@ -122,13 +122,15 @@ def test_why_leads_to_the_step_that_put_an_edge_where_it_is(lesson):
 def test_the_right_answer_is_always_among_the_guesses(lesson):
     for index, place in enumerate(lesson.places):
         if place.phase == "join":
-            pairs = lesson.candidates(index)
-            assert lesson.answer(index) in pairs
+            pairs = lesson.guesses(index).options
+            assert lesson.guesses(index).answer in pairs
             assert len(set(pairs)) == len(pairs) <= 10
             join = lesson.material.visit(place.step).joins[place.part - 1]
             if isinstance(join, Family):
                 parent = lesson.cast.labels[lesson.cast.number[join.parent]]
-                assert lesson.answer(index) == ("a new hidden node" if join.is_new else parent)
+                assert lesson.guesses(index).answer == (
+                    "a new hidden node" if join.is_new else parent
+                )
                 continue
             names = {lesson.cast.labels[lesson.cast.number[n]] for n in join.children}
-            assert set(lesson.answer(index).split(" – ")) == names
+            assert set(lesson.guesses(index).answer.split(" – ")) == names

@@ -11,10 +11,16 @@ import streamlit as st
 from loopylatent.figures.alt_text import described
 from loopylatent.figures.labels import shown_label
 from loopylatent.learning.trace import Family, Join
-from loopylatent.lesson.distances_chapter import PairView, closest_pair, heatmap_order, pair_view
 from loopylatent.lesson.frames import Frame
-from loopylatent.lesson.heatmap import matrix_figure, points_figure
 from loopylatent.lesson.lesson import Lesson
+from loopylatent.lesson.pairs import (
+    PairView,
+    closest_pair,
+    heatmap_order,
+    matrix_figure,
+    pair_view,
+    points_figure,
+)
 from loopylatent.lesson.visits import Visit
 from loopylatent.ui.lesson.inspector import inspector, quartets
 from loopylatent.ui.lesson.walk import Walk
@@ -339,12 +345,11 @@ def _show_pair(view: PairView, height: int) -> None:
     left, right = st.columns([1.2, 1], gap="medium")
     with left:
         if view.table is not None:
-            counts = pd.DataFrame(view.table.counts, view.table.rows, view.table.columns)
             st.caption(
                 f"Rows with each value of {plain(view.names[0])} (down) and "
                 f"{plain(view.names[1])} (across)"
             )
-            st.dataframe(counts.map(lambda count: f"{count:,.0f}"), width="stretch")
+            st.dataframe(view.table.map(lambda count: f"{count:,.0f}"), width="stretch")
         elif view.points is not None:
             figure = points_figure(view.points, view.names, theme(), height - 190)
             alt = described(figure, "The rows as points, one column against the other")

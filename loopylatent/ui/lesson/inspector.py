@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from html import escape
 
@@ -12,7 +13,7 @@ import streamlit as st
 from loopylatent.figures.labels import shown_label
 from loopylatent.lesson.frames import Frame
 from loopylatent.lesson.lesson import Lesson
-from loopylatent.lesson.visits import PAIRINGS, Inspection, Visit, inspect, n_quartets
+from loopylatent.lesson.visits import PAIRINGS, Inspection, Visit, inspect
 from loopylatent.ui.lesson.walk import Walk
 from loopylatent.ui.shell.session import bound
 
@@ -27,7 +28,7 @@ def quartets(w: Walk, lesson: Lesson, frame: Frame) -> None:
     table = visit.quartets
     if table is None:
         size = len(visit.members)
-        st.caption(f"A has {size} nodes and {n_quartets(size):,} quartets, too many to list.")
+        st.caption(f"A has {size} nodes and {math.comb(size, 4):,} quartets, too many to list.")
         return
     if table.n_quartets == 0:
         st.caption("A has three nodes, and so no quartet: nothing speaks against any pair.")

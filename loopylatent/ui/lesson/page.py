@@ -5,12 +5,11 @@ from __future__ import annotations
 import streamlit as st
 
 from loopylatent.analysis.matching import follow_names
-from loopylatent.lesson.captions import Caption, caption_html, code_html
+from loopylatent.lesson.captions import Caption, caption_html, code_html, pseudocode
 from loopylatent.lesson.drawing import draw
-from loopylatent.lesson.frames import CHAPTERS, Frame
+from loopylatent.lesson.frames import CHAPTERS, Frame, Phase
 from loopylatent.lesson.lesson import Lesson, build
 from loopylatent.lesson.presets import PRESETS, made_up
-from loopylatent.lesson.pseudocode import pseudocode
 from loopylatent.ui.explore.downloads import file_stem
 from loopylatent.ui.graph_view import Picture, graph_view
 from loopylatent.ui.lesson.controls import chapters, headline, link_of, read_link, transport
@@ -136,10 +135,9 @@ def _clicked(w: Walk, lesson: Lesson, node: int | None) -> None:
     """A click on a column leads to its ball, or to its visit."""
     if node is None or lesson.cast.is_hidden(node):
         return
-    chapter = w.place.chapter
-    found = (
-        lesson.ball_at(node) if chapter == 3 else lesson.visit_at(node) if chapter == 4 else None
-    )
+    phases: dict[int, Phase] = {3: "ball", 4: "look"}
+    phase = phases.get(w.place.chapter)
+    found = None if phase is None else lesson.first(phase, node)
     if found is not None:
         w.go(lesson, found)
 
@@ -149,19 +147,19 @@ def _say(w: Walk, lesson: Lesson, frame: Frame) -> None:
     if not w.hides(lesson):
         _caption(w, frame.caption, _verdict(w, lesson) if w.revealed else "")
         return
-    _caption(w, lesson.question(w.index))
-    options = lesson.candidates(w.index)
+    asked = lesson.guesses(w.index)
+    _caption(w, asked.question)
 
     def guessed(pair: str | None) -> None:
         w.guess = pair
 
     st.pills(
         "Your guess",
-        options,
+        asked.options,
         format_func=plain,
         label_visibility="collapsed",
         wrap=True,
-        **bound("lesson_guess", w.guess if w.guess in options else None, guessed),
+        **bound("lesson_guess", w.guess if w.guess in asked.options else None, guessed),
     )
     st.button("Reveal", type="primary", on_click=w.reveal, args=(lesson,), key="lesson_reveal")
 
@@ -169,7 +167,7 @@ def _say(w: Walk, lesson: Lesson, frame: Frame) -> None:
 def _verdict(w: Walk, lesson: Lesson) -> str:
     if w.guess is None:
         return ""
-    word = "Right." if w.guess == lesson.answer(w.index) else "Not this time."
+    word = "Right." if w.guess == lesson.guesses(w.index).answer else "Not this time."
     return f"{word} {w.right} of {w.asked} guesses right so far. "
 
 

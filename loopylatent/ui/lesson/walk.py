@@ -254,7 +254,7 @@ class Walk:
         self.revealed = True
         if self.guess is not None:
             self.asked += 1
-            self.right += self.guess == lesson.answer(self.index)
+            self.right += self.guess == lesson.guesses(self.index).answer
 
 
 def walk() -> Walk:
