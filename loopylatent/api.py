@@ -19,10 +19,11 @@ from sklearn.utils.validation import check_is_fitted
 from loopylatent.analysis.stability.resampling import SHARE, Scheme
 from loopylatent.analysis.stability.runs import N_RESAMPLES, Stability, stability as run_stability
 from loopylatent.compute.arrays import Progress
+from loopylatent.compute.checks import not_wanted
 from loopylatent.compute.cluster import Engine
 from loopylatent.distances.matrix import DistanceMatrix, Metric, information_distances
 from loopylatent.distances.sparse import Distances, SparseDistances
-from loopylatent.errors import DataError, ThresholdError
+from loopylatent.errors import DataError, Remedy, ThresholdError
 from loopylatent.exporting.base import NO_EXTRAS, Extras, Provenance
 from loopylatent.exporting.graph_files import export as export_graph
 from loopylatent.graph import LatentGraph
@@ -138,19 +139,22 @@ def learn(
     """
     settings = settings_for(D, r, Lambda, tau, method=method, order=order, seed=seed)
     if regularize is None and max_hidden is not None:
-        raise ThresholdError("max_hidden is for regularize='bic'; add that, or leave it out.")
+        raise ThresholdError("max_hidden is for ", Remedy("bic"), "; add that, or leave it out.")
     if regularize is None:
         return run_learner(D, settings, start=start, trace=trace, progress=progress)
     if regularize != "bic":
         raise ThresholdError(f"regularize = {regularize!r} is unknown; use 'bic' or None.")
     if obs is None:
         raise DataError(
-            "regularize='bic' weighs likelihoods and needs the rows behind the distances; "
-            "give them: learn(D, obs=obs, regularize='bic')."
+            Remedy("bic"),
+            " weighs likelihoods and needs the rows behind the distances; ",
+            Remedy("rows_for_bic"),
+            ".",
         )
     check_observations(obs)
     if isinstance(D, SparseDistances):
-        raise DataError("regularize='bic' needs all distances; use information_distances.")
+        use = Remedy("call", "information_distances")
+        raise DataError(Remedy("bic"), " needs all distances; use ", use, ".")
     taus = TAUS if tau is None and "tau" in READS[method] else None
     found = learn_regularized(D, obs, settings, max_hidden, progress, taus=taus, start=start)
     return found if trace else replace(found, trace=None)
@@ -177,9 +181,7 @@ def provenance(result: LearnResult) -> Provenance:
 def check_result(result: object) -> None:
     """Refuse what is no result of learning."""
     if not isinstance(result, LearnResult):
-        raise DataError(
-            f"a LearnResult is wanted here, not a {type(result).__name__}; give learn(D)."
-        )
+        raise DataError(*not_wanted("a LearnResult is", result, "learn(D)"))
 
 
 def export(
@@ -398,4 +400,5 @@ def _observations(X: Any) -> Observations:
             else Observations.from_array(X)
         )
     except DataError as error:  # an estimator keeps its columns: it has no such setting
-        raise DataError(str(error).replace(", or use on_degenerate='drop'", "")) from None
+        left = (part for part in error.args if part != Remedy("drop_degenerate"))
+        raise DataError(*left) from None

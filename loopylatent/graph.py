@@ -25,6 +25,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, dijkstra
 
 from loopylatent.compute.arrays import FloatArray, IntArray, frozen_array
+from loopylatent.compute.checks import not_wanted
 from loopylatent.compute.shown import Shown
 from loopylatent.errors import DataError
 
@@ -228,9 +229,7 @@ def check_graph(graph: object) -> None:
     """Refuse what is no graph, and say where the graph is."""
     if not isinstance(graph, LatentGraph):
         remedy = "result.graph" if hasattr(graph, "graph") else "learn(D).graph"
-        raise DataError(
-            f"a LatentGraph is wanted here, not a {type(graph).__name__}; give {remedy}."
-        )
+        raise DataError(*not_wanted("a LatentGraph is", graph, remedy))
 
 
 def _check_edges(pairs: IntArray, lengths: FloatArray, n_nodes: int) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Literal, get_args
 
-from loopylatent.errors import ThresholdError
+from loopylatent.errors import Remedy, ThresholdError
 
 __version__ = "0.1.0"
 
@@ -26,13 +26,13 @@ RELAXED_TAU = -math.log(0.9)
 """Relaxed grouping brings its own contraction threshold."""
 
 
-def _finite(name: str, value: float, remedy: str) -> float:
+def _finite(name: str, value: float, *advice: str | Remedy) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise ThresholdError(f"{name} = {value!r} is not a number; {remedy}.") from None
+        raise ThresholdError(f"{name} = {value!r} is not a number; ", *advice, ".") from None
     if not math.isfinite(number):
-        raise ThresholdError(f"{name} = {number} is not finite; {remedy}.")
+        raise ThresholdError(f"{name} = {number} is not finite; ", *advice, ".")
     return number
 
 
@@ -83,17 +83,24 @@ class Thresholds:
     tau: float
 
     def __post_init__(self) -> None:
-        r = _finite("r", self.r, "give a distance, such as D.r_max for a tree")
+        tree = Remedy("radius_of_a_tree")
+        r = _finite("r", self.r, "give a distance, such as ", tree, " for a tree")
         Lambda = _finite("Lambda", self.Lambda, "give a number from 0 to below 1")
         tau = _finite("tau", self.tau, "give a length of at least 0")
         if r < 0:
             raise ThresholdError(
-                f"r = {r:g} is negative; a radius is at least the smallest distance (see D.r_min)."
+                f"r = {r:g} is negative; a radius is at least the smallest distance",
+                Remedy("smallest_distance"),
+                ".",
             )
         if not 0 <= Lambda < 1:
-            raise ThresholdError(f"Lambda = {Lambda:g} lies outside [0, 1); try 0.5 / sqrt(n).")
+            raise ThresholdError(
+                Remedy("setting", "Lambda", f"{Lambda:g}"), " ", Remedy("margin"), "."
+            )
         if tau < 0:
-            raise ThresholdError(f"tau = {tau:g} is negative; use 0 to contract nothing.")
+            raise ThresholdError(
+                Remedy("setting", "tau", f"{tau:g}"), " is negative; use 0 to contract nothing."
+            )
         object.__setattr__(self, "r", r)
         object.__setattr__(self, "Lambda", Lambda)
         object.__setattr__(self, "tau", tau)

@@ -49,10 +49,10 @@ from loopylatent.cli.report import (
 from loopylatent.cli.stability import add_stability, run_stability
 from loopylatent.cli.sweep import add_sweep, run_sweep
 from loopylatent.cli.terminal import (
+    IN_OPTIONS,
     Parser,
     check_endings,
     check_together,
-    in_options,
     leave_standard_output,
     open_streams,
     say,
@@ -64,7 +64,7 @@ from loopylatent.compute.files import check_place, write_atomically
 from loopylatent.distances.files import read_distances, to_npz
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.distances.sparse import Distances
-from loopylatent.errors import DataError, LoopyLatentError, ThresholdError, quoted
+from loopylatent.errors import DataError, LoopyLatentError, ThresholdError, in_words, quoted
 from loopylatent.exporting.formats import to_edge_csv
 from loopylatent.exporting.graph_files import WRITERS, format_of
 from loopylatent.inference.evidence import rows_like
@@ -96,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         run(options)
         sys.stdout.flush()
     except LoopyLatentError as error:
-        say(f"loopylatent: {in_options(str(error))}")
+        say(f"loopylatent: {in_words(error, IN_OPTIONS)}")
         return 2
     except MemoryError:
         say("loopylatent: there is too little memory; read the table in blocks, or choose less.")

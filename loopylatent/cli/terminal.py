@@ -11,7 +11,7 @@ import io
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
@@ -20,58 +20,39 @@ from loopylatent.compute.files import check_place, write_atomically
 from loopylatent.errors import DataError, quoted
 from loopylatent.exporting.graph_files import format_of
 
-IN_OPTIONS: tuple[tuple[str, str], ...] = (
-    (r"use on_degenerate='drop'", "use --drop-degenerate"),
-    (r"^(drop) names ", r"--\1 names "),
-    (r"^(label|kind)s names ", r"--\1 names "),
-    (r"^weights names ", "--weights names "),
-    (r"^(test_share|row_seed|block_rows|n_samples) = ", r"--\1 "),
-    (r"^n_resamples = ", "--resamples "),
-    (r"^max_hidden = (\S+) is negative; use None for", r"--max-hidden \1 is negative; leave it "
-     "out for"),
-    (r"^n = ", "-n "),
-    (r"^n_states = ", "--states "),
-    (r"^n_hidden \+ n_observed_inner = 0", "--hidden-nodes and --inner are 0"),
-    (r"random_signs is", "--signs is"),
-    (r"^theta_min = (\S+), theta_max = (\S+):", r"--theta \1 \2:"),
-    (r"at least 3, or None", "at least 3, or leave it out"),
-    (r"the smallest distance \(see D\.r_min\)", "the smallest distance"),
-    (r"such as D\.r_max for a tree", "such as r_max for a tree"),
-    (r"For a table of observations use information_distances", "Of a table of observations leave "
-     "out --from-distances"),
-    (r"^regularize='bic' (weighs .*); give them: .*$", r"--regularize bic \1; give the table "
-     "instead of its distances."),
-    (r"give n_samples to DistanceMatrix\.from_array, or pass the observations", "add --n-samples, "
-     "or give the table instead of its distances"),
-    (r"pass the observations, or use 'noise' or 'orders'", "give the table instead of them, or "
-     "use --scheme noise or --scheme orders"),
-    (r"of a file of distances, use read_distances", "of a file of distances, add --from-distances"),
-    (r"a scheduler is for engine='dask'", "--scheduler is for --engine dask"),
-    (r"^engine='dask'", "--engine dask"),
-    (r"metric 'rank'", "--metric rank"),
-    (r"use 'correlation' or 'canonical', or read it whole with read_table", "use --metric "
-     "correlation or canonical, or leave out --blocks"),
-    (r"sparse_distances\(table, cutoff=([^)]*)\)", r"--cutoff \1"),
-    (r"choose columns of one sort with select\(\), or read two-valued columns as numbers: .*$",
-     "leave out the others with --drop, or read two-valued columns as numbers, as by "
-     "--kind NAME=ordinal."),
-    (r"; use inference='lbp', or a larger r", "; use a larger --r"),
-    (r", or use the command line\.$", "."),
-)  # fmt: skip
-"""What the package advises in Python, and what the same is called on the command line."""
-
-
-def in_options(message: str) -> str:
-    """Say what the package says, with the names of options in the place of keywords.
-
-    Examples
-    --------
-    >>> print(in_options("n_resamples = 0 is too few; give at least 2, as 50."))
-    --resamples 0 is too few; give at least 2, as 50.
-    """
-    for pattern, words in IN_OPTIONS:
-        message = re.sub(pattern, words, message)
-    return re.sub(r"^--\w+", lambda found: found[0].replace("_", "-"), message)
+IN_OPTIONS: Mapping[str, str] = {
+    **{f"role {role}": f"--{option}" for role, option in
+       (("drop", "drop"), ("labels", "label"), ("kinds", "kind"), ("weights", "weights"))},
+    **{f"setting {name}": f"{option} {{1}}" for name, option in (
+        ("test_share", "--test-share"), ("block_rows", "--block-rows"), ("n", "-n"),
+        ("n_resamples", "--resamples"), ("max_hidden", "--max-hidden"), ("n_states", "--states"),
+    )},
+    "drop_degenerate": ", or use --drop-degenerate",
+    "no_limit": "leave it out",
+    "few_rows": "--n-samples {0} is too few; give at least 3, or leave it out.",
+    "no_inner_node": "--hidden-nodes and --inner are 0",
+    "signs": "--signs",
+    "potentials": "--theta {0} {1}:",
+    "smallest_distance": "",
+    "radius_of_a_tree": "r_max",
+    "not_distances": "Of a table of observations leave out --from-distances.",
+    "saved_distances": "of a file of distances, add --from-distances",
+    "bic": "--regularize bic",
+    "rows_for_bic": "give the table instead of its distances",
+    "n_samples": "add --n-samples",
+    "or_rows": ", or give the table instead of its distances",
+    "rows_or_scheme": "give the table instead of them, or use --scheme noise or --scheme orders",
+    "scheduler": "--scheduler is for --engine dask",
+    "dask": "--engine dask",
+    "metric": "--metric {0}",
+    "metric_for_blocks": "use --metric correlation or canonical, or leave out --blocks",
+    "cutoff": "--cutoff {0}",
+    "one_sort": "leave out the others with --drop, or read two-valued columns as numbers, as by "
+    "--kind NAME=ordinal",
+    "larger_radius": "use a larger --r",
+    "command_line": "",
+}  # fmt: skip
+"""Remedies that are called otherwise on the command line than in Python."""
 
 
 class Parser(argparse.ArgumentParser):

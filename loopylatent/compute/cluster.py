@@ -16,7 +16,7 @@ import numpy as np
 
 from loopylatent.compute.arrays import Check, Progress
 from loopylatent.compute.threads import TICK, OnThreads, Runner, Stopped, Window, one_thread
-from loopylatent.errors import LoopyLatentError, ThresholdError
+from loopylatent.errors import LoopyLatentError, Remedy, ThresholdError
 
 Engine = Literal["threads", "dask"]
 ENGINES: tuple[Engine, ...] = get_args(Engine)
@@ -66,7 +66,7 @@ def runner(
         raise ThresholdError(f"engine = {engine!r} is unknown; use one of {', '.join(ENGINES)}.")
     if engine == "threads":
         if scheduler is not None:
-            raise ThresholdError("a scheduler is for engine='dask'; add that, or leave it out.")
+            raise ThresholdError(Remedy("scheduler"), "; add that, or leave it out.")
         yield OnThreads(threads)
         return
     with _client(scheduler) as client:
@@ -78,8 +78,9 @@ def _distributed() -> Any:
         import distributed
     except ImportError:
         raise ClusterError(
-            "engine='dask' needs Dask, which is not installed; run: "
-            "pip install 'loopylatent[cluster]', or pip install -r requirements-cluster.txt"
+            Remedy("dask"),
+            " needs Dask, which is not installed; run: "
+            "pip install 'loopylatent[cluster]', or pip install -r requirements-cluster.txt",
         ) from None
     return distributed
 

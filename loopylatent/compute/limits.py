@@ -17,7 +17,7 @@ from typing import Literal
 
 import numpy as np
 
-from loopylatent.errors import LimitError
+from loopylatent.errors import LimitError, Remedy
 
 Stage = Literal["distances", "curve", "learn", "loops", "fit", "bic", "draw", "compare"]
 MEGABYTE, GIGABYTE = 2**20, 2**30
@@ -224,7 +224,9 @@ def check_time(work: Estimate, times: int, what: str, limits: Limits) -> None:
     subject = "this takes" if times == 1 else f"{times} {what} take"
     raise LimitError(
         f"{subject} {work.words}, longer than the {duration(limits.seconds)} that one "
-        f"piece of work may take here; {remedy}, or use the command line."
+        f"piece of work may take here; {remedy}",
+        Remedy("command_line"),
+        ".",
     )
 
 

@@ -41,7 +41,7 @@ from loopylatent.distances.strengths import (
     strengths_from,
     table_strengths,
 )
-from loopylatent.errors import DistanceError, quoted
+from loopylatent.errors import DistanceError, Remedy, quoted
 from loopylatent.settings import check_seed
 from loopylatent.tables.blocks.table import BlockTable
 from loopylatent.tables.kinds import Column
@@ -110,8 +110,8 @@ class DistanceMatrix(Shown):
             raise DistanceError("the distance matrix holds something that is no number.") from None
         if array.ndim != 2 or array.shape[0] != array.shape[1]:
             raise DistanceError(
-                f"a distance matrix is square; this one has shape {array.shape}. "
-                "For a table of observations use information_distances."
+                f"a distance matrix is square; this one has shape {array.shape}. ",
+                Remedy("not_distances"),
             )
         labels = (
             tuple(f"x{k + 1}" for k in range(len(array)))
@@ -217,8 +217,9 @@ def information_distances(
         found = _from_blocks(table, metric, seed, progress, checkpoint, engine, scheduler)
     elif checkpoint is not None or engine != "threads" or scheduler is not None:
         raise DistanceError(
-            "checkpoint, engine and scheduler are for tables that are read in blocks; "
-            "give what scan_table returns."
+            "checkpoint, engine and scheduler are for tables that are read in blocks; give what ",
+            Remedy("call", "scan_table"),
+            " returns.",
         )
     else:
         found = _from_rows(_observations(table, on_degenerate), metric, seed)
@@ -268,8 +269,10 @@ def _from_blocks(
     check_memory(table.n_columns, width=_width(chosen, table.columns))
     if chosen == "rank":
         raise DistanceError(
-            "metric 'rank' sorts whole columns, and this table is read in blocks; use "
-            "'correlation' or 'canonical', or read it whole with read_table."
+            Remedy("metric", "rank"),
+            " sorts whole columns, and this table is read in blocks; ",
+            Remedy("metric_for_blocks"),
+            ".",
         )
     plan = plan_sums(chosen, table.columns, table.totals, table.has_missing)
     wanted = null_rows(table.n_rows, table.n_columns, seed)
@@ -323,13 +326,18 @@ def _choose_metric(columns: Sequence[Column], metric: Metric) -> Measure:
         return "determinant" if one_alphabet else "canonical"
     if metric in ("correlation", "rank") and categorical:
         raise DistanceError(
-            f"metric {metric!r} takes numbers, but column {quoted(categorical[0].name)} has "
-            f"{len(categorical[0].states)} unordered states; use 'canonical' or 'determinant'."
+            Remedy("metric", metric),
+            f" takes numbers, but column {quoted(categorical[0].name)} has "
+            f"{len(categorical[0].states)} unordered states; ",
+            Remedy("metric_for_states"),
+            ".",
         )
     if metric.startswith("determinant") and not one_alphabet:
         raise DistanceError(
-            f"metric {metric!r} needs columns that all take the same states, without order; "
-            "these do not. Use 'canonical'."
+            Remedy("metric", metric),
+            " needs columns that all take the same states, without order; these do not. ",
+            Remedy("metric_for_all"),
+            ".",
         )
     return metric
 
@@ -388,7 +396,9 @@ def _distinct_columns(
         i = int(equal[:, j].argmax())
         raise DistanceError(
             f"columns {quoted(names[i])} and {quoted(names[j])} determine each other "
-            "(distance 0); drop one of them, or use on_degenerate='drop'."
+            "(distance 0); drop one of them",
+            Remedy("drop_degenerate"),
+            ".",
         )
     kept = [int(k) for k in np.flatnonzero(~later)]
     check_distinct(len(kept))
@@ -403,7 +413,7 @@ SYMMETRY_TOLERANCE = 1e-8
 def check_n_samples(n_samples: int | None) -> None:
     """Refuse a number of rows from which no distances come."""
     if n_samples is not None and n_samples < 3:
-        raise DistanceError(f"n_samples = {n_samples} is too few; give at least 3, or None.")
+        raise DistanceError(Remedy("few_rows", n_samples))
 
 
 def check_distinct(n_columns: int) -> None:

@@ -23,11 +23,12 @@ from scipy import sparse
 from loopylatent.compute._kernels.near_pairs import listed_lengths, near_products, products_of_pairs
 from loopylatent.compute._kernels.spanning import forest_from_lists
 from loopylatent.compute.arrays import FloatArray, IntArray, Progress, frozen_array
+from loopylatent.compute.checks import not_wanted
 from loopylatent.compute.threads import in_window
 from loopylatent.distances.matrix import DistanceMatrix, Metric, check_distinct, to_distances
 from loopylatent.distances.noise_floor import correlation_noise_floor
 from loopylatent.distances.strengths import SMALLEST_COUNT, check_spread, spread_of
-from loopylatent.errors import DataError, DistanceError, quoted
+from loopylatent.errors import DataError, DistanceError, Remedy, quoted
 from loopylatent.tables.observations import Observations
 
 COLUMNS_AT_A_TIME = 256
@@ -211,11 +212,8 @@ def check_distances(D: object) -> None:
     """Refuse what is no matrix of distances, and say how to make one of it."""
     if isinstance(D, DistanceMatrix | SparseDistances):
         return
-    kind = type(D).__name__
-    remedy = "read_table(path)" if isinstance(D, str | Path) else "table"
-    raise DistanceError(
-        f"a DistanceMatrix is wanted here, not a {kind}; give information_distances({remedy})."
-    )
+    table = "read_table(path)" if isinstance(D, str | Path) else "table"
+    raise DistanceError(*not_wanted("a DistanceMatrix is", D, f"information_distances({table})"))
 
 
 """What the learner takes."""
@@ -348,7 +346,9 @@ def _without_copies(
     if on_degenerate == "error":
         raise DistanceError(
             f"columns {quoted(names[first[0]])} and {quoted(names[later[0]])} determine each "
-            "other (distance 0); drop one of them, or use on_degenerate='drop'."
+            "other (distance 0); drop one of them",
+            Remedy("drop_degenerate"),
+            ".",
         )
     gone = set(later.tolist())
     kept = [k for k in range(len(names)) if k not in gone]

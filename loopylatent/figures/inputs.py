@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from loopylatent.errors import DataError
+from loopylatent.errors import DataError, Remedy
 from loopylatent.graph import LatentGraph
 
 Groups = Mapping[int, int] | Sequence[int] | NDArray[np.integer]
@@ -65,7 +65,8 @@ def checked_positions(graph: LatentGraph, positions: NDArray[np.floating]) -> li
             f"positions have shape {place.shape}; this graph needs ({graph.n_nodes}, 2)."
         )
     if not np.isfinite(place).all():
-        raise DataError("positions hold NaN or infinite numbers; use layout.positions(graph).")
+        use = Remedy("call", "layout.positions(graph)")
+        raise DataError("positions hold NaN or infinite numbers; use ", use, ".")
     whole: list[list[int]] = np.rint(place).astype(np.int64).tolist()
     return whole
 

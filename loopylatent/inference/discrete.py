@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from loopylatent.compute.arrays import FloatArray, IntArray, frozen_array
-from loopylatent.errors import InferenceError
+from loopylatent.errors import InferenceError, Remedy
 from loopylatent.graph import LatentGraph
 from loopylatent.inference.belief_propagation import Propagated, PropagatedRows, Propagation
 from loopylatent.inference.circuit import LARGEST_TABLE, Elimination, eliminate
@@ -62,8 +62,9 @@ class Method:
         if wanted == "exact" and not fits:
             raise InferenceError(
                 f"exact inference needs a table of 2^{elimination.log2_largest:.0f} entries "
-                f"(treewidth {elimination.treewidth}), more than 2^{np.log2(largest_table):.0f}; "
-                "use inference='lbp', or a larger r for fewer cycles."
+                f"(treewidth {elimination.treewidth}), more than 2^{np.log2(largest_table):.0f}; ",
+                Remedy("larger_radius"),
+                " for fewer cycles.",
             )
         return cls(layout, elimination, fits and wanted != "lbp", largest_table)
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loopylatent.compute.arrays import FloatArray, IntArray, frozen_array
-from loopylatent.errors import InferenceError, listed
+from loopylatent.errors import InferenceError, Remedy, listed
 from loopylatent.graph import LatentGraph
 from loopylatent.inference.discrete import (
     DiscreteModel,
@@ -239,9 +239,9 @@ def family_of(obs: Observations, names: tuple[str, ...], settings: FitSettings) 
     if numbers < len(names):
         shown = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
         raise InferenceError(
-            f"parameters are fitted for columns of one sort, but these are mixed ({shown}); "
-            "choose columns of one sort with select(), or read two-valued columns as numbers: "
-            "kinds={'name': 'ordinal'}."
+            f"parameters are fitted for columns of one sort, but these are mixed ({shown}); ",
+            Remedy("one_sort"),
+            ".",
         )
     scale = Scale.of(chosen)
     return GaussianFamily(chosen.columns, scale, scale.rows(chosen), settings)

@@ -33,7 +33,7 @@ from loopylatent.compute.shown import Shown
 from loopylatent.compute.threads import in_window
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.distances.sparse import Distances, SparseDistances, check_distances
-from loopylatent.errors import ThresholdError
+from loopylatent.errors import Remedy, ThresholdError
 from loopylatent.graph import LatentGraph
 
 T = TypeVar("T")
@@ -97,12 +97,16 @@ def check_radius(D: Distances, r: float) -> None:
     if isinstance(D, SparseDistances) and r > D.cutoff:
         raise ThresholdError(
             f"r = {r:.4g} is beyond the cut-off {D.cutoff:.4g} up to which distances were kept; "
-            f"use a smaller r, or sparse_distances(table, cutoff={r:.4g})."
+            "use a smaller r, or ",
+            Remedy("cutoff", f"{r:.4g}"),
+            ".",
         )
     if r < D.smallest:
         raise ThresholdError(
             f"r = {r:.4g} is below the smallest distance, {D.smallest:.4g}: every ball holds one "
-            f"column. Use r of at least r_min = {D.r_min:.4g} to leave no column alone."
+            "column. Use r of at least ",
+            Remedy("radius_from", f"{D.r_min:.4g}"),
+            " to leave no column alone.",
         )
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from loopylatent.compute.arrays import IntArray, Progress
 from loopylatent.compute.threads import one_thread
 from loopylatent.distances.matrix import DistanceMatrix
-from loopylatent.errors import DataError, InferenceError, ThresholdError
+from loopylatent.errors import DataError, InferenceError, Remedy, ThresholdError
 from loopylatent.graph import LatentGraph
 from loopylatent.inference.discrete import DiscreteProblem
 from loopylatent.inference.fit import Reached, ascend, finished
@@ -120,7 +120,12 @@ def learn_regularized(
     [(3, True)]
     """
     if max_hidden is not None and max_hidden < 0:
-        raise ThresholdError(f"max_hidden = {max_hidden} is negative; use None for no limit.")
+        raise ThresholdError(
+            Remedy("setting", "max_hidden", max_hidden),
+            " is negative; ",
+            Remedy("no_limit"),
+            " for no limit.",
+        )
     check_radius(D, settings.thresholds.r)
     initial = initial_graph(D, settings.thresholds.r) if start is None else start
     if initial.names != D.names or initial.n_hidden:

@@ -7,7 +7,7 @@ from operator import index
 import numpy as np
 
 from loopylatent.compute.arrays import FloatArray
-from loopylatent.errors import ThresholdError
+from loopylatent.errors import Remedy, ThresholdError
 
 Range = tuple[float, float]
 
@@ -22,9 +22,11 @@ def count(name: str, value: int, least: int) -> int:
     try:
         number = index(value)
     except TypeError:
-        raise ThresholdError(f"{name} = {value!r} is no whole number.") from None
+        raise ThresholdError(Remedy("setting", name, repr(value)), " is no whole number.") from None
     if number < least:
-        raise ThresholdError(f"{name} = {number} is too few; give at least {least}.")
+        raise ThresholdError(
+            Remedy("setting", name, number), f" is too few; give at least {least}."
+        )
     return number
 
 

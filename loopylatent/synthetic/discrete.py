@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from loopylatent.compute.arrays import FloatArray, IntArray, Progress, StateArray, frozen_array
-from loopylatent.errors import InferenceError
+from loopylatent.errors import InferenceError, Remedy
 from loopylatent.graph import LatentGraph
 from loopylatent.inference.belief_propagation import Propagation
 from loopylatent.inference.circuit import LARGEST_TABLE, Elimination, eliminate
@@ -147,7 +147,9 @@ class DiscreteLaw:
             return
         raise InferenceError(
             f"{what} need tables of 2^{self.elimination.log2_largest:.0f} entries (treewidth "
-            f"{self.elimination.treewidth}), which is out of reach; use distances(), or sample()."
+            f"{self.elimination.treewidth}), which is out of reach; use ",
+            Remedy("call", "distances(), or sample()"),
+            ".",
         )
 
 

@@ -10,7 +10,7 @@ import networkx as nx
 import numpy as np
 
 from loopylatent.compute.arrays import FloatArray, frozen_array
-from loopylatent.errors import DataError, ThresholdError, quoted
+from loopylatent.errors import DataError, Remedy, ThresholdError, quoted
 from loopylatent.graph import LatentGraph
 from loopylatent.inference.parameters import Layout
 from loopylatent.synthetic.checks import (
@@ -59,14 +59,19 @@ class Choice:
         if self.fields is not None and self.kind != "ising":
             raise ThresholdError(f"fields are for Ising models; kind = {self.kind!r} has none.")
         if count("n_states", self.n_states, 2) > len(LETTERS):
-            raise ThresholdError(f"n_states = {self.n_states} is more than {len(LETTERS)}.")
+            raise ThresholdError(
+                Remedy("setting", "n_states", self.n_states), f" is more than {len(LETTERS)}."
+            )
         states = self.kind in ("symmetric", "tables")
         if self.n_states > 2 and not states:
             raise ThresholdError(
-                f"n_states = {self.n_states} needs kind 'symmetric' or 'tables', not {self.kind!r}."
+                Remedy("setting", "n_states", self.n_states),
+                f" needs kind 'symmetric' or 'tables', not {self.kind!r}.",
             )
         if self.random_signs and states:
-            raise ThresholdError("states have no sign; random_signs is for spins and numbers.")
+            raise ThresholdError(
+                "states have no sign; ", Remedy("signs"), " is for spins and numbers."
+            )
         if self.potentials is not None and self.kind != "ising":
             raise ThresholdError("potentials are those of Ising models; give lengths instead.")
 
@@ -154,7 +159,7 @@ def latent_tree(
     counts = count("n_hidden", n_hidden, 0), count("n_observed_inner", n_observed_inner, 0)
     least = count("leaves", leaves, 0)
     if sum(counts) == 0:
-        raise ThresholdError("n_hidden + n_observed_inner = 0; a tree needs an inner node.")
+        raise ThresholdError(Remedy("no_inner_node"), "; a tree needs an inner node.")
     rng = generator(seed)
     inner = _random_tree(sum(counts), rng)
     hidden = set(rng.choice(sum(counts), counts[0], replace=False).tolist())

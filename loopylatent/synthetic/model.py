@@ -18,7 +18,7 @@ import pandas as pd
 from loopylatent.compute.arrays import FloatArray, IntArray, Progress, StateArray, frozen_array
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.distances.strengths import SMALLEST_STRENGTH
-from loopylatent.errors import InferenceError
+from loopylatent.errors import InferenceError, Remedy
 from loopylatent.graph import LatentGraph
 from loopylatent.synthetic.checks import count, generator
 from loopylatent.synthetic.discrete import DiscreteLaw
@@ -115,7 +115,7 @@ class SyntheticModel:
         """(m,) the Ising potentials of the edges; `InferenceError` where the model has none."""
         if self.kind != "ising":
             raise InferenceError(
-                f"a model of kind {self.kind!r} has no Ising potentials; choose 'ising'."
+                f"a model of kind {self.kind!r} has no Ising potentials", Remedy("ising"), "."
             )
         if self.law is None:
             return frozen_array(self.signs * np.arctanh(np.exp(-self.graph.lengths)), np.float64)
@@ -166,7 +166,9 @@ class SyntheticModel:
             return self.law.correlations()
         if self.n_states > 2:
             raise InferenceError(
-                f"columns with {self.n_states} states have no correlation; use exact_distances()."
+                f"columns with {self.n_states} states have no correlation; use ",
+                Remedy("call", "exact_distances()"),
+                ".",
             )
         tables = self.discrete.pair_tables(progress)
         on = np.diagonal(tables[:, 1, :, 1])

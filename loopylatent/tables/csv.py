@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from loopylatent.compute.limits import LIMITS, check_shape
-from loopylatent.errors import DataError, LimitError, quoted
+from loopylatent.errors import DataError, LimitError, Remedy, quoted
 from loopylatent.tables.files import SMALL, File
 from loopylatent.tables.headers import NA_WORDS, named
 from loopylatent.tables.numbers import EXACT, are_too_long
@@ -262,14 +262,10 @@ def find_separator(file: File, text: str, delimiter: str | None) -> str:
             f"the first line is one field and the lines below it have {below}; "
             "remove what stands above the names of the columns."
         )
+    one = f"only one column was found with delimiter {wanted!r}; "
     if _fit(head, found).width > 1:
-        remedy = f"try delimiter={found!r}"
-    else:
-        remedy = (
-            "put commas between the columns; in Python a file with another mark is read with, "
-            "for example, delimiter=' '"
-        )
-    raise file.error(f"only one column was found with delimiter {wanted!r}; {remedy}.")
+        raise file.error(one, "try ", Remedy("call", f"delimiter={found!r}"), ".")
+    raise file.error(one, "put commas between the columns", Remedy("delimiter"), ".")
 
 
 def _check_is_table(file: File, text: str) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from loopylatent.compute.limits import LIMITS
-from loopylatent.errors import DataError, quoted
+from loopylatent.errors import DataError, Remedy, quoted
 
 Source = str | os.PathLike[str] | bytes | IO[Any]
 """A path, the bytes of a file, or an open file."""
@@ -43,16 +43,17 @@ class File:
     name: str
     content: bytes
 
-    def error(self, problem: str) -> DataError:
+    def error(self, *problem: str | Remedy) -> DataError:
         """Return an error that begins with the name of the file."""
-        return DataError(f"{quoted(self.name)}: {problem}")
+        return DataError(f"{quoted(self.name)}: ", *problem)
 
     def check_size(self, size: int, max_bytes: int) -> None:
         """Refuse a table that takes more than ``max_bytes``."""
         if size > max_bytes:
             raise self.error(
-                f"the table is larger than {max_bytes / 2**20:g} MB; "
-                "keep fewer rows or columns, or in Python raise max_bytes."
+                f"the table is larger than {max_bytes / 2**20:g} MB; keep fewer rows or columns",
+                Remedy("max_bytes"),
+                ".",
             )
 
     def check_growth(self, packed: int, unpacked: int) -> None:

@@ -21,8 +21,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from loopylatent.compute.arrays import FloatArray, frozen_array
+from loopylatent.compute.checks import not_wanted
 from loopylatent.compute.shown import Shown
-from loopylatent.errors import DataError, did_you_mean, listed, quoted
+from loopylatent.errors import DataError, Remedy, did_you_mean, listed, quoted
 from loopylatent.tables.files import MAX_BYTES, Source
 from loopylatent.tables.headers import check_names
 from loopylatent.tables.kinds import Column, Kind, states_to_values, type_column, type_sparse_column
@@ -124,7 +125,11 @@ class Observations(Shown):
         8
         """
         if not isinstance(df, pd.DataFrame):
-            raise DataError(f"a {type(df).__name__} is not a DataFrame; use from_array for arrays.")
+            raise DataError(
+                f"a {type(df).__name__} is not a DataFrame; use ",
+                Remedy("call", "from_array"),
+                " for arrays.",
+            )
         names = text_names(df.columns)
         frame = df.set_axis(names, axis="columns").reset_index(drop=True)
         roles = find_roles(names, drop, labels, weights, kinds)
@@ -171,7 +176,8 @@ class Observations(Shown):
         ('x1', 'x2', 'x3')
         """
         if isinstance(X, str | bytes) or hasattr(X, "__fspath__"):
-            raise DataError(f"a {type(X).__name__} is not a table; give read_table(path).")
+            read = Remedy("call", "read_table(path)")
+            raise DataError(f"a {type(X).__name__} is not a table; give ", read, ".")
         matrix: Any = X if sparse.issparse(X) else _as_array(X)
         if matrix.ndim != 2:
             raise DataError(f"an array of {matrix.ndim} dimensions is not a table; give rows x p.")
@@ -424,7 +430,7 @@ def check_observations(obs: object) -> None:
         remedy = "read_table(path)"
     else:
         remedy = "Observations.from_array(rows)"
-    raise DataError(f"Observations are wanted here, not a {type(obs).__name__}; give {remedy}.")
+    raise DataError(*not_wanted("Observations are", obs, remedy))
 
 
 def _as_array(X: Any) -> NDArray[Any]:
@@ -478,7 +484,8 @@ def find_roles(
         for name in given:
             if name not in names:
                 raise DataError(
-                    f"{role} names {quoted(name)}, which is no column; {did_you_mean(name, names)}"
+                    Remedy("role", role),
+                    f" names {quoted(name)}, which is no column; {did_you_mean(name, names)}",
                 )
     reasons = {
         **dict.fromkeys(by_role["drop"], "left out on request"),
@@ -502,8 +509,9 @@ def kept_columns(
         shown = ", ".join(f"{quoted(fault.name)} ({fault.reason})" for fault in faults[:5])
         more = f" and {len(faults) - 5} more" if len(faults) > 5 else ""
         raise DataError(
-            f"no distance is defined for {shown}{more}; "
-            "remove what is named, or use on_degenerate='drop'."
+            f"no distance is defined for {shown}{more}; remove what is named",
+            Remedy("drop_degenerate"),
+            ".",
         )
     left_out = {fault.name for fault in faults}
     kept = [name for name in names if name not in left_out]

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from loopylatent.compute.limits import LIMITS, check_shape
-from loopylatent.errors import DataError, LimitError, LoopyLatentError, quoted
+from loopylatent.errors import DataError, LimitError, LoopyLatentError, Remedy, quoted
 from loopylatent.tables.csv import decode
 from loopylatent.tables.files import MAX_BYTES, File, Source, opened, stream
 from loopylatent.tables.kinds import Kind
@@ -116,7 +116,7 @@ def _matrix(file: File, max_bytes: int) -> Any:
     except _UNREADABLE as error:
         if "does not contain a sparse" in str(error):
             raise file.error(
-                "it holds no sparse matrix; of a file of distances, use read_distances."
+                "it holds no sparse matrix; ", Remedy("saved_distances"), "."
             ) from None
         reason = " ".join(_ADDRESS.sub("", str(error)).split())[:100]
         raise file.error(f"it cannot be read ({reason}); save the matrix again.") from None

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from loopylatent.errors import ThresholdError
+from loopylatent.errors import Remedy, ThresholdError
 
 KAPPA = 0.05
 """The chance of failure that sample sizes allow unless another one is given."""
@@ -82,8 +82,8 @@ class Ensemble:
     def __post_init__(self) -> None:
         if not 0 < self.theta_min <= self.theta_max:
             raise ThresholdError(
-                f"theta_min = {self.theta_min:g}, theta_max = {self.theta_max:g}: potentials are "
-                "above 0, the smaller one first."
+                Remedy("potentials", f"{self.theta_min:g}", f"{self.theta_max:g}"),
+                " potentials are above 0, the smaller one first.",
             )
         if not 1 <= self.degree_min <= self.degree_max:
             raise ThresholdError(

@@ -3,112 +3,96 @@
 from __future__ import annotations
 
 import ast
+import pickle
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from helpers import laboratory_page as laboratory
-from helpers.app import button, finished, opened, probabilities, ran, session_of
+from helpers.app import button, finished, opened, probabilities, ran
 from helpers.nasty import csv_of, numbers
 from helpers.uploads import BUTTONS, RING, pressed, shown
 from streamlit.testing.v1 import AppTest
 
+from loopylatent.cli.terminal import IN_OPTIONS
+from loopylatent.errors import IN_PYTHON, DataError, Remedy, in_words
 from loopylatent.ui.open.dialog import DISTANCES, TABLE
-from loopylatent.ui.shell.messages import IN_PAGE_WORDS, in_page_words
+from loopylatent.ui.shell.messages import ON_PAGES
 from loopylatent.ui.theory.page import OWN
 
 PACKAGE = Path(__file__).resolve().parents[2] / "loopylatent"
-PYTHON = re.compile(
+ADVICE = re.compile(
     r"""
     \w\(                                # a call
     | \w=[\w'"{\[(]                     # a keyword
+    | \b[A-Z]\w*\.[a-z]\w+             # an attribute
+    | \bll\. | \b[Pp]ass\ | \bin\ Python\b
+    """,
+    re.VERBOSE,
+)
+"""What only a program can follow: it belongs into a remedy."""
+PYTHON = re.compile(
+    ADVICE.pattern
+    + r"""
     | \b[A-Za-z]+_\w+                   # a name in code
-    | \b[A-Za-z]\w*\.[a-z]\w+           # an attribute
     | \bNone\b
     | \b(?:[Uu]se|[Gg]ive|choose|or)\ ' # a value in quotes
     """,
     re.VERBOSE,
 )
 """What only a program can follow, or a person who reads one."""
-COMMAND_LINE = "cli"
-"""Modules of the command line, which has words of its own."""
-
-NOT_CALLED = "no page calls it"
-NO_SUCH_CHOICE = "no page gives this choice a value of its own"
-LIMITED = "the field or list on the page offers no such value"
-OF_A_FILE = "names a part of a link, a project or the installation as it stands there"
-UNREACHABLE = {
-    "max_hidden is for": NOT_CALLED,
-    "regularize = ": NOT_CALLED,
-    "regularize='bic'": NOT_CALLED,
-    "a LearnResult is wanted": NOT_CALLED,
-    "a DistanceMatrix is wanted": NOT_CALLED,
-    "block_rows = ": NOT_CALLED,
-    "engine='dask'": NOT_CALLED,
-    "Observations.from_": NOT_CALLED,
-    "read_table(path)": NOT_CALLED,
-    "use from_array for arrays": NOT_CALLED,
-    "read in blocks": NOT_CALLED,
-    "result.graph": NOT_CALLED,
-    "learn(D).graph": NOT_CALLED,
-    "use read_distances": NOT_CALLED,
-    "Matrix Market": NOT_CALLED,
-    "have no correlation": NOT_CALLED,
-    "try delimiter=": NO_SUCH_CHOICE,
-    "n_simulations = ": NO_SUCH_CHOICE,
-    "max_hidden = ": NO_SUCH_CHOICE,
-    "n_seeds = ": NO_SUCH_CHOICE,
-    "max_outsiders = ": NO_SUCH_CHOICE,
-    "most_drawn = ": NO_SUCH_CHOICE,
-    "test_share = ": NO_SUCH_CHOICE,
-    "n_resamples = ": LIMITED,
-    "on_degenerate = ": LIMITED,
-    "is no rule": LIMITED,
-    "'noise' or 'orders'": LIMITED,
-    "n_states": LIMITED,
-    "random_signs": LIMITED,
-    "written_by": OF_A_FILE,
-    "data_digest is": OF_A_FILE,
-    "sample_data": OF_A_FILE,
-    "samples.json": OF_A_FILE,
-    "layout.positions(graph)": "pages draw at places that the layout gave",
-    "beyond the cut-off": "pages keep all distances",
-    "recipe.settings": "the page learns with the recipe that it reports",
-    "out of reach": "the Laboratory takes lengths of paths instead",
+NOT_ON_PAGES = {
+    "setting": "fields and lists offer no value out of range; names that they do offer have words",
+    "role": "the columns of a page are those of its table",
+    "call": "pages call with what is wanted",
+    "no_limit": "no page limits hidden nodes",
+    "signs": "the box is not there for states",
+    "saved_distances": "pages open no sparse matrices",
+    "bic": "a page learns with a penalty where there are rows",
+    "rows_for_bic": "a page learns with a penalty where there are rows",
+    "rows_or_scheme": "the list offers what the data can serve",
+    "scheduler": "pages work on this machine",
+    "dask": "pages work on this machine",
+    "metric_for_blocks": "pages read no blocks",
+    "cutoff": "pages keep all distances",
 }
-"""What advises Python where no page can come, and why."""
-CHECKED = {
-    "drop_degenerate": OF_A_FILE,
-    "source_kind": OF_A_FILE,
-    "largest_table": NO_SUCH_CHOICE,
-    "max_steps": NO_SUCH_CHOICE,
-    "n_starts": NO_SUCH_CHOICE,
-    "n_hidden": LIMITED,
-    "n_nodes": LIMITED,
-    "n_observed_inner": LIMITED,
-    "n_states": LIMITED,
+NOT_IN_COMMANDS = {
+    "setting": "options have their names where these differ",
+    "role": "every role has its option",
+    "call": "commands call with what is wanted",
+    "radius_from": "what the summary calls it too",
+    "margin": "a formula",
+    "metric_for_states": "the choices of --metric",
+    "metric_for_all": "the choices of --metric",
+    "delimiter": "what no option does, Python does",
+    "max_bytes": "what no option does, Python does",
+    "ising": "the choice of --kind",
 }
-"""Names in code that a function which checks any number or word puts into its refusal."""
 
 
 # All texts of the package ------------------------------------------------------------------
 
 
+def outside_remedies(node: ast.AST) -> Iterator[ast.AST]:
+    """The parts of a piece of code, without those of remedies."""
+    if not (isinstance(node, ast.Call) and ast.unparse(node.func) in ("Remedy", "not_wanted")):
+        yield node
+        for child in ast.iter_child_nodes(node):
+            yield from outside_remedies(child)
+
+
 def strings(node: ast.AST) -> Iterator[str]:
     """Texts in a piece of code; what is put into them is a 7."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        yield node.value
-    if not isinstance(node, ast.JoinedStr):
-        for child in ast.iter_child_nodes(node):
-            yield from strings(child)
-        return
-    yield "".join(str(p.value) if isinstance(p, ast.Constant) else "7" for p in node.values)
-    for part in node.values:
-        if isinstance(part, ast.FormattedValue):
-            yield from strings(part.value)
+    for part in outside_remedies(node):
+        if isinstance(part, ast.Constant) and isinstance(part.value, str):
+            yield part.value
+        if isinstance(part, ast.JoinedStr):
+            values = part.values
+            yield "".join(str(p.value) if isinstance(p, ast.Constant) else "7" for p in values)
 
 
 def error_texts(tree: ast.AST) -> Iterator[str]:
@@ -119,86 +103,66 @@ def error_texts(tree: ast.AST) -> Iterator[str]:
         gives_error = function.returns is not None and "Error" in ast.unparse(function.returns)
         ends = ast.Raise | ast.Return if gives_error else ast.Raise
         raised = [node for node in ast.walk(function) if isinstance(node, ends)]
-        named = {n.id for node in raised for n in ast.walk(node) if isinstance(n, ast.Name)}
-        for node in raised:
+        parts = [part for node in raised for part in outside_remedies(node)]
+        named = {part.id for part in parts if isinstance(part, ast.Name)}
+        assigned = [node for node in ast.walk(function) if isinstance(node, ast.Assign)]
+        used = [one.value for one in assigned if named & {ast.unparse(t) for t in one.targets}]
+        for node in (*raised, *used):
             yield from strings(node)
-        for given in ast.walk(function):
-            if isinstance(given, ast.Assign) and named & {ast.unparse(t) for t in given.targets}:
-                yield from strings(given.value)
-        for call in ast.walk(function):  # parts that another function puts into its message
-            if isinstance(call, ast.Call) and ast.unparse(call.func) in ("_finite", "check_time"):
-                yield from strings(call)
 
 
-def trees() -> Iterator[ast.AST]:
+def trees() -> Iterator[tuple[Path, ast.AST]]:
     for path in sorted(PACKAGE.rglob("*.py")):
-        if not path.name.startswith(COMMAND_LINE):
-            yield ast.parse(path.read_text(encoding="utf-8"))
+        yield path, ast.parse(path.read_text(encoding="utf-8"))
 
 
-def advice_in_python() -> list[str]:
-    texts = dict.fromkeys(text for tree in trees() for text in error_texts(tree))
-    return [text for text in texts if PYTHON.search(text)]
+def test_advice_in_python_stands_in_remedies_alone() -> None:
+    others = [(path, tree) for path, tree in trees() if path.parent.name != "cli"]
+    texts = {text: path for path, tree in others for text in error_texts(tree)}
+    assert len(texts) > 200
+    found = {text: str(path) for text, path in texts.items() if ADVICE.search(text)}
+    assert found == {}, "put it into a Remedy, which every front end words in its own way"
 
 
-def test_the_texts_are_found() -> None:
-    texts = advice_in_python()
-    assert len(texts) > 40
-    assert any("select()" in text for text in texts)
-    assert any("D.r_max" in text for text in texts)
+def used_kinds() -> set[str]:
+    calls = [call for _, tree in trees() for call in ast.walk(tree) if isinstance(call, ast.Call)]
+    remedies = [call for call in calls if ast.unparse(call.func) == "Remedy"]
+    return {ast.literal_eval(call.args[0]) for call in remedies}
 
 
-@pytest.mark.parametrize("text", advice_in_python())
-def test_advice_in_python_is_in_the_table_or_no_page_can_reach_it(text: str) -> None:
-    out_of_reach = any(part in text for part in UNREACHABLE)
-    assert out_of_reach or not PYTHON.search(in_page_words(text)), (
-        "say in ui/refusal.py what a person does on the page instead"
-    )
+def test_every_kind_of_remedy_is_used_and_has_words_in_python() -> None:
+    assert used_kinds() == set(IN_PYTHON)
 
 
-def test_names_that_checks_put_into_their_refusals_are_in_the_table_or_out_of_reach() -> None:
-    functions = [f for tree in trees() for f in ast.walk(tree) if isinstance(f, ast.FunctionDef)]
-    checks = {
-        f.name: text
-        for f in functions
-        for raised in ast.walk(f)
-        if isinstance(raised, ast.Raise)
-        for text in strings(raised)
-        if re.match(r"7 (=|is) [7(]", text)
-    }
-    calls = [call for tree in trees() for call in ast.walk(tree) if isinstance(call, ast.Call)]
-    texts = {
-        first.value: checks[ast.unparse(call.func)].replace("7", first.value, 1)
-        for call in calls
-        if ast.unparse(call.func) in checks and call.args
-        for first in call.args[:1]
-        if isinstance(first, ast.Constant) and isinstance(first.value, str) and "_" in first.value
-    }
-    in_table = {name for name, text in texts.items() if not PYTHON.search(
-        in_page_words(text.replace("from 7 on", "from 3 on")))}  # fmt: skip
-    assert in_table == {"n_samples"}
-    assert set(texts) - in_table == set(CHECKED)
-
-
-def test_every_text_that_is_listed_as_out_of_reach_is_still_there() -> None:
-    texts = advice_in_python()
-    assert [part for part in UNREACHABLE if not any(part in text for text in texts)] == []
-
-
-def test_every_line_of_the_table_changes_some_text_of_the_package() -> None:
-    texts = [text for tree in trees() for text in strings(tree)]
-    texts = [text.replace("metric 7", "metric 'rank'") for text in texts]
-    texts.append("n_samples is 2; it must be a whole number from 3 on.")  # of a check of any name
-    table = {pattern for pattern, _ in IN_PAGE_WORDS}
-    texts = [text for text in texts if text not in table]
-    idle = [p for p, _ in IN_PAGE_WORDS if not any(re.search(p, text) for text in texts)]
-    assert idle == []
+@pytest.mark.parametrize(("words", "out_of_reach"), [
+    (ON_PAGES, NOT_ON_PAGES), (IN_OPTIONS, NOT_IN_COMMANDS),
+], ids=["pages", "commands"])  # fmt: skip
+def test_every_kind_of_remedy_has_words_or_is_out_of_reach(
+    words: Mapping[str, str], out_of_reach: Mapping[str, str]
+) -> None:
+    for kind, in_python in IN_PYTHON.items():
+        own = [text for key, text in words.items() if key == kind]
+        assert own or kind in out_of_reach or not PYTHON.search(in_python), kind
+    assert {key.split()[0] for key in words} <= set(IN_PYTHON)
+    assert not set(words) & set(out_of_reach)
+    for text in words.values():
+        advised = text.replace("NAME=ordinal", "").replace("r_max", "")
+        assert not PYTHON.search(advised.replace("{", "")), text
 
 
 def test_no_page_shows_a_refusal_without_the_table() -> None:
     bare = re.compile(r"\bplain\((?:str\()?[\w.\[\]]*(?:error|reason|refus|notice)\w*\b")
-    for path in sorted((PACKAGE / "ui").glob("*.py")):
+    for path in sorted((PACKAGE / "ui").rglob("*.py")):
         assert not bare.search(path.read_text(encoding="utf-8")), path.name
+
+
+def test_a_message_keeps_its_remedies_wherever_it_is_kept() -> None:
+    inner = DataError("column 'Lambda = x' is constant", Remedy("drop_degenerate"), ".")
+    outer = DataError("none could be learned: ", str(inner))
+    for kept in (outer, str(outer), pickle.loads(pickle.dumps(outer)), deepcopy(str(outer))):
+        assert str(kept).endswith("'Lambda = x' is constant, or use on_degenerate='drop'.")
+        assert in_words(kept, IN_OPTIONS).endswith("is constant, or use --drop-degenerate.")
+    assert in_words("plain text", ON_PAGES) == "plain text"
 
 
 # On the pages ------------------------------------------------------------------------------
@@ -305,8 +269,3 @@ def test_a_page_refuses_in_its_own_words(page: Callable[[], AppTest], says: str)
     refused = [text for text in texts if says in text]
     assert refused, texts
     assert not PYTHON.search(refused[0].replace(".csv", ""))
-
-
-def test_what_stands_in_quotes_stays() -> None:
-    assert session_of(opened(sample=RING)).notice is None
-    assert in_page_words("column 'Lambda = x' is constant") == "column 'Lambda = x' is constant"

@@ -22,7 +22,7 @@ from loopylatent.compute.cluster import Engine, runner
 from loopylatent.compute.shown import Shown
 from loopylatent.compute.threads import one_thread
 from loopylatent.distances.matrix import DistanceMatrix, Metric
-from loopylatent.errors import DataError, LoopyLatentError
+from loopylatent.errors import DataError, LoopyLatentError, Remedy
 from loopylatent.graph import LatentGraph
 from loopylatent.learning.learner import learn
 from loopylatent.learning.thresholds import default_thresholds
@@ -143,7 +143,9 @@ def groups(
     ['reason.4', 'reason.16', 'reason.17', 'reason.19']
     """
     if n_resamples < 2:
-        raise DataError(f"n_resamples = {n_resamples} is too few; give at least 2.")
+        raise DataError(
+            Remedy("setting", "n_resamples", n_resamples), " is too few; give at least 2."
+        )
     check_seed(seed)
     if not isinstance(table, DistanceMatrix):
         check_observations(table)

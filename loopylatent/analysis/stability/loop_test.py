@@ -15,7 +15,7 @@ import numpy as np
 from loopylatent.compute.arrays import FloatArray, Progress, frozen_array
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.distances.strengths import SMALLEST_STRENGTH
-from loopylatent.errors import DataError, LoopyLatentError, ThresholdError
+from loopylatent.errors import DataError, LoopyLatentError, Remedy, ThresholdError
 from loopylatent.graph import LatentGraph
 from loopylatent.learning.learner import learn
 from loopylatent.learning.thresholds import default_thresholds, loop_radius
@@ -151,8 +151,7 @@ def _rows(D: DistanceMatrix) -> int:
     """Rows behind a typical distance."""
     if D.n_samples is None:
         raise DataError(
-            "the loop test needs to know how many rows there are; give n_samples to "
-            "DistanceMatrix.from_array."
+            "the loop test needs to know how many rows there are; ", Remedy("n_samples"), "."
         )
     return D.n_samples if D.pair_counts is None else int(np.median(D.pair_counts))
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from loopylatent.compute.arrays import FloatArray, frozen_array
 from loopylatent.distances.matrix import DistanceMatrix, Metric, information_distances
-from loopylatent.errors import DataError, ThresholdError
+from loopylatent.errors import DataError, Remedy, ThresholdError
 from loopylatent.tables.observations import Observations
 
 Scheme = Literal["bootstrap", "blocks", "subsample", "noise", "orders"]
@@ -35,8 +35,9 @@ def check_scheme(scheme: str, table: Observations | DistanceMatrix) -> None:
         raise ThresholdError(f"scheme = {scheme!r} is unknown; choose one of {known}.")
     if scheme in NEEDS_ROWS and not isinstance(table, Observations):
         raise DataError(
-            f"scheme {scheme!r} draws rows, and only distances are given; pass the observations, "
-            "or use 'noise' or 'orders'."
+            f"scheme {scheme!r} draws rows, and only distances are given; ",
+            Remedy("rows_or_scheme"),
+            ".",
         )
 
 
@@ -102,8 +103,10 @@ def shaken_distances(D: DistanceMatrix) -> Resampler:
     """Add N(0, (1 - rho^2)^2 / n) to every correlation."""
     if D.n_samples is None:
         raise DataError(
-            "resampling needs to know how precise the distances are; give n_samples to "
-            "DistanceMatrix.from_array, or pass the observations."
+            "resampling needs to know how precise the distances are; ",
+            Remedy("n_samples"),
+            Remedy("or_rows"),
+            ".",
         )
     return Resampler(partial(_noise, D.n_columns), partial(_shaken, D))
 

@@ -33,7 +33,7 @@ from loopylatent.compute.cluster import Engine, runner
 from loopylatent.compute.shown import Shown
 from loopylatent.compute.threads import Runner, in_order, one_thread
 from loopylatent.distances.matrix import DistanceMatrix, Metric, information_distances
-from loopylatent.errors import DataError, LoopyLatentError, ThresholdError
+from loopylatent.errors import DataError, LoopyLatentError, Remedy, ThresholdError
 from loopylatent.graph import LatentGraph
 from loopylatent.learning.learner import LearnResult, learn
 from loopylatent.learning.thresholds import default_thresholds
@@ -174,7 +174,9 @@ def iter_stability(
     end is a `DataError` with the commonest reason.
     """
     if n_resamples < 2:
-        raise ThresholdError(f"n_resamples = {n_resamples} is too few; give at least 2, as 50.")
+        raise ThresholdError(
+            Remedy("setting", "n_resamples", n_resamples), " is too few; give at least 2, as 50."
+        )
     if scheme is None:
         scheme = "bootstrap" if isinstance(table, Observations) else "noise"
     check_scheme(scheme, table)
@@ -210,7 +212,7 @@ def _iterate(
                 yield count.so_far()
     if not count.n_used:
         reason = next(iter(Occurrences(f.reason for f in count.failures)))
-        raise DataError(f"none of {n_resamples} resamples could be learned: {reason}")
+        raise DataError(f"none of {n_resamples} resamples could be learned: ", reason)
 
 
 def _resampler(

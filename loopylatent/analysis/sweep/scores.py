@@ -20,7 +20,7 @@ from loopylatent.compute.arrays import Check, Progress
 from loopylatent.compute.cache import Known
 from loopylatent.compute.threads import OnThreads, Runner, one_thread
 from loopylatent.distances.matrix import DistanceMatrix, information_distances
-from loopylatent.errors import DataError, LoopyLatentError, ThresholdError
+from loopylatent.errors import DataError, LoopyLatentError, Remedy, ThresholdError
 from loopylatent.graph import LatentGraph
 from loopylatent.inference.fit import fit_parameters
 from loopylatent.inference.scores import Scores
@@ -56,7 +56,8 @@ class Split:
             )
         if not 0 < test_share < 1:
             raise ThresholdError(
-                f"test_share = {test_share:g} is not between 0 and 1; such as {TEST_SHARE}."
+                Remedy("setting", "test_share", f"{test_share:g}"),
+                f" is not between 0 and 1; such as {TEST_SHARE}.",
             )
         n_test = round(test_share * obs.n_rows)
         if n_test in (0, obs.n_rows):

@@ -20,7 +20,7 @@ from loopylatent.analysis.stability.runs import N_RESAMPLES, Stability, stabilit
 from loopylatent.analysis.sweep.scores import Split
 from loopylatent.compute.arrays import Progress
 from loopylatent.distances.matrix import DistanceMatrix
-from loopylatent.errors import DataError, LoopyLatentError
+from loopylatent.errors import DataError, LoopyLatentError, Remedy
 from loopylatent.exporting.project.recipe import Recipe
 from loopylatent.exporting.report import findings as words
 from loopylatent.graph import LatentGraph
@@ -187,7 +187,9 @@ def _check_graph(recipe: Recipe, D: DistanceMatrix, result: LearnResult) -> None
     if result.settings != recipe.settings:
         raise DataError(
             "the graph was learned with other settings than those of the recipe, whose script "
-            "would give another graph; learn it with recipe.settings."
+            "would give another graph; learn it with ",
+            Remedy("call", "recipe.settings"),
+            ".",
         )
 
 

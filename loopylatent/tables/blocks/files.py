@@ -86,7 +86,7 @@ def common_names(heads: Sequence[Part | TextHeader]) -> tuple[str, ...]:
         try:
             _check_own(head)
         except DataError as error:
-            raise DataError(f"{shown}: {error}") from None
+            raise DataError(f"{shown}: ", str(error)) from None
         if others.count("") != names.count(""):
             raise DataError(
                 f"{shown} has {others.count('')} columns without a name, "

@@ -16,7 +16,7 @@ from loopylatent.compute.arrays import Check, Progress
 from loopylatent.compute.checkpoint import Checkpoint, Saved
 from loopylatent.compute.cluster import Engine, runner
 from loopylatent.compute.threads import Runner, in_order
-from loopylatent.errors import DataError, ThresholdError, quoted
+from loopylatent.errors import DataError, Remedy, ThresholdError, quoted
 from loopylatent.settings import __version__
 from loopylatent.tables.blocks.columns import CodedColumn, ColumnScan, comma_numbers, decide
 from loopylatent.tables.blocks.files import (
@@ -108,7 +108,9 @@ def scan_table(
     BlockTable(3000 rows in blocks of 500, 3 columns: 1 binary, 1 ordinal, 1 continuous)
     """
     if block_rows is not None and block_rows < 1:
-        raise ThresholdError(f"block_rows = {block_rows} is no number of rows; give at least 1.")
+        raise ThresholdError(
+            Remedy("setting", "block_rows", block_rows), " is no number of rows; give at least 1."
+        )
     if weights is not None and not isinstance(weights, str):
         raise DataError("weights of a table in blocks are a column; give its name.")
     heads = [read_head(path, delimiter) for path in find_files(source)]

@@ -23,6 +23,7 @@ from loopylatent.compute.limits import (
     check_time,
     estimate,
 )
+from loopylatent.distances.matrix import check_n_samples
 from loopylatent.errors import DataError, LoopyLatentError
 from loopylatent.exporting.project.file import Project, open_project
 from loopylatent.exporting.project.recipe import Recipe, digest_of
@@ -235,6 +236,7 @@ def _open_distances(s: Session, name: str, content: bytes) -> None:
         help="Sets the default margin Λ and the noise floor.",
     )
     n_samples = int(known) or None
+    check_n_samples(n_samples)
     digest = digest_of(content)
     recipe = replace(_blank(name, "distances", digest), n_samples=n_samples)
     D = source_of(s.memo, {digest: content}, recipe).distances

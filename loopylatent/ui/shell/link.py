@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from loopylatent.distances.matrix import METRICS
-from loopylatent.errors import DataError, LoopyLatentError
+from loopylatent.errors import DataError, LoopyLatentError, Message
 from loopylatent.exporting.project.checks import check_encodable
 from loopylatent.exporting.project.file import LONGEST_PIN_NAME, MOST_PINS, Pin
 from loopylatent.exporting.project.recipe import Recipe
@@ -62,7 +62,7 @@ def opening_of(params: Mapping[str, str], first_sample: str, memo: Memo) -> Open
         asked = replace(recipe, **_values(params))
         check_radius(source_of(memo, {}, asked).distances, asked.r)
     except (LoopyLatentError, TypeError) as error:
-        return Opening(recipe, recipe, f"The link's settings cannot be used: {error}")
+        return Opening(recipe, recipe, Message("The link's settings cannot be used: ", str(error)))
     return Opening(asked, recipe)
 
 
