@@ -9,6 +9,7 @@ import random
 import zipfile
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from helpers.hostile import HOSTILE_NAMES, hostile_frame
@@ -213,7 +214,7 @@ def test_anything_else_is_refused(content):
         (packed(project=b"\xff\xfe"), "no valid JSON"),
         (packed(project="[" * 100_000), "no valid JSON"),
         (packed(project="9" * 5_000), "no valid JSON"),
-        (packed(project='{"format": 1, "format": 2}'), "no valid JSON"),
+        (packed(project='{"format": 1, "format": 2}'), "does not describe a project"),
         (save_project(PROJECT) + b" and more", "damaged"),
     ],
     ids=range(18),
@@ -229,8 +230,8 @@ def test_a_foreign_file_is_refused(content, message):
         ({"version": 0}, "whole number from 1"),
         ({"version": True}, "whole number from 1"),
         ({"version": "1"}, "whole number from 1"),
-        ({"speed": 9}, "unknown entry 'speed'"),
-        ({"recipe": None}, "'recipe' of its description has the wrong type"),
+        ({"speed": 9}, "unknown field `speed`"),
+        ({"recipe": None}, "Expected `object`, got `null` - at `$.recipe`"),
         ({"recipe": UPLOAD.to_dict() | {"speed": 9}}, "no entry 'speed'"),
         ({"recipe": UPLOAD.to_dict() | {"r": "5"}}, "finite number"),
         ({"recipe": UPLOAD.to_dict() | {"r": float("nan")}}, "no valid JSON"),
@@ -240,32 +241,32 @@ def test_a_foreign_file_is_refused(content, message):
         ({"recipe": UPLOAD.to_dict() | {"data_digest": "0" * 16}}, "digest is another one"),
         ({"recipe": SAMPLE.to_dict()}, "brings its own data"),
         ({"data": None}, "unnamed data"),
-        ({"data": {"bytes": 12}}, "lacks the entry 'sha256'"),
+        ({"data": {"bytes": 12}}, "missing required field `sha256` - at `$.data`"),
         ({"data": {"bytes": 12, "sha256": "0" * 64}}, "changed since it was saved"),
-        ({"data": {"bytes": 12, "sha256": "0" * 64, "path": "x"}}, "unknown entry 'path'"),
-        ({"names": {}}, "wrong type"),
-        ({"names": ["mood"]}, "not a set of named values"),
-        ({"names": [{"name": "mood"}]}, "lacks the entry 'columns', 'profile'"),
+        ({"data": {"bytes": 12, "sha256": "0" * 64, "path": "x"}}, "unknown field `path`"),
+        ({"names": {}}, "Expected `array`, got `object` - at `$.names`"),
+        ({"names": ["mood"]}, "Expected `object`, got `str` - at `$.names[0]`"),
+        ({"names": [{"name": "mood"}]}, "missing required field `columns`"),
         ({"names": [{"name": " ", "columns": [], "profile": []}]}, "no name"),
-        ({"names": [{"name": "m", "columns": [1], "profile": [1]}]}, "not text"),
+        ({"names": [{"name": "m", "columns": [1], "profile": [1]}]}, "Expected `str`"),
         ({"names": [{"name": "m", "columns": ["a", "a"], "profile": [1, 1]}]}, "must differ"),
-        ({"names": [{"name": "m", "columns": ["a"], "profile": ["1"]}]}, "than numbers"),
-        ({"names": [{"name": "m", "columns": ["a"], "profile": [True]}]}, "than numbers"),
+        ({"names": [{"name": "m", "columns": ["a"], "profile": ["1"]}]}, "got `str`"),
+        ({"names": [{"name": "m", "columns": ["a"], "profile": [True]}]}, "got `bool`"),
         ({"names": [{"name": "m", "columns": ["a"], "profile": [2]}]}, "from 0 to 1"),
         ({"names": [{"name": "m", "columns": ["a"], "profile": []}]}, "from 0 to 1"),
-        ({"names": [{"name": "\ud800", "columns": [], "profile": []}]}, "half a character"),
-        ({"title": None}, "wrong type"),
+        ({"names": [{"name": "\ud800", "columns": [], "profile": []}]}, "no valid JSON"),
+        ({"title": None}, "got `null` - at `$.title`"),
         ({"title": "x" * 10_001}, "at most 10000"),
-        ({"title": "\ud800"}, "half a character"),
-        ({"written_by": 1}, "wrong type"),
+        ({"title": "\ud800"}, "no valid JSON"),
+        ({"written_by": 1}, "got `int` - at `$.written_by`"),
         ({"view": {"a": [[]]}}, "preference 'a'"),
         ({"view": {"a": {}}}, "preference 'a'"),
-        ({"pins": {}}, "wrong type"),
-        ({"pins": [{"name": "a"}]}, "a pin in it lacks the entry 'recipe'"),
+        ({"pins": {}}, "Expected `array`"),
+        ({"pins": [{"name": "a"}]}, "missing required field `recipe` - at `$.pins[0]`"),
         ({"pins": [{"name": "a", "recipe": {}}]}, "recipe"),
         ({"pins": [{"name": "", "recipe": SAMPLE.to_dict()}]}, "1 to 40"),
-        ({"pinned_data": [{}]}, "data of its pins"),
-        ({"groups": {"a": 1}}, "must be text"),
+        ({"pinned_data": [None]}, "data of its pins"),
+        ({"groups": {"a": 1}}, "Expected `str`, got `int` - at `$.groups[...]`"),
         ({"results": {"bytes": 1, "sha256": ""}}, "its results is missing"),
         ({"view": {"a": 10**300}}, "preference 'a'"),
         ({"view": {str(k): k for k in range(201)}}, "at most 200"),
@@ -278,9 +279,9 @@ def test_a_description_that_is_wrong_is_refused(values, message):
 
 def test_numbers_beyond_all_bounds_are_refused():
     text = json.dumps(described())
-    assert "finite" in refusal(packed(project=text.replace("2.5", "1e999"), data=TABLE))
-    assert "finite" in refusal(packed(project=text.replace("1.5", "1e999"), data=TABLE))
-    assert "than numbers" in refusal(packed(project=text.replace("0.25", "1e999"), data=TABLE))
+    for number in ("2.5", "1.5", "0.25"):
+        content = packed(project=text.replace(number, "1e999"), data=TABLE)
+        assert "no valid JSON" in refusal(content)
 
 
 def test_data_that_is_missing_or_changed_is_refused():
@@ -317,7 +318,7 @@ def test_a_bomb_is_refused_before_it_is_unpacked(monkeypatch):
 
 def test_more_values_than_fit_into_the_memory_are_refused(monkeypatch):
     monkeypatch.setattr("loopylatent.exporting.project.checks.MAX_VALUES", 1_000)
-    monkeypatch.setattr(json, "loads", lambda *_: pytest.fail("nothing may be read"))
+    monkeypatch.setattr(msgspec.json, "decode", lambda *_: pytest.fail("nothing may be read"))
     assert "more values" in refusal(packed(project=b"[" + b"[]," * 1_000 + b"0]"))
 
 
@@ -374,7 +375,9 @@ def test_version_1_has_no_pins_whatever_it_says_and_must_have_names():
     values = described(Project(UPLOAD, TABLE, pins=(Pin("a", SAMPLE),))) | {"version": 1}
     assert open_project(packed(project=json.dumps(values), data=TABLE)).pins == ()
     del values["names"]
-    assert "lacks the entry" in refusal(packed(project=json.dumps(values), data=TABLE))
+    assert "missing required field `names`" in refusal(
+        packed(project=json.dumps(values), data=TABLE)
+    )
 
 
 def test_older_versions_are_brought_forward_step_by_step(monkeypatch):

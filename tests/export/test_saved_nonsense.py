@@ -11,8 +11,9 @@ from helpers.app import PATIENCE, ran
 from helpers.saved_results import ROOT, blank, opened_again, tried, worked
 from streamlit.testing.v1 import AppTest
 
+from loopylatent.exporting.project.codec import encoded
 from loopylatent.exporting.project.file import save_project
-from loopylatent.exporting.project.results import Results, read_results, write_results
+from loopylatent.exporting.project.results import Results, read_results
 from loopylatent.ui.evaluate import page as evaluate
 from loopylatent.ui.open.project import checked, project_of
 from loopylatent.ui.shell.session import KEY
@@ -37,7 +38,7 @@ def nonsense(kind: str, odd: Any) -> Results:
     """Results in which every kind of number is this one, as far as it can be and is let in."""
     s, source = worked(kind)
     project = project_of(s, source)
-    described = json.loads(write_results(project.results))
+    described = json.loads(encoded(project.results))
     fields: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
     for way in numbers(described["results"]):
         fields.setdefault(tuple(step for step in way if isinstance(step, str)), []).append(way)
@@ -46,12 +47,16 @@ def nonsense(kind: str, odd: Any) -> Results:
         for way in ways:
             at(described["results"], way[:-1])[way[-1]] = odd
         _, refusal = tried(
-            lambda: checked(dataclasses.replace(project, results=read_results(described)), source)
+            lambda: checked(dataclasses.replace(project, results=reread(described)), source)
         )
         if refusal is not None:
             for way, value in zip(ways, before, strict=True):
                 at(described["results"], way[:-1])[way[-1]] = value
-    return read_results(described)
+    return reread(described)
+
+
+def reread(described: Any) -> Results:
+    return read_results(json.dumps(described).encode())
 
 
 def at(value: Any, way: tuple[Any, ...]) -> Any:

@@ -1,31 +1,55 @@
-"""Checks of the entries of a recipe, which may come from anybody: each refuses in one line.
+"""Checks of what recipes and project files hold, which may come from anybody.
 
-Whether what a project file holds is JSON of a moderate size, and each value what it must be.
+Each refuses in one line: what is too large, no JSON, or not what it must be.
 """
 
 from __future__ import annotations
 
-import json
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from loopylatent.errors import DataError, listed, quoted
+from loopylatent.errors import DataError, quoted
 from loopylatent.tables.kinds import KINDS
+
+Plain = str | int | float | bool | None
+Preference = Plain | tuple[Plain, ...]
 
 LONGEST_FILE_NAME = 255
 LARGEST_WHOLE = 2**63 - 1
-_DIGEST = re.compile("[0-9a-f]{16}")
+LARGEST_JSON_WHOLE = 2**53
+MAX_VALUES = 8_000_000
+"""Numbers, texts and lists in one file of JSON."""
+MAX_PREFERENCES = 200
+MAX_LISTED = 100
+"""Values of a preference that is a list."""
+MAX_TEXT = 10_000
+"""Characters of a title, and of a preference or its name."""
+
+
+# A recipe ----------------------------------------------------------------------------------
+
+
+def require(what: str, value: Any, fits: bool, must: str) -> None:
+    """Refuse a value, which may be anything, shown on one line and not too long."""
+    if fits:
+        return
+    if isinstance(value, str):
+        shown = quoted(value)
+    elif isinstance(value, int) and abs(value) > LARGEST_WHOLE:
+        shown = "a huge number"
+    else:
+        is_short = value is None or isinstance(value, bool | int | float)
+        shown = repr(value) if is_short else f"a {type(value).__name__}"
+    raise DataError(f"{what} is {shown}; it must {must}.")
 
 
 def some_text(what: str, value: Any) -> str:
     """Return text that is not blank and that a file can hold."""
-    if not isinstance(value, str) or not value.strip():
-        raise DataError(f"{what} is {_shown(value)}; it must be some text.")
+    require(what, value, isinstance(value, str) and bool(value.strip()), "be some text")
     check_encodable(what, value)
-    return value
+    return str(value)
 
 
 def check_encodable(what: str, text: str) -> None:
@@ -38,102 +62,55 @@ def check_encodable(what: str, text: str) -> None:
 
 def column_names(what: str, values: Any) -> tuple[str, ...]:
     """Return names of columns, each once and in order."""
-    if not isinstance(values, (list, tuple)):
-        raise DataError(f"{what} is {_shown(values)}; it must be a list of column names.")
+    require(what, values, isinstance(values, list | tuple), "be a list of column names")
     return tuple(sorted({some_text(f"a name in {what}", value) for value in values}))
 
 
 def column_kinds(values: Any) -> tuple[tuple[str, Any], ...]:
     """Return columns with the kinds that they are given, in order."""
     pairs: Iterable[Any] = values.items() if isinstance(values, Mapping) else values
-    if not isinstance(values, (list, tuple, Mapping)) or not all(
-        isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in pairs
+    if not isinstance(values, list | tuple | Mapping) or not all(
+        isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs
     ):
-        raise DataError(f"kinds is {_shown(values)}; it must give columns their kinds.")
+        require("kinds", values, False, "give columns their kinds")
     found: dict[str, str] = {}
     for column, kind in pairs:
         name = some_text("a name in kinds", column)
-        chosen = choice(f"the kind of column {quoted(name)}", kind, KINDS)
-        if found.setdefault(name, chosen) != chosen:
+        choice(f"the kind of column {quoted(name)}", kind, KINDS)
+        if found.setdefault(name, kind) != kind:
             raise DataError(f"column {quoted(name)} is given two kinds; give it one.")
     return tuple(sorted(found.items()))
 
 
-def choice(what: str, value: Any, allowed: Sequence[str]) -> str:
-    """Return one of the allowed words."""
-    if not isinstance(value, str) or value not in allowed:
-        raise DataError(f"{what} is {_shown(value)}; it must be one of {', '.join(allowed)}.")
-    return value
-
-
-def yes_or_no(what: str, value: Any) -> bool:
-    """Return a truth value."""
-    if not isinstance(value, bool):
-        raise DataError(f"{what} is {_shown(value)}; it must be true or false.")
-    return value
+def choice(what: str, value: Any, allowed: Sequence[str]) -> None:
+    """Refuse what is none of the allowed words."""
+    fits = isinstance(value, str) and value in allowed
+    require(what, value, fits, f"be one of {', '.join(allowed)}")
 
 
 def finite_number(what: str, value: Any) -> float:
     """Return a number that is not too large."""
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not is_number or abs(value) > LARGEST_WHOLE:
-        raise DataError(f"{what} is {_shown(value)}; it must be a finite number.")
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    require(what, value, is_number and abs(value) <= LARGEST_WHOLE, "be a finite number")
     return float(value) + 0.0  # one way to write zero
 
 
-def whole_number(what: str, value: Any, least: int) -> int:
-    """Return a whole number from ``least`` on."""
+def check_whole(what: str, value: Any, least: int) -> None:
+    """Refuse what is no whole number from ``least`` on."""
     is_whole = isinstance(value, int) and not isinstance(value, bool)
-    if not is_whole or not least <= value <= LARGEST_WHOLE:
-        raise DataError(f"{what} is {_shown(value)}; it must be a whole number from {least} on.")
-    return int(value)
+    fits = is_whole and least <= value <= LARGEST_WHOLE
+    require(what, value, fits, f"be a whole number from {least} on")
 
 
-def file_digest(value: Any) -> str:
-    """Return a fingerprint as `digest_of` makes them."""
-    if not isinstance(value, str) or not _DIGEST.fullmatch(value):
-        raise DataError(f"data_digest is {_shown(value)}; it must be 16 hexadecimal digits.")
-    return value
+# A project ---------------------------------------------------------------------------------
 
 
-def _shown(value: Any) -> str:
-    """Show a value, which may be anything, on one line and not too long."""
-    if isinstance(value, str):
-        return quoted(value)
-    if isinstance(value, int) and abs(value) > LARGEST_WHOLE:
-        return "a huge number"
-    is_short = value is None or isinstance(value, (bool, int, float))
-    return repr(value) if is_short else f"a {type(value).__name__}"
-
-
-def is_file_name(name: str) -> bool:
-    """Whether a file can be called so, without its folder."""
-    too_long = len(name) > LONGEST_FILE_NAME
-    return not (too_long or name in (".", "..") or "/" in name or "\0" in name)
-
-
-Plain = str | int | float | bool | None
-Preference = Plain | tuple[Plain, ...]
-
-MAX_VALUES = 8_000_000
-"""Numbers, texts and lists in one file of JSON."""
-MAX_PREFERENCES = 200
-MAX_LISTED = 100
-"""Values of a preference that is a list."""
-MAX_TEXT = 10_000
-"""Characters of a title, and of a preference or its name."""
-LARGEST_JSON_WHOLE = 2**53
-
-
-def read_json(what: str, content: bytes, most: int) -> Any:
-    """Read JSON that repeats no key and holds finite numbers only."""
-    check_json(what, content, most)
-    try:
-        return json.loads(
-            content.decode(), object_pairs_hook=_without_repeats, parse_constant=_no_constant
+def check_size(what: str, size: int, most: int) -> None:
+    """Refuse what is too large."""
+    if size > most:
+        raise DataError(
+            f"the {what} takes {size / 2**20:,.0f} MB; at most {most / 2**20:,.0f} are allowed."
         )
-    except (ValueError, RecursionError):
-        raise DataError(f"its {what} is no valid JSON; save it again") from None
 
 
 def check_json(what: str, content: bytes, most: int) -> None:
@@ -143,30 +120,9 @@ def check_json(what: str, content: bytes, most: int) -> None:
         raise DataError(f"the {what} holds more values than a project can have")
 
 
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    values = dict(pairs)
-    if len(values) < len(pairs):
-        raise ValueError("a key is given twice")
-    return values
-
-
-def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is no number of JSON")
-
-
-def check_entries(what: str, values: Any, wanted: Mapping[str, type | tuple[type, ...]]) -> None:
-    """Refuse entries that are unknown, missing or of the wrong type."""
-    if not isinstance(values, dict):
-        raise DataError(f"{what} is not a set of named values")
-    unknown = [name for name in values if name not in wanted]
-    if unknown:
-        raise DataError(f"{what} has the unknown entry {listed(unknown, 3)}")
-    missing = [name for name in wanted if name not in values]
-    if missing:
-        raise DataError(f"{what} lacks the entry {listed(missing, 3)}")
-    for name, kinds in wanted.items():
-        if not isinstance(values[name], kinds) or isinstance(values[name], bool):
-            raise DataError(f"the entry {name!r} of {what} has the wrong type")
+def in_short(error: Exception) -> str:
+    """Return what msgspec says, which may repeat anything, on one line and not too long."""
+    return repr(str(error)[:200])[1:-1]
 
 
 def check_text(what: str, text: Any) -> None:
@@ -182,20 +138,23 @@ def checked_view(view: Any) -> Mapping[str, Preference]:
         raise DataError(f"the view must be at most {MAX_PREFERENCES} named preferences.")
     for name, value in view.items():
         check_text("name of a preference", name)
-        for one in value if isinstance(value, tuple) else (value,):
-            _check_preference(name, one)
         if isinstance(value, tuple) and len(value) > MAX_LISTED:
             raise DataError(f"the preference {quoted(name)} lists more than {MAX_LISTED} values.")
+        for one in value if isinstance(value, tuple) else (value,):
+            if isinstance(one, str):
+                check_text(f"preference {quoted(name)}", one)
+            elif one is not None and not isinstance(one, bool) and not _is_number(one):
+                raise DataError(
+                    f"the preference {quoted(name)} must be text, a finite number, true, false "
+                    "or none."
+                )
     return MappingProxyType({name: view[name] for name in sorted(view)})
 
 
-def _check_preference(name: str, value: Any) -> None:
-    if isinstance(value, str):
-        check_text(f"preference {quoted(name)}", value)
-    elif not (value is None or isinstance(value, bool) or is_number(value)):
-        raise DataError(
-            f"the preference {quoted(name)} must be text, a finite number, true, false or none."
-        )
+def _is_number(value: Any) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, int) and abs(value) <= LARGEST_JSON_WHOLE
 
 
 def checked_groups(groups: Any) -> Mapping[str, str]:
@@ -205,18 +164,3 @@ def checked_groups(groups: Any) -> Mapping[str, str]:
     for text in (*groups, *groups.values()):
         check_text("name of a column or group", text)
     return MappingProxyType(dict(groups))
-
-
-def is_number(value: Any) -> bool:
-    """Whether this is a finite number of a moderate size, and no truth value."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return False
-    return math.isfinite(value) if isinstance(value, float) else abs(value) <= LARGEST_JSON_WHOLE
-
-
-def check_size(what: str, size: int, most: int) -> None:
-    """Refuse what is too large."""
-    if size > most:
-        raise DataError(
-            f"the {what} takes {size / 2**20:,.0f} MB; at most {most / 2**20:,.0f} are allowed."
-        )

@@ -2,10 +2,8 @@
 
 The file is a zip archive with ``project.json``, for an upload its bytes as they came, so that
 reading them again by the same recipe gives the same table, and ``results.json``. Whatever is opened
-may be damaged, foreign or hostile: sizes are checked before anything is unpacked and every value
-before it is used.
-
-The zip archive of a project file: a few members of known names, checked before unpacking.
+may be damaged, foreign or hostile: number, names and sizes of the members are checked before
+anything is unpacked, and every value before it is used.
 """
 
 from __future__ import annotations
@@ -21,23 +19,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
+import numpy as np
+
 from loopylatent.analysis.matching import NamedNode
 from loopylatent.compute.files import write_atomically
 from loopylatent.errors import DataError, LoopyLatentError, listed, quoted
 from loopylatent.exporting.project.checks import (
     Preference,
     check_encodable,
-    check_entries,
     check_json,
     check_size,
     check_text,
     checked_groups,
     checked_view,
-    is_number,
-    read_json,
+    in_short,
 )
+from loopylatent.exporting.project.codec import encoded
 from loopylatent.exporting.project.recipe import Recipe, digest_of
-from loopylatent.exporting.project.results import Results, read_results, write_results
+from loopylatent.exporting.project.results import Results, read_results
 from loopylatent.settings import __version__
 from loopylatent.tables.files import MAX_BYTES
 
@@ -53,39 +53,13 @@ _DESCRIPTION, _DATA, _RESULTS = "project.json", "data", "results.json"
 _PINNED_DATA = tuple(f"data{k}" for k in range(1, MOST_PINS + 1))
 
 
-def _with_pins_and_results(values: dict[str, Any]) -> dict[str, Any]:
-    """From version 1, which had neither."""
-    added = {"version": 2, "pins": [], "pinned_data": [], "groups": {}, "results": None}
-    return values | added
-
-
-def _as_it_is(values: dict[str, Any]) -> dict[str, Any]:
-    """From version 2, whose results repeat the names of columns; they are read as they are."""
-    return values | {"version": 3}
-
-
 _MIGRATIONS: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
-    1: _with_pins_and_results,
-    2: _as_it_is,
+    1: lambda values: (  # which had neither pins nor results
+        values | {"version": 2, "pins": [], "pinned_data": [], "groups": {}, "results": None}
+    ),
+    2: lambda values: values | {"version": 3},  # its results repeat the names of columns
 }
 """From a version to the next: what turns the description of the one into that of the other."""
-_KEYS: Mapping[str, type | tuple[type, ...]] = {
-    "format": str,
-    "version": int,
-    "written_by": str,
-    "title": str,
-    "recipe": dict,
-    "data": (dict, type(None)),
-    "names": list,
-    "view": dict,
-    "pins": list,
-    "pinned_data": list,
-    "groups": dict,
-    "results": (dict, type(None)),
-}
-_DATA_KEYS: Mapping[str, type] = {"bytes": int, "sha256": str}
-_NAME_KEYS: Mapping[str, type] = {"name": str, "columns": list, "profile": list}
-_PIN_KEYS: Mapping[str, type] = {"name": str, "recipe": dict}
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,9 +180,8 @@ def save_project(project: Project) -> bytes:
     """
     data = () if project.data is None else (project.data,)
     check_size("data", sum(map(len, (*data, *project.pinned_data))), MAX_BYTES)
-    results = None if project.results is None else write_results(project.results)
-    text = json.dumps(_described(project, results), allow_nan=False, indent=1)
-    members = {_DESCRIPTION: text.encode("ascii")}
+    results = None if project.results is None else encoded(project.results)
+    members = {_DESCRIPTION: _described(project, results)}
     if project.data is not None:
         members[_DATA] = project.data
     members |= dict(zip(_PINNED_DATA, project.pinned_data, strict=False))
@@ -216,7 +189,7 @@ def save_project(project: Project) -> bytes:
         members[_RESULTS] = results
         check_json("results", results, MAX_RESULTS)
     check_json("description", members[_DESCRIPTION], MAX_DESCRIPTION)
-    return packed(members)
+    return _packed(members)
 
 
 def write_project(project: Project, path: str | os.PathLike[str]) -> Path:
@@ -244,27 +217,62 @@ def write_project(project: Project, path: str | os.PathLike[str]) -> Path:
     return write_atomically(path, save_project(project))
 
 
-def _described(project: Project, results: bytes | None) -> dict[str, Any]:
-    return {
-        "format": FORMAT,
-        "version": project.version,
-        "written_by": project.written_by,
-        "title": project.title,
-        "recipe": project.recipe.to_dict(),
-        "data": _fingerprint(project.data),
-        "names": [
-            {"name": one.name, "columns": list(one.columns), "profile": one.profile.tolist()}
-            for one in project.names
-        ],
-        "view": {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in project.view.items()
-        },
-        "pins": [{"name": pin.name, "recipe": pin.recipe.to_dict()} for pin in project.pins],
-        "pinned_data": [_fingerprint(content) for content in project.pinned_data],
-        "groups": dict(project.groups),
-        "results": _fingerprint(results),
-    }
+class _Fingerprint(msgspec.Struct, forbid_unknown_fields=True):
+    bytes: int
+    sha256: str
+
+
+class _Name(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+    columns: tuple[str, ...]
+    profile: list[float]
+
+
+class _Pin(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+    recipe: dict[str, Any]
+
+
+class _Description(msgspec.Struct, forbid_unknown_fields=True):
+    """What ``project.json`` holds."""
+
+    format: str
+    version: int
+    written_by: str
+    title: str
+    recipe: dict[str, Any]
+    data: _Fingerprint | None
+    names: list[_Name]
+    view: dict[str, Any]
+    pins: list[_Pin]
+    pinned_data: list[_Fingerprint | None]
+    groups: dict[str, str]
+    results: _Fingerprint | None
+
+
+def _described(project: Project, results: bytes | None) -> bytes:
+    described = _Description(
+        FORMAT,
+        project.version,
+        project.written_by,
+        project.title,
+        project.recipe.to_dict(),
+        _fingerprint(project.data),
+        [_Name(one.name, one.columns, one.profile.tolist()) for one in project.names],
+        dict(project.view),
+        [_Pin(pin.name, pin.recipe.to_dict()) for pin in project.pins],
+        [_fingerprint(content) for content in project.pinned_data],
+        dict(project.groups),
+        _fingerprint(results),
+    )
+    plain = msgspec.to_builtins(described)
+    return json.dumps(plain, allow_nan=False, indent=1).encode("ascii")
+
+
+def _fingerprint(content: bytes | None) -> _Fingerprint | None:
+    if content is None:
+        return None
+    return _Fingerprint(len(content), hashlib.sha256(content).hexdigest())
 
 
 # Opening -----------------------------------------------------------------------------------
@@ -297,13 +305,13 @@ file whose name ends in .loopylatent.
     """
     shown = "the project" if isinstance(source, bytes) else quoted(os.fspath(source))
     try:
-        return _project(_members(_content(source, max_bytes), max_bytes))
+        content = _content(source, max_bytes + MAX_DESCRIPTION + MAX_RESULTS)
+        return _project(_unpacked(content, max_bytes))
     except LoopyLatentError as error:
         raise DataError(f"{shown} cannot be opened: {str(error).rstrip('.')}.") from None
 
 
-def _content(source: str | os.PathLike[str] | bytes, max_bytes: int) -> bytes:
-    most = max_bytes + MAX_DESCRIPTION + MAX_RESULTS
+def _content(source: str | os.PathLike[str] | bytes, most: int) -> bytes:
     if isinstance(source, bytes):
         content = source
     else:
@@ -317,19 +325,17 @@ def _content(source: str | os.PathLike[str] | bytes, max_bytes: int) -> bytes:
     return content
 
 
-def _members(content: bytes, max_bytes: int) -> dict[str, bytes]:
-    limits = {_DESCRIPTION: MAX_DESCRIPTION, _RESULTS: MAX_RESULTS}
-    limits |= dict.fromkeys((_DATA, *_PINNED_DATA), max_bytes)
-    return unpacked(content, limits, _DESCRIPTION, max_bytes + MAX_DESCRIPTION + MAX_RESULTS)
-
-
-def _parsed(content: bytes) -> dict[str, Any]:
-    """Read the description as JSON of the present version, whatever it was written in."""
-    values = read_json("description", content, MAX_DESCRIPTION)
+def _description(content: bytes) -> _Description:
+    """Read the description and bring it to the present version, whatever it was written in."""
+    check_json("description", content, MAX_DESCRIPTION)
+    try:
+        values = msgspec.json.decode(content)
+    except (msgspec.DecodeError, RecursionError):
+        raise DataError("its description is no valid JSON; save it again") from None
     if not isinstance(values, dict) or values.get("format") != FORMAT:
         raise DataError(f"its {_DESCRIPTION} does not describe a project")
     version = values.get("version")
-    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+    if type(version) is not int or version < 1:
         raise DataError("its version is not a whole number from 1 on")
     if version > VERSION:
         writer = quoted(str(values.get("written_by")))
@@ -337,97 +343,58 @@ def _parsed(content: bytes) -> dict[str, Any]:
             f"it has project version {version}, written by loopylatent {writer}, and this "
             f"loopylatent {__version__} reads up to version {VERSION}; install a newer one"
         )
-    current: dict[str, Any] = values
     for older in range(version, VERSION):
-        current = _MIGRATIONS[older](current)
-    return current
+        values = _MIGRATIONS[older](values)
+    try:
+        return msgspec.convert(values, _Description)
+    except msgspec.ValidationError as error:
+        raise DataError(f"its description does not fit: {in_short(error)}") from None
 
 
 def _project(members: Mapping[str, bytes]) -> Project:
-    values = _parsed(members[_DESCRIPTION])
-    check_entries("its description", values, _KEYS)
+    values = _description(members[_DESCRIPTION])
     pinned_data = [members[name] for name in _PINNED_DATA if name in members]
-    _check_fingerprint("data", values["data"], members.get(_DATA))
-    _check_fingerprint("results", values["results"], members.get(_RESULTS))
-    if values["pinned_data"] != [_fingerprint(content) for content in pinned_data]:
+    _check_fingerprint("data", values.data, members.get(_DATA))
+    _check_fingerprint("results", values.results, members.get(_RESULTS))
+    if values.pinned_data != [_fingerprint(content) for content in pinned_data]:
         raise DataError("the data of its pins has been changed since it was saved")
+    results = members.get(_RESULTS)
+    if results is not None:
+        check_json("results", results, MAX_RESULTS)
     return Project(
-        Recipe.from_dict(values["recipe"]),
+        Recipe.from_dict(values.recipe),
         members.get(_DATA),
-        tuple(_named_node(one) for one in values["names"]),
-        {name: tuple(v) if isinstance(v, list) else v for name, v in values["view"].items()},
-        values["title"],
-        values["version"],
-        values["written_by"],
-        tuple(_pin(one) for one in values["pins"]),
+        tuple(NamedNode(one.name, one.columns, np.array(one.profile)) for one in values.names),
+        {name: tuple(v) if isinstance(v, list) else v for name, v in values.view.items()},
+        values.title,
+        values.version,
+        values.written_by,
+        tuple(Pin(one.name, Recipe.from_dict(one.recipe)) for one in values.pins),
         tuple(pinned_data),
-        values["groups"],
-        _results(members.get(_RESULTS)),
+        values.groups,
+        None if results is None else read_results(results),
     )
 
 
-def _pin(values: Any) -> Pin:
-    check_entries("a pin in it", values, _PIN_KEYS)
-    return Pin(values["name"], Recipe.from_dict(values["recipe"]))
-
-
-def _results(content: bytes | None) -> Results | None:
-    if content is None:
-        return None
-    try:
-        return read_results(read_json("results", content, MAX_RESULTS))
-    except LoopyLatentError:
-        raise
-    except (TypeError, ValueError, OverflowError):  # a value that no check thought of
-        raise DataError("its results hold values that do not fit; save it again") from None
-
-
-def _check_fingerprint(what: str, described: Any, content: bytes | None) -> None:
+def _check_fingerprint(what: str, described: _Fingerprint | None, content: bytes | None) -> None:
     if (described is None) != (content is None):
         missing = f"its {what} is missing" if content is None else f"it holds unnamed {what}"
         raise DataError(f"{missing}; save it again")
-    if described is not None:
-        check_entries(f"its {what}", described, _DATA_KEYS)
     if described != _fingerprint(content):
         raise DataError(
             f"its {what} has been changed since it was saved: the digest is another one"
         )
 
 
-def _named_node(values: Any) -> NamedNode:
-    check_entries("a name in it", values, _NAME_KEYS)
-    columns, profile = values["columns"], values["profile"]
-    if not all(isinstance(column, str) for column in columns):
-        raise DataError("a column of a name is not text; save it again")
-    if not all(is_number(value) for value in profile):
-        raise DataError("a profile of a name holds something else than numbers; save it again")
-    return NamedNode(values["name"], tuple(columns), profile)
-
-
-def _fingerprint(content: bytes | None) -> dict[str, Any] | None:
-    if content is None:
-        return None
-    return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-
+# The archive -------------------------------------------------------------------------------
 
 ENDING = ".loopylatent"
 DAMAGED = "it is damaged or cut off; save it again, or take another copy"
 MAX_DIRECTORY = 1_000
 """Bytes of the list of members at the end of the archive; each of them takes about 60."""
 
-_DIRECTORY_END = b"PK\x05\x06"
-_DIRECTORY_END_SIZE = 22
-_PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
-
-def packed(members: Mapping[str, bytes]) -> bytes:
-    """Return the archive of some members; the same members give the same bytes.
-
-    Examples
-    --------
-    >>> unpacked(packed({"a": b"1"}), {"a": 10}, "a", 10)
-    {'a': b'1'}
-    """
+def _packed(members: Mapping[str, bytes]) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in members.items():
@@ -438,50 +405,44 @@ def packed(members: Mapping[str, bytes]) -> bytes:
     return buffer.getvalue()
 
 
-def unpacked(content: bytes, limits: Mapping[str, int], needed: str, most: int) -> dict[str, bytes]:
-    """Return the members, by name, after their number, names and sizes were checked.
-
-    ``limits`` holds every name that may occur, with the most bytes that it may take; ``most`` are
-    the bytes that all of them may take.
-    """
+def _unpacked(content: bytes, max_bytes: int) -> dict[str, bytes]:
+    """Return the members, by name, after their number, names and sizes were checked."""
+    limits = {_DESCRIPTION: MAX_DESCRIPTION, _RESULTS: MAX_RESULTS}
+    limits |= dict.fromkeys((_DATA, *_PINNED_DATA), max_bytes)
     if not content.startswith(b"PK\x03\x04"):
         raise DataError(f"it is not a project file; give a file whose name ends in {ENDING}")
-    _check_directory(content, len(limits))
+    end = content[-22:]  # it says how many members there are: millions are not looked through
+    if not end.startswith(b"PK\x05\x06"):
+        raise DataError(DAMAGED)
+    n_members, n_bytes = struct.unpack("<HI", end[10:16])
+    if n_members > len(limits) or n_bytes > MAX_DIRECTORY:
+        raise DataError("it is a zip archive of other files and not a project")
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            _check_members(archive.infolist(), limits, needed)
-            check_size("content", sum(one.file_size for one in archive.infolist()), most)
-            return {name: archive.read(name) for name in limits if name in archive.namelist()}
+            _check_members(archive.infolist(), limits)
+            total = sum(one.file_size for one in archive.infolist())
+            check_size("content", total, max_bytes + MAX_DESCRIPTION + MAX_RESULTS)
+            return {name: archive.read(name) for name in archive.namelist()}
     except LoopyLatentError:
         raise
     except Exception:  # whatever a damaged archive makes the reader raise
         raise DataError(DAMAGED) from None
 
 
-def _check_directory(content: bytes, most: int) -> None:
-    """Read how many members there are, so that an archive of millions is not looked through."""
-    end = content[-_DIRECTORY_END_SIZE:]
-    if not end.startswith(_DIRECTORY_END):
-        raise DataError(DAMAGED)
-    n_members, n_bytes = struct.unpack("<HI", end[10:16])
-    if n_members > most or n_bytes > MAX_DIRECTORY:
-        raise DataError("it is a zip archive of other files and not a project")
-
-
-def _check_members(members: list[zipfile.ZipInfo], limits: Mapping[str, int], needed: str) -> None:
+def _check_members(members: list[zipfile.ZipInfo], limits: Mapping[str, int]) -> None:
     names = [member.filename for member in members]
     strange = [name for name in names if name not in limits]
     if strange:
         raise DataError(f"it holds {listed(strange)}, which no project has")
-    if needed not in names:
-        raise DataError(f"it holds no {needed}, so it is not a project")
+    if _DESCRIPTION not in names:
+        raise DataError(f"it holds no {_DESCRIPTION}, so it is not a project")
     if len(set(names)) < len(names):
         raise DataError("it holds one file twice, which no project does")
     for member in members:
-        shown = member.filename.removesuffix(".json").rstrip("0123456789")
-        check_size(_SHOWN.get(shown, shown), member.file_size, limits[member.filename])
-        if member.flag_bits & 1 or member.compress_type not in _PACKINGS:
+        shown = {_DESCRIPTION: "description", _RESULTS: "results"}.get(member.filename, "data")
+        check_size(shown, member.file_size, limits[member.filename])
+        if member.flag_bits & 1 or member.compress_type not in (
+            zipfile.ZIP_STORED,
+            zipfile.ZIP_DEFLATED,
+        ):
             raise DataError("it is encrypted or packed in a way that no project is")
-
-
-_SHOWN = {"project": "description"}

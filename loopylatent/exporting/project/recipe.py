@@ -2,8 +2,6 @@
 
 Recipes come from files and links that somebody else may have made, and column names are data: each
 value is checked, and no name can break out of the script or of the line.
-
-Text with what is not seen written as backslash escapes, for one line of a shell.
 """
 
 from __future__ import annotations
@@ -15,38 +13,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, Literal, get_args
 
-from loopylatent.distances.files import read_distances
 from loopylatent.distances.matrix import METRICS, Metric
 from loopylatent.errors import DataError, did_you_mean, listed, quoted
 from loopylatent.exporting.project.checks import (
     LONGEST_FILE_NAME,
-    check_encodable,
+    check_whole,
     choice,
     column_kinds,
     column_names,
-    file_digest,
     finite_number,
-    is_file_name,
+    require,
     some_text,
-    whole_number,
-    yes_or_no,
 )
 from loopylatent.settings import LearnSettings, Method, Order, Thresholds, __version__
 from loopylatent.tables.kinds import Kind
 from loopylatent.tables.samples import sample_names
-
-__all__ = [
-    "Recipe",
-    "Regularize",
-    "SourceKind",
-    "check_encodable",
-    "digest_of",
-    "escaped",
-    "read_distances",
-    "to_command",
-    "to_python",
-    "unescaped",
-]
 
 SourceKind = Literal["sample", "table", "distances"]
 Regularize = Literal["none", "bic"]
@@ -55,14 +36,21 @@ SAMPLE = "sample:"
 LONGEST_COMMAND = 100_000
 """Characters; systems refuse longer command lines."""
 WIDTH = 100
+SETTINGS = ("r", "Lambda", "tau", "method", "order", "seed")
+READING = ("drop", "labels", "kinds", "weights")
 
+_DIGEST = re.compile("[0-9a-f]{16}")
+_CHOICES: Mapping[str, tuple[str, ...]] = {
+    "source_kind": get_args(SourceKind),
+    "metric": METRICS,
+    "method": get_args(Method),
+    "order": get_args(Order),
+    "regularize": get_args(Regularize),
+}
 _UNUSED: Mapping[SourceKind, tuple[str, ...]] = {
-    "sample": ("data_digest", "drop", "labels", "kinds", "weights", "n_samples"),
+    "sample": ("data_digest", *READING, "n_samples"),
     "table": ("n_samples",),
-    "distances": (
-        *("drop", "labels", "kinds", "weights", "metric", "drop_degenerate"),
-        "regularize",
-    ),
+    "distances": (*READING, "metric", "drop_degenerate", "regularize"),
 }
 """What plays no part for each kind of source, and so keeps its default."""
 
@@ -123,29 +111,23 @@ class Recipe:
     regularize: Regularize = "none"
 
     def __post_init__(self) -> None:
-        checked = {
-            "source": some_text("source", self.source),
-            "source_kind": choice("source_kind", self.source_kind, get_args(SourceKind)),
-            "r": finite_number("r", self.r),
-            "Lambda": finite_number("Lambda", self.Lambda),
-            "tau": finite_number("tau", self.tau),
-            "data_digest": None if self.data_digest is None else file_digest(self.data_digest),
-            "drop": column_names("drop", self.drop),
-            "labels": column_names("labels", self.labels),
-            "kinds": column_kinds(self.kinds),
-            "weights": None if self.weights is None else some_text("weights", self.weights),
-            "metric": choice("metric", self.metric, METRICS),
-            "drop_degenerate": yes_or_no("drop_degenerate", self.drop_degenerate),
-            "n_samples": None
-            if self.n_samples is None
-            else whole_number("n_samples", self.n_samples, 3),
-            "method": choice("method", self.method, get_args(Method)),
-            "order": choice("order", self.order, get_args(Order)),
-            "seed": whole_number("seed", self.seed, 0),
-            "regularize": choice("regularize", self.regularize, get_args(Regularize)),
-        }
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
+        for name, allowed in _CHOICES.items():
+            choice(name, getattr(self, name), allowed)
+        some_text("source", self.source)
+        if self.weights is not None:
+            some_text("weights", self.weights)
+        if self.n_samples is not None:
+            check_whole("n_samples", self.n_samples, 3)
+        check_whole("seed", self.seed, 0)
+        digest, drops = self.data_digest, self.drop_degenerate
+        require("drop_degenerate", drops, isinstance(drops, bool), "be true or false")
+        fits = digest is None or (isinstance(digest, str) and bool(_DIGEST.fullmatch(digest)))
+        require("data_digest", digest, fits, "be 16 hexadecimal digits")
+        for name in ("r", "Lambda", "tau"):
+            object.__setattr__(self, name, finite_number(name, getattr(self, name)))
+        for name in ("drop", "labels"):
+            object.__setattr__(self, name, column_names(name, getattr(self, name)))
+        object.__setattr__(self, "kinds", column_kinds(self.kinds))
         self._check_source()
         _ = self.settings  # refuses thresholds outside their limits
 
@@ -206,18 +188,21 @@ class Recipe:
                 raise DataError(
                     f"there is no sample {quoted(name)}; {did_you_mean(name[:99], known)}"
                 )
-        elif not is_file_name(self.source):
+        elif (
+            len(self.source) > LONGEST_FILE_NAME
+            or self.source in (".", "..")
+            or set(self.source) & {"/", "\0"}
+        ):
             raise DataError(
                 f"{quoted(self.source)} is not the name of a file; give it without its folder, "
                 f"at most {LONGEST_FILE_NAME} characters."
             )
-        default = {field.name: field.default for field in fields(self)}
-        for name in _UNUSED[self.source_kind]:
-            if getattr(self, name) != default[name]:
-                shown = {"sample": "a bundled sample", "table": "a table"}
+        shown = {"sample": "a bundled sample", "table": "a table", "distances": "given distances"}
+        for field in fields(self):
+            unused = field.name in _UNUSED[self.source_kind]
+            if unused and getattr(self, field.name) != field.default:
                 raise DataError(
-                    f"{name} plays no part for {shown.get(self.source_kind, 'given distances')}; "
-                    "leave it out."
+                    f"{field.name} plays no part for {shown[self.source_kind]}; leave it out."
                 )
 
 
@@ -254,8 +239,7 @@ def to_python(recipe: Recipe, *, max_hidden: int | None = None) -> str:
     print(result.graph)
     ll.export(result, 'graph.graphml')
     """
-    settings = ("r", "Lambda", "tau", "method", "order", "seed")
-    named = [f"{name}={getattr(recipe, name)!r}" for name in settings]
+    named = [f"{name}={getattr(recipe, name)!r}" for name in SETTINGS]
     if recipe.regularize != "none":
         named += ["obs=obs", f"regularize={recipe.regularize!r}"]
         named += [] if max_hidden is None else [f"max_hidden={max_hidden}"]
@@ -286,7 +270,7 @@ def _reading(recipe: Recipe) -> list[str]:
         rows = [] if recipe.n_samples is None else [f"n_samples={recipe.n_samples}"]
         return [*note, _call("D = ll.read_distances", [repr(recipe.source), *rows])]
     values = recipe.to_dict()
-    roles = [f"{n}={values[n]!r}" for n in ("drop", "labels", "kinds", "weights") if values[n]]
+    roles = [f"{n}={values[n]!r}" for n in READING if values[n]]
     table = _call("obs = ll.read_table", [repr(recipe.source), *roles, *degenerate])
     return [*note, table, distances]
 
@@ -322,10 +306,20 @@ def to_command(
     loopylatent learn votes.csv '--drop=$(date)' --metric=auto --r=2.0 --Lambda=0.0 --tau=0.1 \
 --method=quartet --order=degree --seed=0 -o graph.graphml
     """
-    words = [program, "learn", *map(shlex.quote, _arguments(recipe))]
-    if recipe.regularize != "none" and max_hidden is not None:
-        words.append(f"--max-hidden={max_hidden}")
-    words += ["-o", _output(recipe)]
+    texts = _named_arguments(recipe)
+    if not all(text.isprintable() for text in texts):
+        texts = ["--escaped", *map(escaped, texts)]
+    if recipe.source_kind == "distances":
+        texts.append("--from-distances")
+        texts += [] if recipe.n_samples is None else [f"--n-samples={recipe.n_samples}"]
+    else:
+        texts.append(f"--metric={recipe.metric}")
+        texts += ["--drop-degenerate"] if recipe.drop_degenerate else []
+    texts += [f"--{name}={getattr(recipe, name)}" for name in SETTINGS]
+    if recipe.regularize != "none":
+        texts.append(f"--regularize={recipe.regularize}")
+        texts += [] if max_hidden is None else [f"--max-hidden={max_hidden}"]
+    words = [program, "learn", *map(shlex.quote, texts), "-o", _output(recipe)]
     line = " ".join(words)
     if len(line) > LONGEST_COMMAND:
         raise DataError(
@@ -333,25 +327,6 @@ def to_command(
             "use the Python script."
         )
     return line
-
-
-def _arguments(recipe: Recipe) -> list[str]:
-    texts = _named_arguments(recipe)
-    if not all(text.isprintable() for text in texts):
-        texts = ["--escaped", *map(escaped, texts)]
-    if recipe.source_kind == "distances":
-        texts.append("--from-distances")
-        if recipe.n_samples is not None:
-            texts.append(f"--n-samples={recipe.n_samples}")
-    else:
-        texts.append(f"--metric={recipe.metric}")
-        if recipe.drop_degenerate:
-            texts.append("--drop-degenerate")
-    for name in ("r", "Lambda", "tau", "method", "order", "seed"):
-        texts.append(f"--{name}={getattr(recipe, name)}")
-    if recipe.regularize != "none":
-        texts.append(f"--regularize={recipe.regularize}")
-    return texts
 
 
 def _named_arguments(recipe: Recipe) -> list[str]:

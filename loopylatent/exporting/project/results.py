@@ -6,10 +6,7 @@ here is ever shown. What is read may be damaged or hostile: each part is checked
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -23,14 +20,7 @@ from loopylatent.analysis.sweep.barcode import Bar
 from loopylatent.analysis.sweep.points import SweepPoint
 from loopylatent.analysis.sweep.scores import ComparedScores, Failed, PointScores
 from loopylatent.errors import DataError
-from loopylatent.exporting.project.codec import (
-    Graphs,
-    from_plain,
-    graphs_from_plain,
-    graphs_to_plain,
-    plain_size,
-    to_plain,
-)
+from loopylatent.exporting.project.codec import decoded, encoded as encoded, plain_size
 from loopylatent.graph import LatentGraph
 from loopylatent.inference.saved import SavedModel
 from loopylatent.settings import LearnSettings
@@ -128,7 +118,7 @@ class Results:
 
     Examples
     --------
-    >>> read_results(write_results(Results("d", "m"))).distances
+    >>> read_results(encoded(Results("d", "m"))).distances
     'm'
     """
 
@@ -153,7 +143,6 @@ class Results:
             _check_support(one.found)
         if self.groups is not None:
             _check_groups(self.groups)
-        _check_numbers(self)
         for model in self.models:
             _check(model.history.ndim == 1 and len(model.history) > 0, "a fit")
 
@@ -176,38 +165,24 @@ class Results:
         ()
         """
         counts = {
-            "graph of a sweep": len(self.points),
-            "score of a sweep": len(self.scores),
-            "test of loops": len(self.loops),
-            "support": len(self.support),
+            "graph{s} of a sweep": len(self.points),
+            "score{s} of a sweep": len(self.scores),
+            "test{s} of loops": len(self.loops),
+            "support{s}": len(self.support),
             "consensus of groups": int(self.groups is not None),
-            "fit": len(self.models),
-            "row of scores": len(self.evaluations) + len(self.comparisons),
+            "fit{s}": len(self.models),
+            "row{s} of scores": len(self.evaluations) + len(self.comparisons),
         }
-        return tuple(_counted(count, what) for what, count in counts.items() if count)
+        return tuple(
+            f"{count} {what.format(s='' if count == 1 else 's')}"
+            for what, count in counts.items()
+            if count
+        )
 
 
-def write_results(results: Results) -> bytes:
-    """Return the results as JSON; equal results give equal bytes."""
-    graphs = Graphs()
-    parts = to_plain(results, graphs)
-    described = graphs_to_plain(graphs.listed) | {"results": parts}
-    return json.dumps(described, allow_nan=False, separators=(",", ":")).encode("ascii")
-
-
-def read_results(parsed: bytes | Mapping[str, Any]) -> Results:
-    """Read results, from JSON or from what was parsed of it, and check them.
-
-    Up to format 2 of projects each graph brought the names of its columns.
-    """
-    if isinstance(parsed, bytes):
-        parsed = json.loads(parsed)
-    if not isinstance(parsed, Mapping) or set(parsed) - {"names"} != {"graphs", "results"}:
-        raise DataError("the results are no results of this program.")
-    if not isinstance(parsed["graphs"], list):
-        raise DataError("the results hold no list of graphs.")
-    graphs = Graphs(graphs_from_plain(parsed["graphs"], parsed.get("names", [])))
-    found: Results = from_plain(Results, parsed["results"], graphs)
+def read_results(content: bytes) -> Results:
+    """Read results from JSON and check them."""
+    found: Results = decoded(Results, content)
     return found
 
 
@@ -256,82 +231,45 @@ def within(results: Results, most_bytes: int) -> Chosen:
     return Chosen(replace(results, **kept), replace(empty, **left))
 
 
-_POSITIVE = frozenset({"n_train", "n_samples"})
-"""Rows, or their weights: logarithms of them are taken, and shares of them."""
-_FINITE = frozenset({"start", "end", "seconds"})
-_SHARES = frozenset({"p_value", "instability"})
-
-
-def _check_numbers(value: Any) -> None:
-    """Refuse negative counts, and numbers with which a page could not go on."""
-    if isinstance(value, tuple):
-        for one in value:
-            _check_numbers(one)
-    elif is_dataclass(value) and not isinstance(value, LatentGraph):
-        for part in fields(value):
-            found = getattr(value, part.name)
-            if isinstance(found, int | float):
-                _check(_is_possible(part.name, found), f"the number {part.name}")
-            else:
-                _check_numbers(found)
-
-
-def _is_possible(name: str, number: float) -> bool:
-    if name in _POSITIVE:
-        return 0 < number < math.inf
-    if name in _SHARES:
-        return 0 <= number <= 1
-    if name in _FINITE:
-        return 0 <= number < math.inf
-    return number >= 0 if isinstance(number, int) else True
-
-
 def _check_places(places: Places) -> None:
-    n = places.graph.n_nodes
-    _check(places.positions.shape == (n, 2), "the places of nodes")
-    _check(not (np.abs(places.positions) > FARTHEST).any(), "the places of nodes")
-    chosen = [*places.opened, *([] if places.selected is None else [places.selected])]
-    _check(all(0 <= node < n for node in chosen), "the places of nodes")
+    n, selected = places.graph.n_nodes, places.selected
+    chosen = places.opened if selected is None else (*places.opened, selected)
+    fits = places.positions.shape == (n, 2) and not (np.abs(places.positions) > FARTHEST).any()
+    _check(fits and all(0 <= node < n for node in chosen), "the places of nodes")
 
 
 def _check_support(found: Stability) -> None:
     graph, initial, tally = found.graph, found.initial_graph, found.tally
-    shares = (
+    n_edges = len(tally.edges)
+    for size, share in (
         (graph.n_edges, found.edges),
         (graph.n_hidden, found.hidden),
         (graph.n_cycles, found.cycles),
         (initial.n_edges, found.initial_edges),
+    ):
+        _check(share.shape == (size,), "a support")
+        _check(bool(((share >= 0) & (share <= 1 + 1e-9)).all()), "a support")
+    _check(
+        initial.n_hidden == 0
+        and initial.names == graph.names == tally.names
+        and found.n_used >= 1
+        and found.n_asked >= found.n_done
+        and tally.edges.shape == (n_edges, 2)
+        and tally.counts.shape == tally.lengths.shape == (n_edges,)
+        and tally.n_graphs >= 1
+        and tally.n_hidden <= n_edges,
+        "a support",
     )
-    for size, share in shares:
-        _check(share.shape == (size,) and _are_shares(share), "a support")
-    _check(initial.n_hidden == 0 and initial.names == graph.names == tally.names, "a support")
-    _check(found.n_used >= 1 and found.n_asked >= found.n_done, "a support")
-    _check(tally.edges.ndim == 2 and tally.edges.shape[1] == 2, "a support")
-    n_edges = len(tally.edges)
-    _check(tally.counts.shape == tally.lengths.shape == (n_edges,), "a support")
-    _check(tally.n_graphs >= 1 and 0 <= tally.n_hidden <= n_edges, "a support")
     LatentGraph.build(tally.names, tally.n_hidden, tally.edges, tally.lengths)
 
 
 def _check_groups(groups: Groups) -> None:
     labels, used = groups.labels, set(groups.labels.ravel().tolist())
     fits = labels.shape == (len(groups.names),) and len(labels) > 0
-    _check(fits and used == set(range(len(used))), "a grouping")
-    _check(groups.n_resamples >= 1 and groups.together is None, "a grouping")
-
-
-def _are_shares(values: NDArray[np.float64]) -> bool:
-    return bool(((values >= 0) & (values <= 1 + 1e-9)).all())
+    fits = fits and used == set(range(len(used)))
+    _check(fits and groups.n_resamples >= 1 and groups.together is None, "a grouping")
 
 
 def _check(fits: bool, what: str) -> None:
     if not fits:
         raise DataError(f"{what} in the results does not fit together.")
-
-
-def _counted(count: int, what: str) -> str:
-    if count == 1:
-        return f"1 {what}"
-    first, space, rest = what.partition(" ")
-    plural = first if first == "consensus" else f"{first}s"
-    return f"{count} {plural}{space}{rest}"
