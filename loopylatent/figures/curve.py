@@ -1,22 +1,23 @@
 """The initial graph against r: edges, cycles and components, exact at every drawn point.
 
-The initial graph against r as a small picture inside a page, exact at every drawn point.
-
-Colours are classes that the page paints, so that it can be light, dark or printed.
+As a plotly figure, and as a small picture inside a page, whose colours are classes that the page
+paints, so that it can be light, dark or printed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from loopylatent.compute.arrays import FloatArray, IntArray
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.errors import ThresholdError
-from loopylatent.figures.looks import FACE, Theme, ThemeName, colours_of
+from loopylatent.figures import parts
+from loopylatent.figures.looks import Theme, ThemeName, colours_of
+from loopylatent.figures.parts import Part
 from loopylatent.learning.initial_graph import EdgeDensity
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ _LEFT, _RIGHT, _BOTTOM, _LEGEND = 46, 26, 50, 30  # margins in pixels
 _NARROW = 400 - _LEFT - _RIGHT  # width of the lines at which labels must stay apart
 _LETTER = 6.4  # pixels of a letter in a label
 _LABEL_ROW = 16
-_FONT = 12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,16 +82,30 @@ def density_figure(
     low, high = shown_range(curve, known, r)
     marks = marks_between(known, low, high)
     top = _LEGEND + _LABEL_ROW * max(mark.row for mark in marks)
-    lines = _lines(drawn_steps(curve, r), curve, r, (low, high), colours)
-    plot_height = height - top - _BOTTOM
-    shapes = _beyond_noise(known, low, high, colours)
-    shapes += [_mark_line(mark, plot_height, colours) for mark in marks]
-    shapes.append(_current_line(r, colours))
-    texts = [_mark_text(mark, colours) for mark in marks]
-    texts += [_current_text(r, colours), _legend_text(lines, top)]
+    lines = _lines(curve, r, (low, high), colours)
+    line, plate = parts.here(r, colours)
+    dots = {"color": colours.edge, "width": 1, "dash": "dot"}
+    ends = [1 + (_LABEL_ROW * mark.row - 4) / (height - top - _BOTTOM) for mark in marks]
+    legend = {one["name"]: one["line"]["color"] for one in lines[:3]}
     # all at once: plotly checks everything again whenever a part is added
-    layout = _layout(colours, (low, high), height, top)
-    layout |= {"uirevision": known.digest, "shapes": shapes, "annotations": texts}
+    layout = parts.framed(colours, height, _LEFT, _RIGHT, top, _BOTTOM) | {
+        "xaxis": parts.radius_axis(colours, low, high, 8, 14),
+        "yaxis": parts.value_axis(colours)
+        | {"rangemode": "tozero", "tickformat": ",d", "nticks": 6},
+        "hovermode": "x",
+        "hoverdistance": -1,
+        "uirevision": known.digest,
+        "shapes": [
+            *parts.beyond_noise(known, low, high, colours),
+            *(parts.upright(mark.r, end, **dots) for mark, end in zip(marks, ends, strict=True)),
+            line,
+        ],
+        "annotations": [
+            *(_mark_text(mark, colours) for mark in marks),
+            plate,
+            parts.keys(legend, 1, -_LEFT + 12) | {"yanchor": "middle", "yshift": top - 14},
+        ],
+    }
     return go.Figure(data=lines, layout=layout)
 
 
@@ -168,193 +182,53 @@ def _placed(named: Sequence[tuple[float, str, int]], low: float, high: float) ->
 # How it is drawn ---------------------------------------------------------------------------
 
 
-def _lines(
-    steps: Steps, curve: EdgeDensity, r: float, limits: tuple[float, float], colours: Theme
-) -> list[dict[str, Any]]:
+def _lines(curve: EdgeDensity, r: float, limits: tuple[float, float], colours: Theme) -> list[Part]:
     low, high = limits
-    at_r = counts_at(curve, r)
-    before = (0, 0, curve.D.n_columns)
-    counts = (steps.edges, steps.cycles, steps.components)
-    words = ("edge", "cycle", "component")
+    steps, at_r = drawn_steps(curve, r), counts_at(curve, r)
     paints = (colours.observed, colours.groups[5], colours.groups[2])
-    x = [low, *steps.r.tolist(), high]
-    lines: list[dict[str, Any]] = [
-        {
-            "type": "scatter",
-            "name": f"{now:,} {word}{'' if now == 1 else 's'}",
-            "mode": "lines",
-            "x": x,
-            "y": [first, *count.tolist(), int(count[-1])],
-            "line": {"shape": "hv", "color": paint, "width": 2.6 if word == "edge" else 1.5},
-            "hoverinfo": "skip",
-        }
-        for word, paint, count, now, first in zip(words, paints, counts, at_r, before, strict=True)
+    counts = (steps.edges, steps.cycles, steps.components)
+    before = (0, 0, curve.D.n_columns)
+    lines = [
+        parts.scatter(
+            counted,
+            [low, *steps.r.tolist(), high],
+            [first, *count.tolist(), int(count[-1])],
+            line={"shape": "hv", "color": paint, "width": 1.5 if lesser else 2.6},
+            hoverinfo="skip",
+        )
+        for lesser, (counted, paint, count, first) in enumerate(
+            zip(_counted(at_r), paints, counts, before, strict=True)
+        )
     ]
-    lines += [_targets(steps), _dots(r, at_r, paints, colours)]
+    hover = (
+        "<b>r = %{customdata[0]:.4f}</b><br>edges %{customdata[1]:,}<br>"
+        "cycles %{customdata[2]:,}<br>components %{customdata[3]:,}"
+    )
+    lines.append(
+        parts.targets(
+            "breakpoints", steps.r, steps.edges, np.column_stack([steps.r, *counts]), hover
+        )
+    )
+    rim = {"color": colours.background, "width": 1.5}
+    dots = parts.scatter(
+        "current r", [r] * 3, list(at_r), "markers", cliponaxis=False, hoverinfo="skip"
+    )
+    marker = {"size": 8, "color": list(paints), "line": rim}
+    lines.append(dots | {"marker": marker, "unselected": parts.OPAQUE})
     return lines
 
 
-def _targets(steps: Steps) -> dict[str, Any]:
-    """Points that are not seen but can be pointed at and clicked."""
-    unseen = {"marker": {"opacity": 0}}
-    return {
-        "type": "scatter",
-        "name": "breakpoints",
-        "mode": "markers",
-        "x": steps.r,
-        "y": steps.edges,
-        "customdata": np.column_stack([steps.r, steps.edges, steps.cycles, steps.components]),
-        "marker": {"opacity": 0, "size": 9},
-        "selected": unseen,
-        "unselected": unseen,
-        "hovertemplate": (
-            "<b>r = %{customdata[0]:.4f}</b><br>edges %{customdata[1]:,}<br>"
-            "cycles %{customdata[2]:,}<br>components %{customdata[3]:,}<extra></extra>"
-        ),
-    }
+def _counted(counts: Sequence[int]) -> list[str]:
+    """The numbers of edges, cycles and components in words."""
+    words = zip(counts, ("edge", "cycle", "component"), strict=True)
+    return [f"{number:,} {word}{'' if number == 1 else 's'}" for number, word in words]
 
 
-def _dots(r: float, counts: Sequence[int], paints: Sequence[str], colours: Theme) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "name": "current r",
-        "mode": "markers",
-        "x": [r] * len(counts),
-        "y": list(counts),
-        "marker": {
-            "size": 8,
-            "color": list(paints),
-            "line": {"color": colours.background, "width": 1.5},
-        },
-        "unselected": {"marker": {"opacity": 1}},
-        "cliponaxis": False,
-        "hoverinfo": "skip",
-    }
-
-
-def _beyond_noise(
-    D: DistanceMatrix, low: float, high: float, colours: Theme
-) -> list[dict[str, Any]]:
-    """A shade over the radii beyond the noise floor, where there are some."""
-    if D.noise_floor is None or D.noise_floor >= high:
-        return []
-    shade = {"type": "rect", "x0": max(low, D.noise_floor), "x1": high, "fillcolor": colours.text}
-    whole_height = {"y0": 0, "y1": 1, "xref": "x", "yref": "y domain"}
-    return [shade | whole_height | {"opacity": 0.06, "line": {"width": 0}, "layer": "below"}]
-
-
-def _upright(r: float, end: float, line: dict[str, Any]) -> dict[str, Any]:
-    ends = {"x0": r, "x1": r, "y0": 0, "y1": end}
-    return ends | {"type": "line", "yref": "paper", "line": line, "layer": "below"}
-
-
-def _mark_line(mark: Mark, plot_height: int, colours: Theme) -> dict[str, Any]:
-    end = 1 + (_LABEL_ROW * mark.row - 4) / plot_height
-    return _upright(mark.r, end, {"color": colours.edge, "width": 1, "dash": "dot"})
-
-
-def _mark_text(mark: Mark, colours: Theme) -> dict[str, Any]:
-    return {
-        "text": mark.text,
-        "x": mark.r,
-        "y": 1,
-        "yref": "paper",
-        "xanchor": "left" if mark.to_the_right else "right",
-        "yanchor": "middle",
-        "xshift": 2 if mark.to_the_right else -2,
-        "yshift": _LABEL_ROW * (mark.row - 1) + 6,
-        "showarrow": False,
-        "font": {"color": colours.edge, "size": _FONT - 1},
-    }
-
-
-def _current_line(r: float, colours: Theme) -> dict[str, Any]:
-    return _upright(r, 1, {"color": colours.emphasis, "width": 1.5})
-
-
-def _current_text(r: float, colours: Theme) -> dict[str, Any]:
-    """A plate with the number, on the axis."""
-    return {
-        "text": f"<b>{r:.3g}</b>",
-        "x": r,
-        "y": 0,
-        "yref": "paper",
-        "yanchor": "top",
-        "yshift": -3,
-        "showarrow": False,
-        "bgcolor": colours.emphasis,
-        "borderpad": 3,
-        "font": {"color": colours.background, "size": _FONT},
-    }
-
-
-def _legend_text(lines: Sequence[dict[str, Any]], top: int) -> dict[str, Any]:
-    """One line of text, which unlike plotly's own legend does not break on a narrow screen."""
-    keys = [
-        f'<span style="color:{line["line"]["color"]}"><b>━━</b></span> {line["name"]}'
-        for line in lines[:3]
-    ]
-    return {
-        "text": "\u2003".join(keys),
-        "x": 0,
-        "xref": "paper",
-        "xanchor": "left",
-        "xshift": -_LEFT + 12,
-        "y": 1,
-        "yref": "paper",
-        "yanchor": "middle",
-        "yshift": top - 14,
-        "showarrow": False,
-    }
-
-
-def _layout(colours: Theme, limits: tuple[float, float], height: int, top: int) -> dict[str, Any]:
-    quiet = {"color": colours.edge, "size": _FONT - 1}
-    return {
-        "height": height,
-        "margin": {"l": _LEFT, "r": _RIGHT, "t": top, "b": _BOTTOM},
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "font": {"family": FACE, "size": _FONT, "color": colours.text},
-        "xaxis": {
-            "title": {"text": "radius r", "standoff": 14, "font": {"size": _FONT}},
-            "range": list(limits),
-            "tickfont": quiet,
-            "nticks": 8,
-            "showgrid": False,
-            "zeroline": False,
-            "showline": True,
-            "linecolor": colours.edge,
-            "ticks": "outside",
-            "ticklen": 4,
-            "tickcolor": colours.edge,
-        },
-        "yaxis": {
-            "rangemode": "tozero",
-            "fixedrange": True,
-            "tickfont": quiet,
-            "tickformat": ",d",
-            "nticks": 6,
-            "gridcolor": _faint(colours.edge),
-            "zeroline": False,
-        },
-        "showlegend": False,
-        "hovermode": "x",
-        "hoverdistance": -1,
-        "hoverlabel": {
-            "bgcolor": colours.background,
-            "bordercolor": colours.edge,
-            "font": {"family": FACE, "size": _FONT, "color": colours.text},
-            "align": "left",
-        },
-        "clickmode": "event+select",
-        "dragmode": "zoom",
-    }
-
-
-def _faint(colour: str) -> str:
-    red, green, blue = (int(colour[k : k + 2], 16) for k in (1, 3, 5))
-    return f"rgba({red},{green},{blue},0.18)"
+def _mark_text(mark: Mark, colours: Theme) -> Part:
+    anchor, shift = ("left", 2) if mark.to_the_right else ("right", -2)
+    place = {"xanchor": anchor, "yanchor": "middle", "xshift": shift}
+    height = _LABEL_ROW * (mark.row - 1) + 6
+    return parts.note(mark.text, mark.r, 1, yshift=height, font=parts.quiet(colours), **place)
 
 
 WIDTH, HEIGHT = 760, 250
@@ -412,10 +286,7 @@ def curve_svg(curve: EdgeDensity, r: float) -> str:
 
 
 def _opening(curve: EdgeDensity, r: float) -> str:
-    edges, cycles, components = (
-        f"{number:,} {word if number == 1 else word + 's'}"
-        for number, word in zip(counts_at(curve, r), ("edge", "cycle", "component"), strict=True)
-    )
+    edges, cycles, components = _counted(counts_at(curve, r))
     title = f"At r = {r:.4g} the local trees have {edges}, {cycles} and {components}"
     return (
         f'<svg class="curve" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from loopylatent.figures.looks import THEMES, ThemeName
+from loopylatent.figures.parts import CLEAR
 from loopylatent.tables.observations import Observations
 
 MOST_BARS = 20
@@ -61,8 +62,8 @@ def distribution_figure(bars: Bars, theme: ThemeName = "light") -> Any:
         height=130,
         margin={"l": 0, "r": 0, "t": 4, "b": 0},
         bargap=0.15,
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
+        paper_bgcolor=CLEAR,
+        plot_bgcolor=CLEAR,
         font={"color": colours.text, "size": 11},
         xaxis={
             "tickvals": list(range(len(bars.labels))) if few else [],

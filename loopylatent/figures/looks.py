@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from loopylatent.errors import ThresholdError
 
@@ -138,5 +138,30 @@ def stroke(length: float, n_nodes: int) -> Stroke:
 
 
 def _rim(colour: str, colours: Theme) -> str:
-    parts = (int(colour[k : k + 2], 16) for k in (1, 3, 5))
-    return "#" + "".join(f"{round(part * colours.rim):02X}" for part in parts)
+    return "#" + "".join(f"{round(part * colours.rim):02X}" for part in _parts(colour))
+
+
+def _parts(colour: str) -> list[int]:
+    return [int(colour[k : k + 2], 16) for k in (1, 3, 5)]
+
+
+def mixed(one: str, other: str, share: float) -> str:
+    """A share of one colour and the rest of another."""
+    pairs = zip(_parts(one), _parts(other), strict=True)
+    return "#" + "".join(f"{round(share * a + (1 - share) * b):02X}" for a, b in pairs)
+
+
+def see_through(colour: str, opacity: float) -> str:
+    """A colour that covers only in part what lies below it."""
+    return f"rgba({','.join(map(str, _parts(colour)))},{opacity:g})"
+
+
+def vis_edge(colour: str, **more: Any) -> dict[str, Any]:
+    """The colour of an edge of a picture that stays when it is pointed at."""
+    return {"color": colour, "highlight": colour, "hover": colour} | more
+
+
+def vis_node(fill: str, border: str, pointed_at: str) -> dict[str, Any]:
+    """The colours of a node of a picture; its border changes when it is pointed at."""
+    touched = {"background": fill, "border": pointed_at}
+    return {"background": fill, "border": border, "highlight": touched, "hover": touched}

@@ -40,6 +40,8 @@ from loopylatent.figures.looks import (
     colours_of,
     stroke,
     symbol,
+    vis_edge,
+    vis_node,
 )
 from loopylatent.graph import LatentGraph
 
@@ -260,20 +262,9 @@ def _vis_groups(group_of: Mapping[int, int] | None, colours: Theme) -> dict[str,
             is_hidden = kind == "hidden"
             drawn = symbol(is_hidden, number, group_of is not None, colours)
             name = _look(is_hidden, number, group_of is not None)
-            looks[name] = font | _vis_colour(drawn.fill, drawn.border, colours)
+            paint = vis_node(drawn.fill, drawn.border, colours.emphasis)
+            looks[name] = font | {"color": paint}
     return looks
-
-
-def _vis_colour(fill: str, border: str, colours: Theme) -> dict[str, Any]:
-    pointed_at = {"background": fill, "border": colours.emphasis}
-    return {
-        "color": {
-            "background": fill,
-            "border": border,
-            "highlight": pointed_at,
-            "hover": pointed_at,
-        }
-    }
 
 
 # Nodes and edges ---------------------------------------------------------------------------
@@ -331,7 +322,7 @@ def _edges(
         }
         if sign < 0:
             edge["dashes"] = list(DASHES)
-            edge["color"] = {"color": NEGATIVE, "highlight": NEGATIVE, "hover": NEGATIVE}
+            edge["color"] = vis_edge(NEGATIVE)
             edge["title"] += "\nnegative correlation"
         edges.append(edge)
     return edges

@@ -16,7 +16,15 @@ from numpy.typing import NDArray
 
 from loopylatent.analysis.overlay import LEFT, NEITHER, RIGHT, Difference, Overlay
 from loopylatent.analysis.stability.runs import Stability
-from loopylatent.figures.looks import THEMES, LegendItem, ThemeName
+from loopylatent.figures.looks import (
+    THEMES,
+    LegendItem,
+    Theme,
+    ThemeName,
+    mixed,
+    vis_edge,
+    vis_node,
+)
 from loopylatent.graph import LatentGraph
 
 COLOURS = {LEFT: "#D55E00", RIGHT: "#009E73"}
@@ -37,10 +45,8 @@ def mark_edges(edges: Rows, overlay: Overlay, difference: Difference) -> Rows:
 def _marked(edge: dict[str, Any], state: int) -> dict[str, Any]:
     if state not in COLOURS:
         return edge | {"dashes": False, "title": f"{edge['title']}\nin both"}
-    colour = COLOURS[state]
-    look = {"color": colour, "highlight": colour, "hover": colour}
     return edge | {
-        "color": look,
+        "color": vis_edge(COLOURS[state]),
         "width": max(edge["width"], 2.0),
         "dashes": [7, 5] if state == LEFT else False,
         "title": f"{edge['title']}\n{WORDS[state]}",
@@ -55,43 +61,31 @@ def mark_nodes(nodes: Rows, overlay: Overlay, difference: Difference) -> Rows:
         state = 0 if node["id"] < p else int(difference.hidden[node["id"] - p])
         if state == NEITHER:
             continue
-        if state in COLOURS:
-            node = node | {
-                "group": f"only {state}",
-                "title": f"{node['title']}\n{WORDS[state]}",
-            }
-        marked.append(node)
+        look = {"group": f"only {state}", "title": f"{node['title']}\n{WORDS.get(state)}"}
+        marked.append(node | look if state in COLOURS else node)
     return marked
 
 
-def compared_looks(looks: Mapping[str, Any], shown: tuple[int, ...]) -> dict[str, Any]:
+def compared_looks(looks: Mapping[ThemeName, Any], shown: tuple[int, ...]) -> dict[str, Any]:
     """Add the colours of what only one graph has to a picture's looks and legend."""
-    return {theme: _compared(theme, look, shown) for theme, look in looks.items()}
+    return {theme: _compared(THEMES[theme], look, shown) for theme, look in looks.items()}
 
 
-def _compared(theme: Any, look: Mapping[str, Any], shown: tuple[int, ...]) -> dict[str, Any]:
-    name: ThemeName = theme
-    edge, emphasis = THEMES[name].edge, THEMES[name].emphasis
+def _compared(colours: Theme, look: Mapping[str, Any], shown: tuple[int, ...]) -> dict[str, Any]:
+    edge, emphasis = colours.edge, colours.emphasis
     groups = dict(look["options"]["groups"])
     for state, colour in COLOURS.items():
-        pointed_at = {"background": colour, "border": emphasis}
-        groups[f"only {state}"] = groups["hidden"] | {
-            "color": {
-                "background": colour,
-                "border": colour,
-                "highlight": pointed_at,
-                "hover": pointed_at,
-            }
-        }
+        groups[f"only {state}"] = groups["hidden"] | {"color": vis_node(colour, colour, emphasis)}
     kept = [item for item in look["legend"] if item["shape"] in ("dot", "diamond")]
     extra = [LegendItem("line", edge, edge, "in both")]
     for state in shown:
         shape: Any = "dashes" if state == LEFT else "line"
         extra.append(LegendItem(shape, COLOURS[state], COLOURS[state], WORDS[state]))
-    return dict(look) | {
-        "options": look["options"] | {"groups": groups},
-        "legend": [*kept, *(asdict(item) for item in extra)],
-    }
+    return _with(look, groups, [*kept, *map(asdict, extra)])
+
+
+def _with(look: Mapping[str, Any], groups: dict[str, Any], legend: Rows) -> dict[str, Any]:
+    return dict(look) | {"options": look["options"] | {"groups": groups}, "legend": legend}
 
 
 GONE, NEW = "#D55E00", "#009E73"
@@ -122,23 +116,21 @@ def _lengths(graph: LatentGraph) -> dict[tuple[int, int], float]:
     return dict(zip(pairs, graph.lengths.tolist(), strict=True))
 
 
-def mark_changed_edges(
-    edges: list[dict[str, Any]], status: NDArray[np.int64]
-) -> list[dict[str, Any]]:
+def mark_changed_edges(edges: Rows, status: NDArray[np.int64]) -> Rows:
     """Colour the edges of a picture by what became of them; those that went are dashed."""
     looks: dict[int, dict[str, Any]] = {
-        -1: {"color": {"color": GONE, "highlight": GONE, "hover": GONE}, "dashes": [6, 5]},
+        -1: {"color": vis_edge(GONE), "dashes": [6, 5]},
         0: {"dashes": False},
-        1: {"color": {"color": NEW, "highlight": NEW, "hover": NEW}, "dashes": False},
+        1: {"color": vis_edge(NEW), "dashes": False},
     }
     return [edge | looks[int(state)] for edge, state in zip(edges, status, strict=True)]
 
 
-def mark_cycles(edges: list[dict[str, Any]], graph: LatentGraph) -> list[dict[str, Any]]:
+def mark_cycles(edges: Rows, graph: LatentGraph) -> Rows:
     """Emphasise the edges that lie on a cycle and let the others step back."""
     looks: tuple[dict[str, Any], ...] = (
         {"color": {"opacity": 0.25}},
-        {"color": {"color": NEW, "highlight": NEW, "hover": NEW}},
+        {"color": vis_edge(NEW)},
     )
     return [
         edge | looks[on_cycle] | ({"title": f"{edge['title']}\non a cycle"} if on_cycle else {})
@@ -206,14 +198,13 @@ def level(support: float) -> int:
     return min(LEVELS - 1, int(support * LEVELS))
 
 
-def shaded_looks(looks: Mapping[str, Any]) -> dict[str, Any]:
+def shaded_looks(looks: Mapping[ThemeName, Any]) -> dict[str, Any]:
     """Add the shades of hidden nodes, and what shades and dashes mean, to a picture's looks."""
-    return {theme: _shaded(theme, look) for theme, look in looks.items()}
+    return {theme: _shaded(THEMES[theme], look) for theme, look in looks.items()}
 
 
-def _shaded(theme: Any, look: Mapping[str, Any]) -> dict[str, Any]:
-    name: ThemeName = theme
-    ground, edge = THEMES[name].background, THEMES[name].edge
+def _shaded(colours: Theme, look: Mapping[str, Any]) -> dict[str, Any]:
+    ground, edge = colours.background, colours.edge
     groups = dict(look["options"]["groups"])
     for group, drawn in list(groups.items()):
         if group.startswith("hidden"):
@@ -224,28 +215,14 @@ def _shaded(theme: Any, look: Mapping[str, Any]) -> dict[str, Any]:
         LegendItem("dashes", edge, edge, "in less than half of them; the paler, the fewer"),
     ]
     kept = [item for item in look["legend"] if item["shape"] != "line"]
-    return dict(look) | {
-        "options": look["options"] | {"groups": groups},
-        "legend": [*kept, *(asdict(item) for item in extra)],
-    }
+    return _with(look, groups, [*kept, *map(asdict, extra)])
 
 
 def _faded(drawn: Mapping[str, Any], ground: str, share: float) -> dict[str, Any]:
     colour = drawn["color"]
     keep = PALEST + (1 - PALEST) * share
-    fill, rim = (_mixed(colour[name], ground, keep) for name in ("background", "border"))
-    pointed_at = colour["highlight"] | {"background": fill}
-    faded = {"background": fill, "border": rim, "highlight": pointed_at, "hover": pointed_at}
-    return dict(drawn) | {"color": faded}
-
-
-def _mixed(colour: str, ground: str, share: float) -> str:
-    """A colour with some of the ground in it."""
-    one, other = (
-        np.array([int(text[k : k + 2], 16) for k in (1, 3, 5)]) for text in (colour, ground)
-    )
-    mixed = np.rint(share * one + (1 - share) * other).astype(int).tolist()
-    return "#" + "".join(f"{part:02X}" for part in mixed)
+    fill, rim = (mixed(colour[name], ground, keep) for name in ("background", "border"))
+    return dict(drawn) | {"color": vis_node(fill, rim, colour["highlight"]["border"])}
 
 
 def _words(support: float, n_used: int) -> str:

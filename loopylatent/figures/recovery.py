@@ -10,9 +10,16 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from loopylatent.compute.arrays import FloatArray
+from loopylatent.figures import parts
 from loopylatent.figures.layout import filling, positions
-from loopylatent.figures.looks import LegendItem, Theme, ThemeName, colours_of
-from loopylatent.figures.sweep import FONT, faint, framed, quiet
+from loopylatent.figures.looks import (
+    LegendItem,
+    ThemeName,
+    colours_of,
+    mixed,
+    see_through,
+    vis_edge,
+)
 from loopylatent.synthetic.laboratory import FALSE, MISSED, Comparison
 
 if TYPE_CHECKING:
@@ -53,8 +60,8 @@ def place_both(found: Comparison, aspect: float = 1.0) -> FloatArray:
 def mark_mistakes(edges: list[dict[str, Any]], status: NDArray[np.int64]) -> list[dict[str, Any]]:
     """Colour false edges, and colour and dash missed ones."""
     looks: dict[int, dict[str, Any]] = {
-        FALSE: {"color": _paint(FALSE_EDGE), "dashes": False},
-        MISSED: {"color": _paint(MISSED_EDGE), "dashes": [6, 5]},
+        FALSE: {"color": vis_edge(FALSE_EDGE, opacity=1.0), "dashes": False},
+        MISSED: {"color": vis_edge(MISSED_EDGE, opacity=1.0), "dashes": [6, 5]},
     }
     return [
         edge | looks.get(int(state), {}) | ({"width": max(edge.get("width", 2.0), 2.0)})
@@ -62,24 +69,11 @@ def mark_mistakes(edges: list[dict[str, Any]], status: NDArray[np.int64]) -> lis
     ]
 
 
-def _paint(colour: str) -> dict[str, Any]:
-    return {"color": colour, "highlight": colour, "hover": colour, "opacity": 1.0}
-
-
 def mistake_legend(which: Literal["truth", "learned"]) -> LegendItem:
     """Say what the colour of one of the two pictures means."""
     if which == "truth":
         return LegendItem("dashes", MISSED_EDGE, MISSED_EDGE, "missed")
     return LegendItem("line", FALSE_EDGE, FALSE_EDGE, "false")
-
-
-def curve_colours(colours: Theme) -> dict[str, str]:
-    """The colours of recall, precision and exact recovery."""
-    return {
-        "recall": colours.observed,
-        "precision": colours.hidden,
-        "is_right": colours.groups[2],
-    }
 
 
 def recovery_figure(
@@ -98,55 +92,30 @@ def recovery_figure(
     import plotly.graph_objects as go
 
     colours = colours_of(theme)
-    figure = go.Figure(layout=framed(colours, height))
-    paints = curve_colours(colours)
+    paints = dict(zip(CURVES, (colours.observed, colours.hidden, colours.groups[2]), strict=True))
     x = table[by].tolist()
+    drawn = []
     for name in ("recall", "precision"):
-        figure.add_trace(_band(x, table, name, paints[name]))
+        low, high = table[f"{name} min"].tolist(), table[f"{name} max"].tolist()
+        fill = {"fill": "toself", "fillcolor": see_through(paints[name], 0.14)}
+        unseen = {"line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
+        band = parts.scatter(None, [*x, *x[::-1]], [*high, *low[::-1]], **fill, **unseen)
+        drawn.append(band)
     for name, label in CURVES.items():
-        figure.add_trace(_line(x, table, name, label, paints[name]))
-    figure.update_layout(
-        margin={"t": 34, "l": 60},
-        hovermode="x unified",
-        showlegend=True,
-        legend=above(),
-        xaxis=axis_of(colours, "rows (n)" if by == "n" else "radius r")
-        | ({"type": "log", "dtick": 1, "exponentformat": "none", "separatethousands": True}
-           if by == "n" else {}),
-        yaxis=axis_of(colours, "share") | {"range": [-0.03, 1.05], "tickformat": ".0%"},
-    )  # fmt: skip
+        dash = "dot" if name == "is_right" else "solid"
+        looks = {"line": {"color": paints[name], "width": 2.2, "dash": dash}, "marker": {"size": 6}}
+        y = table[f"{name} mean"].tolist()
+        drawn.append(parts.scatter(label, x, y, "lines+markers", **looks, hovertemplate="%{y:.0%}"))
+    logs = {"type": "log", "dtick": 1, "exponentformat": "none", "separatethousands": True}
+    across = parts.value_axis(colours, "rows (n)" if by == "n" else "radius r")
+    layout = parts.with_legend(colours, height, 60, hovermode="x unified") | {
+        "xaxis": across | (logs if by == "n" else {}),
+        "yaxis": parts.value_axis(colours, "share") | {"range": [-0.03, 1.05], "tickformat": ".0%"},
+    }
+    figure = go.Figure(drawn, layout)
     if mark is not None:
-        draw_mark(figure, mark, colours)
+        parts.draw_mark(figure, mark, colours)
     return figure
-
-
-def _band(x: list[Any], table: pd.DataFrame, name: str, paint: str) -> dict[str, Any]:
-    low, high = table[f"{name} min"].tolist(), table[f"{name} max"].tolist()
-    red, green, blue = (int(paint[k : k + 2], 16) for k in (1, 3, 5))
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "x": [*x, *x[::-1]],
-        "y": [*high, *low[::-1]],
-        "fill": "toself",
-        "fillcolor": f"rgba({red},{green},{blue},0.14)",
-        "line": {"width": 0},
-        "hoverinfo": "skip",
-        "showlegend": False,
-    }
-
-
-def _line(x: list[Any], table: pd.DataFrame, name: str, label: str, paint: str) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "name": label,
-        "mode": "lines+markers",
-        "x": x,
-        "y": table[f"{name} mean"].tolist(),
-        "line": {"color": paint, "width": 2.2, "dash": "dot" if name == "is_right" else "solid"},
-        "marker": {"size": 6},
-        "hovertemplate": "%{y:.0%}",
-    }
 
 
 def experiment_figure(
@@ -156,37 +125,26 @@ def experiment_figure(
     import plotly.graph_objects as go
 
     colours = colours_of(theme)
-    figure = go.Figure(layout=framed(colours, height))
     sizes = sorted(set(table["n"].tolist()))
+    hover = (
+        "%{x}: <b>%{y:.5f}</b><br>hidden %{customdata[0]:.1f}, edges "
+        "%{customdata[1]:.1f}, cycles %{customdata[2]:.1f}"
+    )
+    drawn = []
     for shade, n in zip(shades(len(sizes), theme), sizes, strict=True):
         rows = table[table["n"] == n]
-        figure.add_trace(
-            {
-                "type": "scatter",
-                "name": f"{n:,} rows",
-                "mode": "lines+markers",
-                "x": [_place(where) for where in rows["where"]],
-                "y": rows["bic"].tolist(),
-                "customdata": rows[["hidden", "edges", "cycles"]].to_numpy().tolist(),
-                "line": {"color": shade, "width": 2.2},
-                "marker": {"size": 6},
-                "hovertemplate": (
-                    "%{x}: <b>%{y:.5f}</b><br>hidden %{customdata[0]:.1f}, edges "
-                    "%{customdata[1]:.1f}, cycles %{customdata[2]:.1f}"
-                ),
-            }
-        )
+        x, counts = [_place(where) for where in rows["where"]], rows[["hidden", "edges", "cycles"]]
+        looks = {"line": {"color": shade, "width": 2.2}, "marker": {"size": 6}}
+        more = {"customdata": counts.to_numpy().tolist(), "hovertemplate": hover}
+        y = rows["bic"].tolist()
+        drawn.append(parts.scatter(f"{n:,} rows", x, y, "lines+markers", **looks, **more))
     order = list(dict.fromkeys(_place(where) for where in table.sort_values("n")["where"]))
-    figure.update_layout(
-        margin={"t": 34, "l": 66},
-        showlegend=True,
-        legend=above(),
-        hovermode="closest",
-        xaxis=axis_of(colours, "radius r, then the tree, then the true graph")
+    layout = parts.with_legend(colours, height, 66) | {
+        "xaxis": parts.value_axis(colours, "radius r, then the tree, then the true graph")
         | {"type": "category", "categoryorder": "array", "categoryarray": order},
-        yaxis=axis_of(colours, "normalised BIC (higher is better)"),
-    )
-    return figure
+        "yaxis": parts.value_axis(colours, "normalised BIC (higher is better)"),
+    }
+    return go.Figure(drawn, layout)
 
 
 def _place(where: float | str) -> str:
@@ -197,28 +155,5 @@ def _place(where: float | str) -> str:
 
 def shades(number: int, theme: ThemeName) -> list[str]:
     """Colours from a faint to a strong one."""
-    ends = [[int(colour[k : k + 2], 16) for k in (1, 3, 5)] for colour in SHADES[theme]]
     steps = np.linspace(0, 1, number) if number > 1 else np.ones(1)
-    mixed = [np.rint((1 - t) * np.array(ends[0]) + t * np.array(ends[1])) for t in steps]
-    return ["#" + "".join(f"{int(part):02X}" for part in colour) for colour in mixed]
-
-
-def above() -> dict[str, Any]:
-    """A legend in one line above a figure."""
-    return {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "bgcolor": "rgba(0,0,0,0)"}
-
-
-def axis_of(colours: Theme, title: str) -> dict[str, Any]:
-    """An axis with a title, as all figures of the laboratory have it."""
-    return {
-        "title": {"text": title, "standoff": 10, "font": {"size": FONT}},
-        "tickfont": quiet(colours),
-        "gridcolor": faint(colours),
-        "zeroline": False,
-        "fixedrange": True,
-    }
-
-
-def draw_mark(figure: Figure, x: float, colours: Theme) -> None:
-    """A line where the page stands now."""
-    figure.add_vline(x=x, line={"color": colours.text, "width": 1.2, "dash": "dash"}, opacity=0.6)
+    return [mixed(SHADES[theme][1], SHADES[theme][0], step) for step in steps.tolist()]

@@ -11,7 +11,7 @@ import loopylatent as ll
 from loopylatent.analysis.sweep.barcode import Bar, barcode
 from loopylatent.analysis.sweep.points import SweepPoint
 from loopylatent.errors import DataError
-from loopylatent.figures.barcode import barcode_figure, longest
+from loopylatent.figures.sweep import barcode_figure, longest
 from loopylatent.settings import LearnSettings, Thresholds
 from loopylatent.synthetic.families import latent_cycle
 

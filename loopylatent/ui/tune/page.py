@@ -11,8 +11,14 @@ import streamlit as st
 from loopylatent.analysis.sweep.table import Sweep
 from loopylatent.compute.limits import rerun
 from loopylatent.figures.alt_text import described
-from loopylatent.figures.barcode import barcode_figure, longest
-from loopylatent.figures.sweep import MEASURES, SCORE_MEASURES, grid_figure, sweep_figure
+from loopylatent.figures.sweep import (
+    MEASURES,
+    SCORE_MEASURES,
+    barcode_figure,
+    grid_figure,
+    longest,
+    sweep_figure,
+)
 from loopylatent.settings import READS, LearnSettings, Thresholds
 from loopylatent.tables.spreadsheet import table_to_csv
 from loopylatent.ui.explore.downloads import file_stem
