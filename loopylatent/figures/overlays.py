@@ -16,15 +16,7 @@ from numpy.typing import NDArray
 
 from loopylatent.analysis.overlay import LEFT, NEITHER, RIGHT, Difference, Overlay
 from loopylatent.analysis.stability.runs import Stability
-from loopylatent.figures.looks import (
-    THEMES,
-    LegendItem,
-    Theme,
-    ThemeName,
-    mixed,
-    vis_edge,
-    vis_node,
-)
+from loopylatent.figures.looks import THEMES, LegendItem, Theme, mixed, vis_edge, vis_node
 from loopylatent.graph import LatentGraph
 
 COLOURS = {LEFT: "#D55E00", RIGHT: "#009E73"}
@@ -66,7 +58,7 @@ def mark_nodes(nodes: Rows, overlay: Overlay, difference: Difference) -> Rows:
     return marked
 
 
-def compared_looks(looks: Mapping[ThemeName, Any], shown: tuple[int, ...]) -> dict[str, Any]:
+def compared_looks(looks: Mapping[Any, Any], shown: tuple[int, ...]) -> dict[str, Any]:
     """Add the colours of what only one graph has to a picture's looks and legend."""
     return {theme: _compared(THEMES[theme], look, shown) for theme, look in looks.items()}
 
@@ -198,7 +190,7 @@ def level(support: float) -> int:
     return min(LEVELS - 1, int(support * LEVELS))
 
 
-def shaded_looks(looks: Mapping[ThemeName, Any]) -> dict[str, Any]:
+def shaded_looks(looks: Mapping[Any, Any]) -> dict[str, Any]:
     """Add the shades of hidden nodes, and what shades and dashes mean, to a picture's looks."""
     return {theme: _shaded(THEMES[theme], look) for theme, look in looks.items()}
 

@@ -20,6 +20,7 @@ from loopylatent.figures.looks import (
     see_through,
     vis_edge,
 )
+from loopylatent.figures.parts import Part
 from loopylatent.synthetic.laboratory import FALSE, MISSED, Comparison
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def recovery_figure(
     for name in ("recall", "precision"):
         low, high = table[f"{name} min"].tolist(), table[f"{name} max"].tolist()
         fill = {"fill": "toself", "fillcolor": see_through(paints[name], 0.14)}
-        unseen = {"line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
+        unseen: Part = {"line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
         band = parts.scatter(None, [*x, *x[::-1]], [*high, *low[::-1]], **fill, **unseen)
         drawn.append(band)
     for name, label in CURVES.items():

@@ -59,7 +59,7 @@ def bound_figure(
         cycles = "<br>cycles of at least %{customdata:.0f} edges" if name == "Theorem 2" else ""
         hover = f"{name}<br>at %{{x:.4g}}: n = %{{y:.3g}}{cycles}<extra></extra>"
         line = {"color": paint, "width": 2.4, "dash": dash}
-        more = {"customdata": girths, "hovertemplate": hover}
+        more: Part = {"customdata": girths, "hovertemplate": hover}
         if any(n is not None for n in shown):
             drawn.append(parts.scatter(name, x, shown, line=line, **more))
     if found is not None:

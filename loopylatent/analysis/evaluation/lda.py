@@ -29,7 +29,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import digamma, gammaincinv, gammaln, logsumexp, polygamma
-from sklearn.decomposition import LatentDirichletAllocation
 
 from loopylatent.compute.arrays import FloatArray, IntArray, Progress, frozen_array
 from loopylatent.errors import DataError, ThresholdError, quoted
@@ -263,6 +262,8 @@ def fit_lda(
     >>> model.n_topics, model.df, model.topics.sum(axis=1).round(6).tolist()
     (3, 59, [1.0, 1.0, 1.0])
     """
+    from sklearn.decomposition import LatentDirichletAllocation
+
     if isinstance(n_topics, bool) or not isinstance(n_topics, int) or n_topics < 2:
         raise ThresholdError(f"topics = {n_topics!r} is not a whole number of at least 2.")
     check_seed(seed)

@@ -14,7 +14,6 @@ import networkx as nx
 import numpy as np
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
-from sklearn.metrics import adjusted_rand_score
 
 from loopylatent.analysis.stability.resampling import Resampler, bootstrapped_rows, shaken_distances
 from loopylatent.compute.arrays import Check, FloatArray, IntArray, Progress, frozen_array
@@ -68,6 +67,9 @@ class Groups(Shown):
 
     def agreement(self, known: Mapping[str, str]) -> float:
         """Adjusted Rand index with known groups, over the columns that have one."""
+        # scikit-learn takes long to import: only where it is needed
+        from sklearn.metrics import adjusted_rand_score
+
         found = [(label, known[name]) for name, label in self.as_dict().items() if name in known]
         if len(found) < 2:
             raise DataError("fewer than two columns have a known group; nothing to compare.")
