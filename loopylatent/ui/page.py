@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -10,23 +11,28 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import streamlit as st
 
+from loopylatent.analysis.matching import name_node
 from loopylatent.compute.arrays import Progress
-from loopylatent.errors import LimitError, LoopyLatentError
+from loopylatent.compute.limits import APP
+from loopylatent.errors import DataError, LimitError, LoopyLatentError
 from loopylatent.figures.looks import ThemeName
 from loopylatent.figures.simplify import SIMPLE_FROM
+from loopylatent.graph import LatentGraph
 from loopylatent.learning.initial_graph import EdgeDensity
 from loopylatent.learning.learner import LearnResult
+from loopylatent.tables.read import read_frame
 from loopylatent.ui.open.opening import follow_curve, follow_test
 from loopylatent.ui.shell import link
 from loopylatent.ui.shell.background import Job, upkeep, warm_up_once
+from loopylatent.ui.shell.keys import DataKey
 from loopylatent.ui.shell.messages import said
 from loopylatent.ui.shell.pins import offer_pin
-from loopylatent.ui.shell.session import Session, session
+from loopylatent.ui.shell.session import Session, bound, session
 from loopylatent.ui.shell.stages import (
     Source,
-    data_key,
     known_curve,
     learned,
     regularized_job,
@@ -181,7 +187,7 @@ def chosen_first(s: Session) -> Iterator[Present]:
 
 def _known(s: Session) -> Present | None:
     """What the choice gives, where that is quick; None also where it is refused."""
-    source: Source | None = s.memo.known("source", data_key(s.recipe))
+    source: Source | None = s.memo.known("source", DataKey.of(s.recipe))
     if source is None or s.recipe.regularize != "none" or source.distances.n_columns >= SLOW_FROM:
         return None
     curve: EdgeDensity | None = s.memo.known("curve", source.distances.digest)
@@ -313,3 +319,61 @@ def say_notices(s: Session, now: Present | None = None) -> None:
         right.button(
             ":material/close:", on_click=read, key="close_notice", help="Close", type="tertiary"
         )
+
+
+# What several pages show ---------------------------------------------------------------------
+
+
+def summary_line(result: LearnResult) -> str:
+    """Counts of the learned graph in one line."""
+    g = result.graph
+    girth = "" if math.isinf(g.girth) else f" (shortest: {g.girth:.0f} edges)"
+    parts = [
+        f"**{g.n_observed}** observed",
+        f"**{g.n_hidden}** hidden",
+        f"**{g.n_edges}** edges",
+        f"**{g.n_cycles}** {'cycle' if g.n_cycles == 1 else 'cycles'}{girth}",
+        f"**{g.n_components}** {'piece' if g.n_components == 1 else 'pieces'}",
+    ]
+    if result.n_stuck:
+        parts.append(f"**{result.n_stuck}** of {result.n_visits} visits stuck")
+    return " · ".join(parts)
+
+
+def file_stem(s: Session) -> str:
+    """A harmless file name that says what the graph is of."""
+    source = s.recipe.source.removeprefix("sample:").rsplit(".", 1)[0]
+    kept = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "-" for c in source)
+    return f"{kept[:40].strip('-') or 'graph'}-r{s.recipe.r:.3g}"
+
+
+def name_field(s: Session, result: LearnResult, node: int, label: str) -> None:
+    """Draw the field in which a hidden node is given a name."""
+    given = {named.name for named in s.now.names}
+    own = label if label in given else None
+
+    def report(text: str) -> None:
+        try:
+            s.name(name_node(result.graph, node, text.strip()) if text.strip() else None, own)
+        except LoopyLatentError as error:
+            s.notice = str(error)
+
+    st.text_input(
+        "Name it",
+        placeholder="what do its neighbours share?",
+        max_chars=60,
+        help="The name stays with this node while thresholds move, as long as it is recognisable.",
+        **bound(f"name_{node}", own or "", report),
+    )
+
+
+def read_groups(content: bytes, file_name: str, graph: LatentGraph) -> dict[str, str]:
+    """Read a grouping of the columns from a table of two columns."""
+    frame = read_frame(content, name=file_name, max_cells=APP.cells)
+    if len(frame.columns) != 2:
+        raise DataError(f"a grouping has two columns, name and group; this has {frame.shape[1]}.")
+    pairs: pd.DataFrame = frame.dropna().astype(str)
+    found = dict(zip(pairs.iloc[:, 0], pairs.iloc[:, 1], strict=True))
+    if not set(found) & set(graph.names):
+        raise DataError("no name of the first column is a column of the table; check the spelling.")
+    return found

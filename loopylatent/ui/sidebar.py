@@ -27,6 +27,7 @@ from loopylatent.tables.samples import sample_titles
 from loopylatent.ui.open.dialog import open_columns, open_file
 from loopylatent.ui.shell import words
 from loopylatent.ui.shell.background import Job
+from loopylatent.ui.shell.keys import LearnedKey
 from loopylatent.ui.shell.messages import patience_for, said
 from loopylatent.ui.shell.session import Session, bound
 from loopylatent.ui.shell.stages import bic_work, sample_recipe
@@ -326,7 +327,7 @@ def show_chance(s: Session, D: DistanceMatrix) -> None:
     """Offer to learn with other seeds, and say how far the graphs agree."""
     settings = replace(s.recipe.settings, seed=0)
     job = s.jobs.current(KIND)
-    if job is None or job.key != (D.digest, settings) or job.error == "stopped":
+    if job is None or job.key != LearnedKey(D.digest, settings) or job.error == "stopped":
         work = estimate("learn", 0, D.n_columns) * N_SEEDS
         patience = patience_for(work, 1, "graph")
         st.button(
@@ -365,7 +366,7 @@ def sentence(effect: SeedEffect) -> str:
 def _begin(s: Session, D: DistanceMatrix, settings: LearnSettings) -> None:
     s.jobs.get(
         KIND,
-        (D.digest, settings),
+        LearnedKey(D.digest, settings),
         lambda report: over_seeds(D, settings, N_SEEDS, progress=report),
     )
 

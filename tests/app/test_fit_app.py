@@ -26,7 +26,8 @@ from streamlit.testing.v1 import AppTest
 
 import loopylatent as ll
 from loopylatent.exporting.project.recipe import digest_of
-from loopylatent.ui.explore.fit import Fitted, table_with_hidden
+from loopylatent.ui.explore.fit import table_with_hidden
+from loopylatent.ui.shell.fits import Fitted
 
 
 @cache

@@ -16,8 +16,9 @@ from loopylatent.synthetic.laboratory import learn_back
 from loopylatent.theory.additivity import distortion
 from loopylatent.theory.assumptions import conditions, ensemble_of
 from loopylatent.theory.tables import quantities
-from loopylatent.ui.laboratory import state as lab_state, words as lab_words
-from loopylatent.ui.laboratory.state import CURVE_N, CURVE_R, LEARN, PAPERS
+from loopylatent.ui.laboratory import words as lab_words
+from loopylatent.ui.shell import laboratory as lab_state
+from loopylatent.ui.shell.laboratory import CURVE_N, CURVE_R, LEARN, PAPERS
 from loopylatent.ui.theory import page as theory_page
 from loopylatent.ui.theory.page import lowered, shown
 

@@ -293,8 +293,6 @@ def test_why_leads_from_an_edge_to_the_step_that_put_it_there():
 
 def test_why_is_answered_again_when_the_lesson_is_already_open():
     page = asked_why(22, "why_node")
-    from loopylatent.ui.shell.session import Why
-
-    walk_of(page).why = Why((25,))
+    session_of(page).why = (25,)
     page = ran(page)
     assert walk_of(page).index == lesson_of(page).why_node(25)

@@ -10,8 +10,8 @@ from helpers.app import APP, PATIENCE, ran, session_of, stands_still
 from streamlit.testing.v1 import AppTest
 
 from loopylatent.compute import limits
-from loopylatent.ui.laboratory.state import CURVE_N, CURVE_R, PAPERS
 from loopylatent.ui.shell.background import Job
+from loopylatent.ui.shell.laboratory import CURVE_N, CURVE_R, PAPERS
 from loopylatent.ui.tune.state import CELLS, GRAPHS, JOBS
 
 RING = "latent_cycle"

@@ -30,6 +30,7 @@ from hypothesis import given, strategies as st
 from streamlit.testing.v1 import AppTest
 
 import loopylatent as ll
+from loopylatent.analysis.sweep.points import PointKey
 from loopylatent.analysis.sweep.scores import Split
 from loopylatent.compute.cache import Known
 from loopylatent.compute.limits import APP as APP_LIMITS
@@ -41,6 +42,7 @@ from loopylatent.ui.page import Present
 from loopylatent.ui.shell import link
 from loopylatent.ui.shell.background import Cancelled, Job
 from loopylatent.ui.shell.cache import Memo, size_of
+from loopylatent.ui.shell.keys import EvaluationKey
 from loopylatent.ui.shell.session import Moment, Session
 from loopylatent.ui.shell.stages import curve_of, learned, source_of
 from loopylatent.ui.tune.state import SCORES, Tuning, found_of, plan_of, score_points
@@ -108,7 +110,7 @@ def test_many_choices_of_rows_keep_one_copy_of_the_table():
         job = s.jobs.current(JOB)
         assert job.finished.wait(60)
         assert job.error is None
-    assert len([key for key, _ in s.scored.items() if key[0] == "evaluation"]) == 6
+    assert len([key for key, _ in s.scored.items() if isinstance(key, EvaluationKey)]) == 6
     assert held([value for _, value in s.scored.items()], Observations) == []
     assert len(held([value for _, value in s.split.items()], Split)) == 1
 
@@ -214,7 +216,7 @@ BUSY: dict[str, Callable[[int], AppTest]] = {
 
 @pytest.mark.parametrize("kind", BUSY)
 def test_a_session_that_ends_is_forgotten_and_its_work_stops(kind, monkeypatch):
-    monkeypatch.setattr("loopylatent.ui.laboratory.state.QUICK", 0.01)
+    monkeypatch.setattr("loopylatent.ui.shell.laboratory.QUICK", 0.01)
     monkeypatch.setattr(Job, "report", endless)
     page = BUSY[kind](list(BUSY).index(kind))
     s = session_of(page)
@@ -247,12 +249,13 @@ def test_two_sessions_in_turn_see_nothing_of_each_other():
     for k in (0, 1):
         pages[k] = settled(ran(pages[k].switch_page("pages/2_Tune.py")))
     digests = [
-        {key[1] for key, _ in session_of(page).swept.items() if key[0] == "point"} for page in pages
+        {key.distances for key, _ in session_of(page).swept.items() if isinstance(key, PointKey)}
+        for page in pages
     ]
     assert all(len(own) == 1 for own in digests)
     assert digests[0] != digests[1]
-    names = [{one.graph.names for key, one in session_of(page).swept.items() if key[0] == "point"}
-             for page in pages]  # fmt: skip
+    names = [{one.graph.names for key, one in session_of(page).swept.items()
+              if isinstance(key, PointKey)} for page in pages]  # fmt: skip
     assert names[0] != names[1]
 
 

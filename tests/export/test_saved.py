@@ -30,7 +30,8 @@ from hypothesis import given, settings, strategies as st
 from streamlit.testing.v1 import AppTest
 
 import loopylatent as ll
-from loopylatent.analysis.sweep.points import SweepPoint, along_r
+from loopylatent.analysis.sweep.points import PointKey, SweepPoint, along_r
+from loopylatent.analysis.sweep.scores import ScoreKey
 from loopylatent.compute.limits import APP
 from loopylatent.errors import DataError, InferenceError, LoopyLatentError
 from loopylatent.exporting.project.codec import decoded, encoded, plain_size
@@ -49,11 +50,11 @@ from loopylatent.exporting.project.results import (
 )
 from loopylatent.inference.saved import SavedModel
 from loopylatent.settings import FitSettings, LearnSettings, Thresholds
-from loopylatent.ui.evaluate.state import entries_of, split_key
-from loopylatent.ui.explore.fit import fitted_of
+from loopylatent.ui.evaluate.state import entries_of
 from loopylatent.ui.explore.stability import support_of
 from loopylatent.ui.open.project import RESERVE, checked, project_of, saving, take
-from loopylatent.ui.shell.keys import split_digest_key
+from loopylatent.ui.shell.fits import fitted_of
+from loopylatent.ui.shell.keys import BarsKey, ComparedKey, LoopsKey, SplitDigestKey
 from loopylatent.ui.shell.session import KEY, Session
 from loopylatent.ui.shell.stages import learned
 from loopylatent.ui.tune.state import JOBS
@@ -77,16 +78,17 @@ def test_a_project_brings_back_everything_that_was_computed(kind):
     graph = learned(t.memo, D, t.recipe).graph
     np.testing.assert_array_equal(t.place(graph, graph.labels), s.place(graph, graph.labels))
     for key, value in s.swept.items():
-        if key[:2] == ("point", D.digest) or key[0] in ("barcode", "loops", "scores"):
+        is_point = isinstance(key, PointKey) and key.distances == D.digest
+        if is_point or isinstance(key, BarsKey | LoopsKey | ScoreKey):
             same(t.swept.get(key), value)
-    assert t.swept.get(split_digest_key(D.digest, obs.digest))
+    assert t.swept.get(SplitDigestKey(D.digest, obs.digest))
     same(support_of(t, again, graph), support_of(s, source, graph))
-    key = split_key(obs, t.recipe.metric, CHOICE)
+    key = CHOICE.split_key(obs, t.recipe.metric)
     chosen = CHOICE.contestants(t.recipe)
     entries = entries_of(board_of(t), key, chosen, False)
     assert len(entries) == 2
     same(tuple(entries), tuple(entries_of(board_of(s), key, chosen, False)))
-    assert t.memo.known("scores", (obs.digest, graph.digest, here)) is not None
+    assert t.memo.known("scores", ComparedKey(obs.digest, graph.digest, here)) is not None
     job, before = t.jobs.current("groups"), s.jobs.current("groups")
     job.finished.wait()
     assert job.key == D.digest

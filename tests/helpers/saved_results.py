@@ -23,10 +23,16 @@ from loopylatent.exporting.project.file import (
 from loopylatent.exporting.project.recipe import Recipe, digest_of
 from loopylatent.synthetic.families import latent_cycle
 from loopylatent.ui.evaluate.state import Choice, Scoreboard, begin_scores
-from loopylatent.ui.explore.fit import Fitted, fit_key
-from loopylatent.ui.explore.stability import KIND as SUPPORT, support_key
 from loopylatent.ui.open.project import checked, take, uploads_with
-from loopylatent.ui.shell.keys import bars_key, loops_key, split_digest_key
+from loopylatent.ui.shell.fits import Fitted
+from loopylatent.ui.shell.keys import (
+    BarsKey,
+    ComparedKey,
+    FitKey,
+    LoopsKey,
+    SplitDigestKey,
+    SupportKey,
+)
 from loopylatent.ui.shell.session import Moment, Session
 from loopylatent.ui.shell.stages import Source, curve_of, learned, source_of
 
@@ -67,21 +73,23 @@ def work(s: Session, source: Source) -> None:
     curve = curve_of(s.memo, D)
     along = along_r(here, radii(curve))
     points = list(iter_points(D, along, curve=curve, known=s.swept))
-    s.swept.put(bars_key(D.digest, here), barcode(points, D.r_max))
-    s.swept.put(loops_key(D.digest, here.thresholds.r), loop_test(D, D.r_min, n_simulations=2))
+    s.swept.put(BarsKey.of(D.digest, here), barcode(points, D.r_max))
+    s.swept.put(LoopsKey(D.digest, here.thresholds.r), loop_test(D, D.r_min, n_simulations=2))
     split = Split.of(obs, D)
-    s.swept.put(split_digest_key(D.digest, obs.digest), split.digest)
+    s.swept.put(SplitDigestKey(D.digest, obs.digest), split.digest)
     list(iter_scores(split, along[-2:], known=s.swept))
     found = stability(obs, here, n_resamples=3, result=result)
-    s.memo.keep(SUPPORT, support_key(source, result.graph, here, "bootstrap", N_RUNS), found)
+    graph = result.graph.digest
+    key = SupportKey(source.rows_digest, D.digest, graph, here, "bootstrap", N_RUNS)
+    s.memo.keep("support", key, found)
     s.view |= {"sure_runs": N_RUNS, "score kinds": ["tree"], "least_support": 0.5, "cycles": True}
     model = ll.fit_parameters(result.graph, obs)
     fitted = Fitted(model, model.hidden_posteriors(obs))
-    s.jobs.again("fit", fit_key(obs, result.graph), lambda _: fitted).finished.wait()
+    s.jobs.again("fit", FitKey.of(obs, result.graph), lambda _: fitted).finished.wait()
     grouped = groups(obs, n_resamples=3)
     s.jobs.again("groups", D.digest, lambda _: grouped).finished.wait()
     scores = compared_scores(result.graph, obs, D, here)
-    s.memo.keep("scores", (obs.digest, result.graph.digest, here), scores)
+    s.memo.keep("scores", ComparedKey(obs.digest, result.graph.digest, here), scores)
     begin_scores(s, board_of(s), obs, CHOICE)
     job = s.jobs.current("evaluate")
     assert job is not None

@@ -172,9 +172,12 @@ def grid(D: DistanceMatrix) -> Grid:
     )
 
 
-def point_key(D: DistanceMatrix, settings: LearnSettings) -> tuple[str, str, LearnSettings]:
+@dataclass(frozen=True, slots=True)
+class PointKey:
     """Under which a point is known."""
-    return ("point", D.digest, settings)
+
+    distances: str
+    settings: LearnSettings
 
 
 def iter_points(
@@ -201,7 +204,7 @@ def iter_points(
     starts: dict[Hashable, LatentGraph] = {}
     waiting: dict[Hashable, list[LearnSettings]] = {}
     for one in dict.fromkeys(settings):
-        point = known.get(point_key(D, one))
+        point = known.get(PointKey(D.digest, one))
         if point is not None:
             yield point
             continue
@@ -229,7 +232,7 @@ def _beside_start(settings: LearnSettings) -> LearnSettings:
 
 
 def _kept(known: Known, D: DistanceMatrix, point: SweepPoint) -> SweepPoint:
-    known.put(point_key(D, point.settings), point)
+    known.put(PointKey(D.digest, point.settings), point)
     return point
 
 

@@ -144,11 +144,13 @@ class Failed:
 Scored = PointScores | Failed
 
 
-def score_key(
-    split: str, settings: LearnSettings, fit: FitSettings | None = None
-) -> tuple[str, str, LearnSettings, FitSettings]:
+@dataclass(frozen=True, slots=True)
+class ScoreKey:
     """Under which the scores of a setting are known; the split is named by its digest."""
-    return ("scores", split, settings, fit or FitSettings())
+
+    split: str
+    settings: LearnSettings
+    fit: FitSettings = FitSettings()  # noqa: RUF009  (frozen)
 
 
 def iter_scores(
@@ -172,7 +174,7 @@ def iter_scores(
     wanted = list(dict.fromkeys(settings))
     new = []
     for one in wanted:
-        scored = known.get(score_key(split.digest, one, fit))
+        scored = known.get(ScoreKey(split.digest, one, fit))
         if scored is not None:
             yield scored
         else:
@@ -227,7 +229,7 @@ def _for(scored: Scored, settings: LearnSettings) -> Scored:
 
 
 def _kept(known: Known, split: Split, fit: FitSettings, scored: Scored) -> Scored:
-    known.put(score_key(split.digest, scored.settings, fit), scored)
+    known.put(ScoreKey(split.digest, scored.settings, fit), scored)
     return scored
 
 

@@ -21,10 +21,10 @@ from loopylatent.ui.compare.state import Side, Sides, overlay_of, pin_two, sides
 from loopylatent.ui.graph_view import Picture, bring_script, graph_view, picture
 from loopylatent.ui.page import Present
 from loopylatent.ui.shell.background import Job
+from loopylatent.ui.shell.keys import DataKey
 from loopylatent.ui.shell.messages import plain, progress_line, said
 from loopylatent.ui.shell.pins import add_pin, remove_pin, rename_pin
 from loopylatent.ui.shell.session import Session, bound
-from loopylatent.ui.shell.stages import data_key
 
 SETTINGS = ("r", "Lambda", "tau", "method", "order", "seed", "regularize")
 BESIDE, TOGETHER = "Side by side", "One picture"
@@ -317,7 +317,7 @@ def _renamer(s: Session, name: str) -> Callable[[str], None]:
 def _go_to(s: Session, name: str) -> None:
     """Make a pin the present choice; other data are opened, other settings are a step."""
     recipe = next(pin.recipe for pin in s.pins if pin.name == name)
-    if data_key(recipe) == data_key(s.recipe):
+    if DataKey.of(recipe) == DataKey.of(s.recipe):
         s.change(**{name: getattr(recipe, name) for name in SETTINGS})
     else:
         s.open(recipe)

@@ -17,6 +17,7 @@ from loopylatent.graph import LatentGraph
 from loopylatent.tables.headers import free_name
 from loopylatent.ui.compare.state import Side
 from loopylatent.ui.shell.background import Cancelled, Job
+from loopylatent.ui.shell.keys import ComparedKey, digest_or_none
 from loopylatent.ui.shell.messages import Patience, patience_for, plain, progress_line, said
 from loopylatent.ui.shell.session import Session
 
@@ -253,6 +254,6 @@ def _error_key(left: LatentGraph, right: LatentGraph) -> Hashable:
     return tuple(sorted((left.digest, right.digest)))
 
 
-def _score_key(side: Side) -> Hashable:
-    obs = side.source.observations
-    return (None if obs is None else obs.digest, side.graph.digest, side.recipe.settings)
+def _score_key(side: Side) -> ComparedKey:
+    data = digest_or_none(side.source.observations)
+    return ComparedKey(data, side.graph.digest, side.recipe.settings)

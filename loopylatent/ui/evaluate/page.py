@@ -18,9 +18,7 @@ from loopylatent.ui.evaluate import words
 from loopylatent.ui.evaluate.scores import show_scores
 from loopylatent.ui.evaluate.state import scoreboard
 from loopylatent.ui.evaluate.topics import Found, found_topics, show_topics
-from loopylatent.ui.explore.page import summary_line
-from loopylatent.ui.explore.scene import read_groups
-from loopylatent.ui.page import Present, say_notices
+from loopylatent.ui.page import Present, read_groups, say_notices, summary_line
 from loopylatent.ui.shell.messages import plain, said
 from loopylatent.ui.shell.session import Session
 

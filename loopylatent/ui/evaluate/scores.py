@@ -35,11 +35,9 @@ from loopylatent.ui.evaluate.state import (
     entries_of,
     read_radii,
     running_job,
-    split_key,
     split_of,
 )
-from loopylatent.ui.explore.downloads import file_stem
-from loopylatent.ui.page import Present
+from loopylatent.ui.page import Present, file_stem
 from loopylatent.ui.shell.background import Job
 from loopylatent.ui.shell.messages import patience_for, plain, progress_line, said
 from loopylatent.ui.shell.session import Session, bound
@@ -262,7 +260,7 @@ def _table(s: Session, board: Scoreboard, obs: Observations, choice: Choice) -> 
     job = s.jobs.current(JOB)
     if job is not None and job.finished.is_set() and job.error not in (None, "stopped"):
         st.error(said(job.error))
-    key = split_key(obs, s.recipe.metric, choice)
+    key = choice.split_key(obs, s.recipe.metric)
     entries = entries_of(board, key, choice.contestants(s.recipe), choice.belief)
     for one in entries:
         if isinstance(one, NotEvaluated):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import streamlit as st
@@ -24,6 +24,7 @@ from loopylatent.exporting.project.recipe import Recipe
 from loopylatent.settings import LearnSettings, Method, Thresholds
 from loopylatent.tables.observations import Observations
 from loopylatent.ui.shell.background import Job
+from loopylatent.ui.shell.keys import EvaluationKey, SplitKey
 from loopylatent.ui.shell.session import Session, session
 
 KEY = "loopylatent evaluate"
@@ -62,6 +63,11 @@ class Choice:
         ]
         return contestants(settings, kinds=self.kinds, n_topics=self.n_topics)
 
+    def split_key(self, obs: Observations, metric: str) -> SplitKey:
+        """Under which the split of a table is known."""
+        how = (self.seed, self.column, self.test, self.share)
+        return SplitKey.of(obs.digest, metric, *how)
+
 
 @dataclass(slots=True)
 class Scoreboard:
@@ -81,41 +87,29 @@ def scoreboard() -> Scoreboard:
     return found
 
 
-def split_key(obs: Observations, metric: str, choice: Choice) -> Hashable:
-    """Under which a split is known."""
-    how: tuple[object, ...] = (choice.share,)
-    if choice.column is not None:
-        how = (choice.column, choice.test)
-    return ("evaluate split", obs.digest, metric, choice.seed, how)
-
-
-def entry_key(split: Hashable, contestant: Contestant, belief: bool) -> Hashable:
-    """Under which the scores of one model are known."""
-    wants = belief and contestant.kind != "lda"
-    return ("evaluation", split, contestant, wants)
-
-
 def entries_of(
-    board: Scoreboard, split: Hashable, chosen: Sequence[Contestant], belief: bool
+    board: Scoreboard, split: SplitKey, chosen: Sequence[Contestant], belief: bool
 ) -> list[Entry]:
     """Return the scores that are there, in the order of the models."""
-    found = [board.known.get(entry_key(split, one, belief)) for one in chosen]
+    found = [board.known.get(EvaluationKey.of(split, one, belief)) for one in chosen]
     return [one for one in found if one is not None]
 
 
 def begin_scores(s: Session, board: Scoreboard, obs: Observations, choice: Choice) -> None:
     """Start to score what is not known yet."""
     recipe, last = s.recipe, s.split
-    key = split_key(obs, recipe.metric, choice)
+    key = choice.split_key(obs, recipe.metric)
     chosen = choice.contestants(recipe)
-    missing = [one for one in chosen if board.known.get(entry_key(key, one, choice.belief)) is None]
+    missing = [
+        one for one in chosen if board.known.get(EvaluationKey.of(key, one, choice.belief)) is None
+    ]
 
     def work(report: Progress) -> int:
         report(0, len(missing))
         split = split_of(last, obs, recipe, choice)
         found = iter_evaluations(split, missing, belief=choice.belief, progress=report)
         for place, entry in found:
-            board.known.put(entry_key(key, missing[place], choice.belief), entry)
+            board.known.put(EvaluationKey.of(key, missing[place], choice.belief), entry)
         return len(missing)
 
     s.jobs.again(JOB, (key, chosen, choice.belief), work)
@@ -123,7 +117,7 @@ def begin_scores(s: Session, board: Scoreboard, obs: Observations, choice: Choic
 
 def split_of(last: Known, obs: Observations, recipe: Recipe, choice: Choice) -> Split:
     """Return the rows split as chosen; only the split of the last choice is remembered."""
-    key = split_key(obs, recipe.metric, choice)
+    key = choice.split_key(obs, recipe.metric)
     found: Split | None = last.get(key)
     if found is None:
         found = made_split(obs, recipe, choice)

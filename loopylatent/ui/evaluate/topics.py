@@ -26,18 +26,17 @@ from loopylatent.tables.observations import Observations
 from loopylatent.tables.read import read_frame
 from loopylatent.ui.evaluate import words
 from loopylatent.ui.evaluate.state import Choice, Scoreboard, split_of
-from loopylatent.ui.explore.fit import (
-    ABOUT,
+from loopylatent.ui.page import Present, name_field
+from loopylatent.ui.shell.background import Job
+from loopylatent.ui.shell.fits import (
+    ABOUT_FIT,
     Fitted,
     begin_fit,
-    fit_key,
     fit_patience,
     fitted_of,
     wait_for_fit,
 )
-from loopylatent.ui.explore.node_panel import name_field
-from loopylatent.ui.page import Present
-from loopylatent.ui.shell.background import Job
+from loopylatent.ui.shell.keys import FitKey
 from loopylatent.ui.shell.messages import plain, said
 from loopylatent.ui.shell.session import Session, bound
 
@@ -203,7 +202,7 @@ def _choose_order(s: Session, *, has_coherence: bool) -> str:
 def _fit_job(s: Session, now: Present, found: Found) -> Job | None:
     """The fit of this very graph, whether it runs, has failed, or is there."""
     job, obs = s.jobs.current("fit"), now.source.observations
-    return job if job and obs is not None and job.key == fit_key(obs, found.graph) else None
+    return job if job and obs is not None and job.key == FitKey.of(obs, found.graph) else None
 
 
 def _offer_fit(s: Session, now: Present, found: Found) -> None:
@@ -216,7 +215,7 @@ def _offer_fit(s: Session, now: Present, found: Found) -> None:
         type="primary",
         on_click=begin_fit,
         args=(s, obs, found.graph),
-        help=ABOUT,
+        help=ABOUT_FIT,
         disabled=not patience.is_enough,
         key="evaluate_fit",
     )

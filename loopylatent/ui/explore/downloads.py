@@ -29,7 +29,9 @@ from loopylatent.figures.layout import positions
 from loopylatent.figures.svg import to_svg
 from loopylatent.ui.explore.scene import Scene
 from loopylatent.ui.open.project import saving
+from loopylatent.ui.page import file_stem
 from loopylatent.ui.shell.background import Job
+from loopylatent.ui.shell.keys import ReportKey, digest_or_none
 from loopylatent.ui.shell.messages import Patience, patience_for, plain, said
 from loopylatent.ui.shell.session import Session
 
@@ -42,7 +44,14 @@ ABOUT = (
 
 def offer_report(s: Session, scene: Scene, stem: str) -> None:
     """Draw the button, then the progress, then the file."""
-    key = report_key(s, scene)
+    support = scene.support
+    key = ReportKey(
+        scene.source.distances.digest,
+        digest_or_none(scene.source.observations),
+        scene.result.graph.digest,
+        s.recipe,
+        None if support is None else (support.scheme, support.n_used),
+    )
     patience = _patience(scene)
     found: Findings | None = s.memo.known(KIND, key)
     job = s.jobs.current(KIND)
@@ -76,18 +85,6 @@ def _patience(scene: Scene) -> Patience:
     D = scene.source.distances
     work = examination(D.n_samples or 0, D.n_columns, N_GROUPINGS, N_RESAMPLES)
     return patience_for(work, 1, "report")
-
-
-def report_key(s: Session, scene: Scene) -> Hashable:
-    """What a report is of; names, places and colours can change without new computations."""
-    obs, support = scene.source.observations, scene.support
-    return (
-        scene.source.distances.digest,
-        None if obs is None else obs.digest,
-        scene.result.graph.digest,
-        s.recipe,
-        None if support is None else (support.scheme, support.n_used),
-    )
 
 
 def _begin(s: Session, scene: Scene, key: Hashable) -> None:
@@ -264,13 +261,6 @@ def offer_code(s: Session) -> None:
         st.code(to_command(s.recipe), language="bash", wrap_lines=True)
     except LoopyLatentError as error:
         st.caption(said(error))
-
-
-def file_stem(s: Session) -> str:
-    """A harmless file name that says what the graph is of."""
-    source = s.recipe.source.removeprefix("sample:").rsplit(".", 1)[0]
-    kept = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "-" for c in source)
-    return f"{kept[:40].strip('-') or 'graph'}-r{s.recipe.r:.3g}"
 
 
 def _svg(scene: Scene) -> str:

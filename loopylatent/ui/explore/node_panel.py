@@ -8,7 +8,6 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from loopylatent.analysis.matching import name_node
 from loopylatent.analysis.nodes import (
     Near,
     birth_of,
@@ -17,7 +16,6 @@ from loopylatent.analysis.nodes import (
     nearest_columns,
     neighbours_of,
 )
-from loopylatent.errors import LoopyLatentError
 from loopylatent.figures.alt_text import described
 from loopylatent.figures.distribution import distribution_figure, value_counts
 from loopylatent.figures.labels import shown_label
@@ -25,9 +23,9 @@ from loopylatent.figures.looks import ThemeName
 from loopylatent.graph import LatentGraph
 from loopylatent.learning.learner import LearnResult
 from loopylatent.ui.explore.fit import describe_hidden
-from loopylatent.ui.lesson.walk import walk
+from loopylatent.ui.page import name_field
 from loopylatent.ui.shell.messages import plain
-from loopylatent.ui.shell.session import PAGE, Session, Why, bound
+from loopylatent.ui.shell.session import Session, bound
 from loopylatent.ui.shell.stages import Source
 
 MANY = 450
@@ -67,7 +65,7 @@ def describe_node(
         name_field(s, result, node, labels[node])
     elif source.observations is not None:
         _values(source, labels[node], theme)
-    offer_why(graph, node, labels)
+    offer_why(s, graph, node, labels)
     _near_table("Neighbours in the graph", neighbours_of(graph, node), labels)
     near = nearest_columns(graph, node) if hidden else nearest_columns(source.distances, node)
     title = "Nearest columns, along the graph" if hidden else "Nearest columns, by distance"
@@ -106,26 +104,6 @@ def _hidden_nodes(s: Session, result: LearnResult, labels: tuple[str, ...]) -> N
         on_select=chosen,
         selection_mode="single-row",
         key="hidden_nodes",
-    )
-
-
-def name_field(s: Session, result: LearnResult, node: int, label: str) -> None:
-    """Draw the field in which a hidden node is given a name."""
-    given = {named.name for named in s.now.names}
-    own = label if label in given else None
-
-    def report(text: str) -> None:
-        try:
-            s.name(name_node(result.graph, node, text.strip()) if text.strip() else None, own)
-        except LoopyLatentError as error:
-            s.notice = str(error)
-
-    st.text_input(
-        "Name it",
-        placeholder="what do its neighbours share?",
-        max_chars=60,
-        help="The name stays with this node while thresholds move, as long as it is recognisable.",
-        **bound(f"name_{node}", own or "", report),
     )
 
 
@@ -189,7 +167,7 @@ def _birth(result: LearnResult, node: int, labels: tuple[str, ...]) -> None:
 MOST_EDGES = 12
 
 
-def offer_why(graph: LatentGraph, node: int, labels: tuple[str, ...]) -> None:
+def offer_why(s: Session, graph: LatentGraph, node: int, labels: tuple[str, ...]) -> None:
     """Lead to the steps that made a hidden node and each edge of a node."""
     near = neighbours_of(graph, node)
     if not near:
@@ -197,13 +175,13 @@ def offer_why(graph: LatentGraph, node: int, labels: tuple[str, ...]) -> None:
     with st.popover("Why is it here?", icon=":material/school:", width="stretch"):
         st.caption("Go to the step of the lesson that made")
         if node >= graph.n_observed and st.button("this hidden node", key="why_node"):
-            _ask(node)
+            _ask(s, node)
         for one in near[:MOST_EDGES]:
             end = plain(shown_label(labels[one.node]))
             if st.button(f"the edge to {end}", key=f"why_edge_{one.node}"):
-                _ask(node, one.node)
+                _ask(s, node, one.node)
 
 
-def _ask(*nodes: int) -> None:
-    walk().why = Why(nodes)
-    st.switch_page(PAGE)
+def _ask(s: Session, *nodes: int) -> None:
+    s.why = nodes
+    st.switch_page("pages/1_Step_by_step.py")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -17,10 +16,9 @@ from loopylatent.figures.alt_text import described
 from loopylatent.figures.curve import density_figure
 from loopylatent.figures.simplify import SimplifiedGraph
 from loopylatent.graph import LatentGraph
-from loopylatent.learning.learner import LearnResult
 from loopylatent.ui.explore import large
-from loopylatent.ui.explore.downloads import file_stem, offer_code, offer_files, offer_report
-from loopylatent.ui.explore.fit import fitted_of, show_fit
+from loopylatent.ui.explore.downloads import offer_code, offer_files, offer_report
+from loopylatent.ui.explore.fit import show_fit
 from loopylatent.ui.explore.node_panel import describe_node, find_node
 from loopylatent.ui.explore.scene import (
     CHANGED,
@@ -34,9 +32,10 @@ from loopylatent.ui.explore.scene import (
 from loopylatent.ui.explore.stability import SUPPORT, choose_least, show_sure, support_of
 from loopylatent.ui.graph_view import graph_view
 from loopylatent.ui.open.opening import say_curve_is_missing
-from loopylatent.ui.page import Present, theme
+from loopylatent.ui.page import Present, file_stem, summary_line, theme
 from loopylatent.ui.shell import words
 from loopylatent.ui.shell.background import Job
+from loopylatent.ui.shell.fits import fitted_of
 from loopylatent.ui.shell.messages import plain
 from loopylatent.ui.shell.session import Session, bound
 
@@ -90,22 +89,6 @@ def offer_tour_again(s: Session) -> None:
     if s.tour is None:
         with st.sidebar:
             st.button("Show me around", on_click=_tour_to(s, 0), type="tertiary")
-
-
-def summary_line(result: LearnResult) -> str:
-    """Counts of the learned graph in one line."""
-    g = result.graph
-    girth = "" if math.isinf(g.girth) else f" (shortest: {g.girth:.0f} edges)"
-    parts = [
-        f"**{g.n_observed}** observed",
-        f"**{g.n_hidden}** hidden",
-        f"**{g.n_edges}** edges",
-        f"**{g.n_cycles}** {'cycle' if g.n_cycles == 1 else 'cycles'}{girth}",
-        f"**{g.n_components}** {'piece' if g.n_components == 1 else 'pieces'}",
-    ]
-    if result.n_stuck:
-        parts.append(f"**{result.n_stuck}** of {result.n_visits} visits stuck")
-    return " · ".join(parts)
 
 
 def warnings(now: Present) -> None:

@@ -11,14 +11,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
 from loopylatent.analysis.stability.groups import Groups, communities, groups
 from loopylatent.analysis.stability.runs import Stability
-from loopylatent.compute.limits import APP
-from loopylatent.errors import DataError, LoopyLatentError
+from loopylatent.errors import LoopyLatentError
 from loopylatent.exporting.base import edge_signs
 from loopylatent.figures.labels import FONT_SIZE
 from loopylatent.figures.layout import NODE_SIZE
@@ -37,10 +35,10 @@ from loopylatent.figures.simplify import SimplifiedGraph
 from loopylatent.graph import LatentGraph
 from loopylatent.inference.model import Model
 from loopylatent.learning.learner import LearnResult
-from loopylatent.tables.read import read_frame
 from loopylatent.ui.explore.fit import as_fitted
 from loopylatent.ui.explore.stability import SUPPORT
 from loopylatent.ui.graph_view import Picture, picture
+from loopylatent.ui.page import read_groups
 from loopylatent.ui.shell.background import Job
 from loopylatent.ui.shell.messages import said
 from loopylatent.ui.shell.session import Session, bound
@@ -342,15 +340,3 @@ def _brought(s: Session, graph: LatentGraph) -> Colouring:
     if len(known) < 2:
         return Colouring(line="No grouping yet: bring a table with a name and a group in each row.")
     return _coloured(graph, known, None)
-
-
-def read_groups(content: bytes, file_name: str, graph: LatentGraph) -> dict[str, str]:
-    """Read a grouping of the columns from a table of two columns."""
-    frame = read_frame(content, name=file_name, max_cells=APP.cells)
-    if len(frame.columns) != 2:
-        raise DataError(f"a grouping has two columns, name and group; this has {frame.shape[1]}.")
-    pairs: pd.DataFrame = frame.dropna().astype(str)
-    found = dict(zip(pairs.iloc[:, 0], pairs.iloc[:, 1], strict=True))
-    if not set(found) & set(graph.names):
-        raise DataError("no name of the first column is a column of the table; check the spelling.")
-    return found

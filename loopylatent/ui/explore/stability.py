@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from contextlib import closing
 
 import numpy as np
@@ -24,10 +24,11 @@ from loopylatent.compute.limits import Estimate, rerun
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.graph import LatentGraph
 from loopylatent.learning.learner import LearnResult
-from loopylatent.settings import LearnSettings
 from loopylatent.tables.observations import Observations
 from loopylatent.ui.graph_view import graph_view, picture
+from loopylatent.ui.shell import words
 from loopylatent.ui.shell.background import Cancelled, Job
+from loopylatent.ui.shell.keys import SupportKey
 from loopylatent.ui.shell.messages import patience_for, progress_line, said
 from loopylatent.ui.shell.session import Session, bound
 from loopylatent.ui.shell.stages import Source
@@ -35,7 +36,6 @@ from loopylatent.ui.shell.stages import Source
 KIND = "support"
 SUPPORT = "Support"
 """The view of the graph that shows it."""
-RUNS = (25, 50, 100, 200)
 SEED = 0
 ABOUT = (
     "Would you get this graph again? The rows are drawn anew many times, and each time a graph is "
@@ -144,7 +144,7 @@ def _choose(
         )
         st.selectbox(
             "Runs",
-            RUNS,
+            words.RUNS,
             width=110,
             disabled=disabled,
             **bound("sure_runs", _runs(s), lambda one: _remember(s, "sure_runs", one)),
@@ -192,16 +192,11 @@ def _runs(s: Session) -> int:
     return int(s.view.get("sure_runs", 50))
 
 
-def support_key(
-    source: Source, graph: LatentGraph, settings: LearnSettings, scheme: Scheme, n_runs: int
-) -> tuple[str, str, str, LearnSettings, Scheme, int]:
-    """Under which the support of a graph is known."""
-    data = source.distances if source.observations is None else source.observations
-    return (data.digest, source.distances.digest, graph.digest, settings, scheme, n_runs)
-
-
-def _key(s: Session, source: Source, graph: LatentGraph) -> Hashable:
-    return support_key(source, graph, s.recipe.settings, _scheme(s, source), _runs(s))
+def _key(s: Session, source: Source, graph: LatentGraph) -> SupportKey:
+    settings, scheme = s.recipe.settings, _scheme(s, source)
+    return SupportKey(
+        source.rows_digest, source.distances.digest, graph.digest, settings, scheme, _runs(s)
+    )
 
 
 def _begin(s: Session, source: Source, result: LearnResult) -> None:

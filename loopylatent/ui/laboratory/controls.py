@@ -11,7 +11,7 @@ from loopylatent.settings import Method
 from loopylatent.synthetic.skeletons import CAGES
 from loopylatent.synthetic.specification import Specification
 from loopylatent.ui.laboratory import words
-from loopylatent.ui.laboratory.state import EXACT, ROWS, Lab
+from loopylatent.ui.shell.laboratory import EXACT, FAMILIES, ROWS, Lab
 from loopylatent.ui.shell.session import bound
 from loopylatent.ui.shell.words import METHODS
 
@@ -30,8 +30,8 @@ def choose_model(lab: Lab) -> None:
 
     st.selectbox(
         "Model",
-        list(words.FAMILIES),
-        format_func=lambda name: words.FAMILIES[name],
+        list(FAMILIES),
+        format_func=lambda name: FAMILIES[name],
         **bound("lab_family", chosen.family, family),
     )
     {"ring": _ring, "tree": _tree, "cage": _cage, "regular": _regular, "edges": _edges}[

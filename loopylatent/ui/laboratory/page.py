@@ -23,10 +23,13 @@ from loopylatent.synthetic.model import SyntheticModel
 from loopylatent.ui.graph_view import Picture, bring_script, graph_view, picture
 from loopylatent.ui.laboratory import words
 from loopylatent.ui.laboratory.controls import choose_learning, choose_model
-from loopylatent.ui.laboratory.state import (
+from loopylatent.ui.page import show_pages, theme
+from loopylatent.ui.shell.background import Job
+from loopylatent.ui.shell.laboratory import (
     CURVE_N,
     CURVE_R,
     EXPERIMENTS,
+    FAMILIES,
     LEARN,
     PAPERS,
     TITLES,
@@ -47,8 +50,6 @@ from loopylatent.ui.laboratory.state import (
     running,
     stop,
 )
-from loopylatent.ui.page import show_pages, theme
-from loopylatent.ui.shell.background import Job
 from loopylatent.ui.shell.messages import Patience, progress_line, said
 from loopylatent.ui.shell.session import Session, bound
 
@@ -92,7 +93,7 @@ def show(s: Session, here: Lab) -> None:
     model = model_of(s, here.specification)
     learned_back(s, here, model)
     left, right = st.columns([3.4, 1], vertical_alignment="center")
-    left.markdown(words.headline(model, words.FAMILIES[here.specification.family]))
+    left.markdown(words.headline(model, FAMILIES[here.specification.family]))
     with right:
         _take_away(s, here)
     contents: dict[str, Callable[[], None]] = {

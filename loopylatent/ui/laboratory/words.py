@@ -8,13 +8,6 @@ from loopylatent.synthetic.experiment import PAPER, STRONGER, Experiment
 from loopylatent.synthetic.laboratory import Recovery
 from loopylatent.synthetic.model import SyntheticModel
 
-FAMILIES: Mapping[str, str] = {
-    "ring": "A ring of hidden nodes",
-    "tree": "A tree",
-    "cage": "A cage (many cycles)",
-    "regular": "A random regular graph",
-    "edges": "Edges of your own",
-}
 KINDS: Mapping[str, str] = {
     "ising": "yes/no (an Ising model)",
     "symmetric": "several states, evenly mixed",

@@ -16,7 +16,6 @@ from loopylatent.lesson.lesson import Lesson
 from loopylatent.lesson.page import to_page
 from loopylatent.lesson.presets import PRESETS
 from loopylatent.settings import Method
-from loopylatent.ui.explore.downloads import file_stem
 from loopylatent.ui.lesson.walk import (
     KEYS,
     OPENING,
@@ -29,7 +28,7 @@ from loopylatent.ui.lesson.walk import (
     preset_of,
     pressed_now,
 )
-from loopylatent.ui.page import Present
+from loopylatent.ui.page import Present, file_stem
 from loopylatent.ui.shell.messages import plain
 from loopylatent.ui.shell.session import Session, bound
 
@@ -52,7 +51,7 @@ def read_link(s: Session, w: Walk) -> None:
         open_preset(s, w, asked)
         s.notice = None
         _take_thresholds(s, params)
-    elif w.why is None and not names_data and is_untouched(s):
+    elif not s.why and not names_data and is_untouched(s):
         open_preset(s, w, OPENING)
     w.wanted = params.get("step")
     w.detail = "coarse" if params.get("detail") == "coarse" else "fine"

@@ -10,13 +10,12 @@ from loopylatent.lesson.drawing import draw
 from loopylatent.lesson.frames import CHAPTERS, Frame, Phase
 from loopylatent.lesson.lesson import Lesson, build
 from loopylatent.lesson.presets import PRESETS, made_up
-from loopylatent.ui.explore.downloads import file_stem
 from loopylatent.ui.graph_view import Picture, graph_view
 from loopylatent.ui.lesson.controls import chapters, headline, link_of, read_link, transport
 from loopylatent.ui.lesson.details import show_details, show_distance
 from loopylatent.ui.lesson.style import PROJECTOR, STYLE, UNSEEN
 from loopylatent.ui.lesson.walk import KEYS, SPEEDS, Walk, arrow_keys, preset_of, walk
-from loopylatent.ui.page import Present, say_notices
+from loopylatent.ui.page import Present, file_stem, say_notices
 from loopylatent.ui.shell.messages import plain
 from loopylatent.ui.shell.session import Session, bound
 
@@ -66,7 +65,8 @@ def lesson_of(s: Session, w: Walk, now: Present) -> Lesson:
             now.result, D, now.source.observations, truth, places=places, hidden_names=names
         ),
     )
-    w.enter(lesson, key)
+    w.enter(lesson, key, s.why)
+    s.why = ()
     return lesson
 
 

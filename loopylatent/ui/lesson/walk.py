@@ -23,7 +23,7 @@ from loopylatent.errors import LoopyLatentError
 from loopylatent.lesson.frames import Detail, Place
 from loopylatent.lesson.lesson import Lesson
 from loopylatent.lesson.presets import PRESETS, MadeUp, made_up
-from loopylatent.ui.shell.session import FIRST_SAMPLE, Session, Why
+from loopylatent.ui.shell.session import FIRST_SAMPLE, Session
 from loopylatent.ui.shell.stages import sample_recipe
 
 
@@ -129,7 +129,6 @@ class Walk:
     columns: tuple[str, ...] = ()
     wanted: str | None = None
     """A step that a link asks for, until the lesson is there."""
-    why: Why | None = None
     detail: Detail = "fine"
     playing: bool = False
     speed: str = "normal"
@@ -158,13 +157,15 @@ class Walk:
 
     # Walking -------------------------------------------------------------------------------
 
-    def enter(self, lesson: Lesson, key: Any) -> None:
+    def enter(self, lesson: Lesson, key: Any, why: tuple[int, ...] = ()) -> None:
         """Take a lesson: the same one as before, a recomputed one, or one on other data."""
-        if key == self.lesson_key and self.why is None and self.wanted is None:
+        if key == self.lesson_key and not why and self.wanted is None:
             return
         names = lesson.material.D.names
-        if self.why is not None:
-            self._answer(lesson)
+        if why:
+            found = lesson.why_node(why[0]) if len(why) == 1 else lesson.why_edge(*why)
+            self.detail = "fine"
+            self.go(lesson, found or 0)
         elif self.wanted is not None and lesson.has(self.wanted):
             self.go(lesson, lesson.find(self.wanted))
         elif names == self.columns:
@@ -172,16 +173,9 @@ class Walk:
         else:
             self.pair, self.four = None, ()
             self.go(lesson, 0)
-        self.why = self.wanted = None
+        self.wanted = None
         self.lesson_key, self.columns = key, names
         self.entered = time.monotonic()
-
-    def _answer(self, lesson: Lesson) -> None:
-        assert self.why is not None
-        nodes = self.why.nodes
-        found = lesson.why_node(nodes[0]) if len(nodes) == 1 else lesson.why_edge(*nodes)
-        self.detail = "fine"
-        self.go(lesson, found or 0)
 
     def go(self, lesson: Lesson, index: int) -> None:
         """Go to a step; in the coarse lesson to the end of the ball or visit it is in."""

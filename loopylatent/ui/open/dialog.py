@@ -36,9 +36,10 @@ from loopylatent.tables.read import read_frame
 from loopylatent.ui.open.opening import open_quickly, opens_quickly
 from loopylatent.ui.open.project import checked, take, uploads_with
 from loopylatent.ui.shell import words
+from loopylatent.ui.shell.keys import DataKey
 from loopylatent.ui.shell.messages import plain, said
 from loopylatent.ui.shell.session import Session
-from loopylatent.ui.shell.stages import Source, data_key, observations_of, source_of
+from loopylatent.ui.shell.stages import Source, observations_of, source_of
 
 PREVIEW_ROWS = 4
 QUICK = 1.0
@@ -158,7 +159,7 @@ def _open_table(s: Session, name: str, content: bytes) -> None:
         weights=reading.weights,
         drop_degenerate=drop_degenerate,
     )
-    obs = s.memo.get("table", data_key(recipe), lambda: observations_of(content, recipe))
+    obs = s.memo.get("table", DataKey.of(recipe), lambda: observations_of(content, recipe))
     for dropped in obs.dropped:
         if dropped.reason not in ("left out on request", "label", "weights"):
             st.caption(plain(f"{dropped.name!r} is left out: {dropped.reason}."))
@@ -272,7 +273,7 @@ def _project_source(s: Session, project: Project) -> Source:
     recipe, uploads = project.recipe, uploads_with(s, project)
     content = uploads.get(recipe.data_digest or "")
     if recipe.source_kind == "table" and content is not None:
-        obs = s.memo.get("table", data_key(recipe), lambda: observations_of(content, recipe))
+        obs = s.memo.get("table", DataKey.of(recipe), lambda: observations_of(content, recipe))
         _checked_work(obs.n_rows, obs.n_columns)
     source = source_of(s.memo, uploads, recipe)
     if recipe.source_kind == "distances":

@@ -13,9 +13,10 @@ from loopylatent.exporting.project.recipe import Recipe
 from loopylatent.figures.simplify import SIMPLE_FROM, WHOLE_UP_TO
 from loopylatent.learning.thresholds import default_thresholds
 from loopylatent.ui.shell.background import Job
+from loopylatent.ui.shell.keys import DataKey
 from loopylatent.ui.shell.messages import said
 from loopylatent.ui.shell.session import Session
-from loopylatent.ui.shell.stages import begin_curve, curve_job, data_key
+from loopylatent.ui.shell.stages import begin_curve, curve_job
 
 EVERY = 1.0
 """Seconds between two looks at how far the work is."""
@@ -55,7 +56,7 @@ def opens_quickly(D: DistanceMatrix) -> bool:
 def follow_test(s: Session, D: DistanceMatrix) -> None:
     """Test the loops of a new table once its curve is there, and open it as the test says."""
     job = s.jobs.current(TEST)
-    if s.untested is None or data_key(s.untested) != data_key(s.recipe):
+    if s.untested is None or DataKey.of(s.untested) != DataKey.of(s.recipe):
         if job is not None:
             job.cancelled.set()
         return

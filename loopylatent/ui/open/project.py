@@ -14,11 +14,11 @@ from typing import Any, get_args
 
 import numpy as np
 
-from loopylatent.analysis.evaluation.contest import LDA_TOPICS, Evaluation
+from loopylatent.analysis.evaluation.contest import LDA_TOPICS, Evaluation, Kind
 from loopylatent.analysis.stability.groups import Groups
 from loopylatent.analysis.stability.resampling import SCHEMES
-from loopylatent.analysis.sweep.points import point_key
-from loopylatent.analysis.sweep.scores import ComparedScores, score_key
+from loopylatent.analysis.sweep.points import PointKey
+from loopylatent.analysis.sweep.scores import ComparedScores, ScoreKey
 from loopylatent.compute.limits import MEGABYTE, size
 from loopylatent.errors import DataError
 from loopylatent.exporting.project.checks import Preference
@@ -39,14 +39,21 @@ from loopylatent.inference.model import Model
 from loopylatent.inference.saved import SavedModel
 from loopylatent.settings import FitSettings, Method
 from loopylatent.tables.files import MAX_BYTES
-from loopylatent.ui.evaluate.state import Choice, entry_key, split_key
-from loopylatent.ui.evaluate.words import KINDS
-from loopylatent.ui.explore.fit import Fitted, fit_key
-from loopylatent.ui.explore.large import WHOLE
-from loopylatent.ui.explore.stability import KIND as SUPPORT, RUNS, support_key
 from loopylatent.ui.shell import words
 from loopylatent.ui.shell.background import Job
-from loopylatent.ui.shell.keys import bars_key, loops_key, split_digest_key
+from loopylatent.ui.shell.fits import Fitted
+from loopylatent.ui.shell.keys import (
+    BarsKey,
+    ComparedKey,
+    EvaluationKey,
+    FitKey,
+    LoopsKey,
+    PlacesKey,
+    SplitDigestKey,
+    SplitKey,
+    SupportKey,
+    digest_or_none,
+)
 from loopylatent.ui.shell.session import Placed, Session
 from loopylatent.ui.shell.stages import Source
 
@@ -87,10 +94,10 @@ VIEW: Mapping[str, Callable[[Any], bool]] = {
     "view": _is_text,
     "part": _one_of(words.PARTS),
     "cycles": _is_yes_or_no,
-    WHOLE: _is_yes_or_no,
+    "whole_graph": _is_yes_or_no,
     "least_support": _number_from(0.0, 1.0),
     "sure_scheme": _one_of(SCHEMES),
-    "sure_runs": _one_of(RUNS),
+    "sure_runs": _one_of(words.RUNS),
     "sure_share": _number_from(0.3, 0.95),
     "tune measure": _one_of(MEASURES),
     "compare_left": _is_text,
@@ -102,7 +109,7 @@ VIEW: Mapping[str, Callable[[Any], bool]] = {
     "score test": _is_text,
     "score seed": _whole_from(0, 10**9),
     "score share": _whole_from(10, 70),
-    "score kinds": _some_of(KINDS),
+    "score kinds": _some_of(get_args(Kind)),
     "score lda": _some_of(LDA_TOPICS),
     "score methods": _some_of(get_args(Method)),
     "score belief": _is_yes_or_no,
@@ -219,41 +226,44 @@ def _pinned_data(
 def results_of(s: Session, source: Source) -> Results:
     """Everything that was computed on the present data."""
     D, obs = source.distances, source.observations
-    swept = {key: value for key, value in s.swept.items() if isinstance(key, tuple)}
+    split = s.swept.get(SplitDigestKey(D.digest, digest_or_none(obs)))
+    swept = s.swept.items()
 
-    def known(kind: str) -> dict[Any, Any]:
-        return {key: value for key, value in swept.items() if key[:2] == (kind, D.digest)}
-
-    split = s.swept.get(split_digest_key(D.digest, None if obs is None else obs.digest))
     return Results(
-        data="" if obs is None else obs.digest,
+        data=digest_or_none(obs) or "",
         distances=D.digest,
         places=_places(s),
-        points=tuple(known("point").values()),
-        bars=tuple(
-            Barcode(key[1][1], bars)
-            for key, bars in swept.items()
-            if key[0] == "barcode" and key[1][0] == D.digest
+        points=tuple(
+            point for key, point in swept if isinstance(key, PointKey) and key.distances == D.digest
         ),
-        loops=tuple(TestedLoops(key[2], test) for key, test in known("loops").items()),
+        bars=tuple(
+            Barcode(key.along.settings, bars)
+            for key, bars in swept
+            if isinstance(key, BarsKey) and key.along.distances == D.digest
+        ),
+        loops=tuple(
+            TestedLoops(key.r, test)
+            for key, test in swept
+            if isinstance(key, LoopsKey) and key.distances == D.digest
+        ),
         split=split or "",
         scores=tuple(
             scored
-            for key, scored in swept.items()
-            if key[:2] == ("scores", split) and key[3] == FitSettings()
+            for key, scored in swept
+            if isinstance(key, ScoreKey) and key.split == split and key.fit == FitSettings()
         ),
         support=tuple(
-            Supported(key[3], key[5], found)
-            for key, found in s.memo.items(SUPPORT)
-            if isinstance(key, tuple) and key[1] == D.digest
+            Supported(key.settings, key.n_runs, found)
+            for key, found in s.memo.items("support")
+            if isinstance(key, SupportKey) and key.distances == D.digest
         ),
         groups=_groups(s.jobs.current("groups"), D.digest),
         models=_models(s.jobs.current("fit"), source),
         evaluations=_evaluations(s, source),
         comparisons=tuple(
-            Compared(key[0], key[1], key[2], scores)
+            Compared(key.data, key.graph, key.settings, scores)
             for key, scores in s.memo.items("scores")
-            if isinstance(scores, ComparedScores) and isinstance(key, tuple)
+            if isinstance(key, ComparedKey) and isinstance(scores, ComparedScores) and key.data
         ),
     )
 
@@ -288,14 +298,11 @@ def _evaluations(s: Session, source: Source) -> tuple[Scored, ...]:
     if not s.scored.items():
         return ()
     chosen = _chosen_digest(s, source)
-    found = []
-    for key, entry in s.scored.items():
-        if not isinstance(key, tuple) or key[0] != "evaluation" or key[1][1] != chosen:
-            continue
-        _, (_, _, metric, seed, how), _, belief = key
-        column, test, share = (*how, 0.0) if len(how) == 2 else (None, "", how[0])
-        found.append(Scored(metric, column, test, share, seed, belief, entry))
-    return tuple(found)
+    return tuple(
+        Scored(split.metric, split.column, split.test, split.share, split.seed, key.belief, entry)
+        for key, entry in s.scored.items()
+        if isinstance(key, EvaluationKey) and (split := key.split).data == chosen
+    )
 
 
 def _chosen_digest(s: Session, source: Source) -> str | None:
@@ -377,25 +384,25 @@ def _take_places(s: Session, places: Places | None) -> None:
         s.memo.keep("positions", places.graph.digest, places.positions)
     else:
         nodes = tuple(np.flatnonzero(drawn).tolist())
-        s.memo.keep("positions", (places.graph.digest, nodes), places.positions[drawn])
+        s.memo.keep("positions", PlacesKey(places.graph.digest, nodes), places.positions[drawn])
 
 
 def _take_sweep(s: Session, source: Source, results: Results) -> None:
     D, obs = source.distances, source.observations
     for point in reversed(results.points):
-        s.swept.put(point_key(D, point.settings), point)
+        s.swept.put(PointKey(D.digest, point.settings), point)
     for one in results.bars:
-        s.swept.put(bars_key(D.digest, one.settings), one.bars)
+        s.swept.put(BarsKey.of(D.digest, one.settings), one.bars)
     for tested in results.loops:
-        s.swept.put(loops_key(D.digest, tested.r), tested.test)
+        s.swept.put(LoopsKey(D.digest, tested.r), tested.test)
     if obs is not None and results.split:
-        s.swept.put(split_digest_key(D.digest, obs.digest), results.split)
+        s.swept.put(SplitDigestKey(D.digest, obs.digest), results.split)
         for scored in reversed(results.scores):
-            s.swept.put(score_key(results.split, scored.settings), scored)
+            s.swept.put(ScoreKey(results.split, scored.settings), scored)
     for kept in reversed(results.support):
-        graph, scheme = kept.found.graph, kept.found.scheme
-        key = support_key(source, graph, kept.settings, scheme, kept.n_runs)
-        s.memo.keep(SUPPORT, key, kept.found)
+        graph, scheme = kept.found.graph.digest, kept.found.scheme
+        key = SupportKey(source.rows_digest, D.digest, graph, kept.settings, scheme, kept.n_runs)
+        s.memo.keep("support", key, kept.found)
 
 
 def _take_scores(s: Session, source: Source, results: Results) -> None:
@@ -404,12 +411,12 @@ def _take_scores(s: Session, source: Source, results: Results) -> None:
         return
     chosen = obs.select(list(source.distances.names))
     for one in reversed(results.evaluations):
-        choice = Choice(column=one.column, test=one.test, share=one.share, seed=one.seed)
-        split = split_key(chosen, one.metric, choice)
-        s.scored.put(entry_key(split, one.entry.contestant, one.belief), one.entry)
+        how = (one.seed, one.column, one.test, one.share)
+        split = SplitKey.of(chosen.digest, one.metric, *how)
+        s.scored.put(EvaluationKey.of(split, one.entry.contestant, one.belief), one.entry)
     for compared in reversed(results.comparisons):
-        key = (compared.data, compared.graph, compared.settings)
-        s.memo.keep("scores", key, compared.scores)
+        scored = ComparedKey(compared.data, compared.graph, compared.settings)
+        s.memo.keep("scores", scored, compared.scores)
 
 
 def _take_jobs(s: Session, opened: Opened) -> None:
@@ -418,5 +425,5 @@ def _take_jobs(s: Session, opened: Opened) -> None:
         s.jobs.again("groups", opened.source.distances.digest, lambda _: results.groups)
     if obs is not None and opened.models:
         model = opened.models[0]
-        key = fit_key(obs, model.graph)
+        key = FitKey.of(obs, model.graph)
         s.jobs.again("fit", key, lambda _: Fitted(model, model.hidden_posteriors(obs)))

@@ -27,6 +27,7 @@ from loopylatent.lesson.presets import made_up_files
 from loopylatent.ui.shell import link
 from loopylatent.ui.shell.background import Jobs
 from loopylatent.ui.shell.cache import Memo, known_last, known_within
+from loopylatent.ui.shell.keys import PlacesKey
 from loopylatent.ui.shell.stages import carried_nodes
 
 FIRST_SAMPLE = "newsgroups100_roweislike"
@@ -80,6 +81,8 @@ class Session:
     notice: str | None = None
     """Something to be said once, at the top of the page."""
     tour: int | None = None
+    why: tuple[int, ...] = ()
+    """A question to the lesson: what made this node, or the edge between these two?"""
     memo: Memo = field(default_factory=Memo)
     jobs: Jobs = field(default_factory=Jobs)
     pins: tuple[Pin, ...] = ()
@@ -186,7 +189,7 @@ class Session:
         texts = [labels[node] for node in nodes]
         found = self.memo.get(
             "positions",
-            (part.graph.digest, part.nodes),
+            PlacesKey(part.graph.digest, part.nodes),
             lambda: positions(part.part, start=start, labels=texts),
         )
         if part.graph == self.placed.graph:
@@ -247,13 +250,3 @@ def bound(
         report(st.session_state[widget])
 
     return {"key": widget, "on_change": changed} | begin
-
-
-PAGE = "pages/1_Step_by_step.py"
-
-
-@dataclass(frozen=True, slots=True)
-class Why:
-    """A question from another page: what made a node (one number) or an edge (two)?"""
-
-    nodes: tuple[int, ...]

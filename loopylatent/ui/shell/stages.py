@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from loopylatent.analysis.matching import match_hidden
 from loopylatent.api import settings_for
@@ -33,6 +32,7 @@ from loopylatent.tables.observations import Observations, read_table
 from loopylatent.tables.samples import Sample, load_sample, sample_folder
 from loopylatent.ui.shell.background import Job, Jobs
 from loopylatent.ui.shell.cache import Memo
+from loopylatent.ui.shell.keys import DataKey, DistancesKey, LearnedKey
 
 Uploads = Mapping[str, bytes]
 
@@ -48,31 +48,20 @@ class Source:
     groups: Mapping[str, str] | None
     truth: LatentGraph | None
 
-
-def data_key(recipe: Recipe) -> tuple[Any, ...]:
-    """Return the part of a recipe on which the distances depend."""
-    return (
-        recipe.source_kind,
-        recipe.source,
-        recipe.data_digest,
-        recipe.drop,
-        recipe.labels,
-        recipe.kinds,
-        recipe.weights,
-        recipe.metric,
-        recipe.drop_degenerate,
-        recipe.n_samples,
-    )
+    @property
+    def rows_digest(self) -> str:
+        """The digest of the rows, or of the distances where there are none."""
+        return (self.distances if self.observations is None else self.observations).digest
 
 
 def source_of(memo: Memo, uploads: Uploads, recipe: Recipe) -> Source:
     """Return the data of a recipe with their distances."""
     if recipe.source_kind == "sample":
         sample = memo.get("sample", recipe.source, lambda: load_sample(recipe.sample_name))
-        return memo.get("source", data_key(recipe), lambda: _sample_source(memo, sample, recipe))
+        return memo.get("source", DataKey.of(recipe), lambda: _sample_source(memo, sample, recipe))
     return memo.get(
         "source",
-        data_key(recipe),
+        DataKey.of(recipe),
         lambda: _uploaded_source(memo, _content(uploads, recipe), recipe),
     )
 
@@ -115,7 +104,7 @@ def _uploaded_source(memo: Memo, content: bytes, recipe: Recipe) -> Source:
         check_shape(distances.n_columns, distances.n_columns, APP)
         about = f"Distances between {distances.n_columns} columns, as given."
         return Source(recipe.source, about, distances, None, None, None)
-    obs = memo.get("table", data_key(recipe), lambda: observations_of(content, recipe))
+    obs = memo.get("table", DataKey.of(recipe), lambda: observations_of(content, recipe))
     about = f"{obs.n_rows:,} rows, {obs.n_columns} columns."
     return Source(recipe.source, about, _distances(memo, obs, recipe), obs, None, None)
 
@@ -139,7 +128,9 @@ def _distances(memo: Memo, obs: Observations, recipe: Recipe) -> DistanceMatrix:
             obs, recipe.metric, on_degenerate="drop" if recipe.drop_degenerate else "error"
         )
 
-    return memo.get("distances", (obs.digest, recipe.metric, recipe.drop_degenerate), compute)
+    return memo.get(
+        "distances", DistancesKey(obs.digest, recipe.metric, recipe.drop_degenerate), compute
+    )
 
 
 def curve_of(memo: Memo, D: DistanceMatrix) -> EdgeDensity:
@@ -190,7 +181,7 @@ def learned(
         start = start_of(memo, D, settings.thresholds.r)
         return learn(D, settings, start=start, progress=progress)
 
-    return memo.get("learned", (D.digest, settings), compute)
+    return memo.get("learned", LearnedKey(D.digest, settings), compute)
 
 
 def bic_work(obs: Observations) -> Estimate:
@@ -214,7 +205,7 @@ def regularized_job(jobs: Jobs, memo: Memo, source: Source, recipe: Recipe) -> J
     def work(report: Progress) -> LearnResult:
         return learn_regularized(D, obs, settings, progress=report, start=start)
 
-    return jobs.get("bic", (D.digest, settings), work)
+    return jobs.get("bic", LearnedKey(D.digest, settings), work)
 
 
 def sample_recipe(memo: Memo, name: str) -> Recipe:
@@ -222,7 +213,7 @@ def sample_recipe(memo: Memo, name: str) -> Recipe:
     sample = memo.get("sample", f"sample:{name}", lambda: load_sample(name))
     D = memo.get(
         "distances",
-        (sample.observations.digest, "auto", False),
+        DistancesKey(sample.observations.digest, "auto", False),
         lambda: information_distances(sample.observations),
     )
     opening = sample.opening

@@ -59,6 +59,8 @@ PARTS: dict[str, int | None] = {
     "within 2 steps": 2,
     "within 3 steps": 3,
 }
+RUNS = (25, 50, 100, 200)
+"""How many resamples can be asked for."""
 METHODS = {
     "quartet": "quartet votes",
     "relaxed": "relaxed families",

@@ -32,9 +32,10 @@ from loopylatent.theory.tables import (
     quantities,
     speaking_girth,
 )
-from loopylatent.ui.laboratory import words as lab_words
-from loopylatent.ui.laboratory.state import (
+from loopylatent.ui.page import refusals, show_pages, theme
+from loopylatent.ui.shell.laboratory import (
     CURVE_N,
+    FAMILIES,
     TITLES as JOBS,
     Lab,
     begin_curve,
@@ -49,7 +50,6 @@ from loopylatent.ui.laboratory.state import (
     running,
     stop,
 )
-from loopylatent.ui.page import refusals, show_pages, theme
 from loopylatent.ui.shell.messages import plain, progress_line, said
 from loopylatent.ui.shell.session import Session, bound
 from loopylatent.ui.shell.stages import source_of, title_of
@@ -115,7 +115,7 @@ def choose(s: Session) -> Theory:
         st.radio("The numbers are those of", [MODEL, OWN, DATA],
                  **bound("theory_source", here.source, source))  # fmt: skip
         if here.source == MODEL:
-            family = lab_words.FAMILIES[lab().specification.family]
+            family = FAMILIES[lab().specification.family]
             st.caption(f"{family}; change it on the page *Laboratory*.")
         elif here.source == OWN:
             _own_numbers(here)

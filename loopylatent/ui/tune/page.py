@@ -21,10 +21,8 @@ from loopylatent.figures.sweep import (
 )
 from loopylatent.settings import READS, LearnSettings, Thresholds
 from loopylatent.tables.spreadsheet import table_to_csv
-from loopylatent.ui.explore.downloads import file_stem
-from loopylatent.ui.explore.page import summary_line
 from loopylatent.ui.open.opening import say_curve_is_missing
-from loopylatent.ui.page import Present, say_notices, theme
+from loopylatent.ui.page import Present, file_stem, say_notices, summary_line, theme
 from loopylatent.ui.shell.messages import patience_for, plain, progress_line
 from loopylatent.ui.shell.session import Session, bound
 from loopylatent.ui.tune import words

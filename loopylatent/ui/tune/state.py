@@ -13,16 +13,16 @@ import streamlit as st
 from loopylatent.analysis.stability.loop_test import LoopTest, loop_test
 from loopylatent.analysis.sweep.barcode import Bar, barcode
 from loopylatent.analysis.sweep.points import (
+    PointKey,
     SweepPoint,
     along_r,
     grid,
     holds_all,
     iter_points,
     over_grid,
-    point_key,
     radii,
 )
-from loopylatent.analysis.sweep.scores import Scored, Split, iter_scores, score_key
+from loopylatent.analysis.sweep.scores import Scored, ScoreKey, Split, iter_scores
 from loopylatent.compute.arrays import Progress
 from loopylatent.compute.cache import Known
 from loopylatent.compute.limits import Estimate, estimate
@@ -33,7 +33,16 @@ from loopylatent.settings import LearnSettings
 from loopylatent.tables.observations import Observations
 from loopylatent.ui.page import Present
 from loopylatent.ui.shell.background import Job
-from loopylatent.ui.shell.keys import along_key, bars_key, loops_key, split_digest_key
+from loopylatent.ui.shell.keys import (
+    AlongKey,
+    Attempt,
+    BarsKey,
+    CellsKey,
+    LoopsKey,
+    SplitDigestKey,
+    SweepSplitKey,
+    digest_or_none,
+)
 from loopylatent.ui.shell.session import Session, session
 
 KEY = "loopylatent tune"
@@ -107,23 +116,23 @@ class Plan:
 
     @property
     def along_key(self) -> Hashable:
-        return along_key(self.D.digest, self.here)
+        return AlongKey.of(self.D.digest, self.here)
 
     @property
     def cells_key(self) -> Hashable:
-        return (self.D.digest, self.cells)
+        return CellsKey(self.D.digest, self.cells)
 
     @property
     def split_key(self) -> Hashable:
-        return ("split", self.D.digest, None if self.obs is None else self.obs.digest)
+        return SweepSplitKey(self.D.digest, digest_or_none(self.obs))
 
     @property
     def loops_key(self) -> Hashable:
-        return loops_key(self.D.digest, self.here.thresholds.r)
+        return LoopsKey(self.D.digest, self.here.thresholds.r)
 
     @property
     def split_digest_key(self) -> Hashable:
-        return split_digest_key(self.D.digest, None if self.obs is None else self.obs.digest)
+        return SplitDigestKey(self.D.digest, digest_or_none(self.obs))
 
 
 def plan_of(s: Session, now: Present, curve: EdgeDensity) -> Plan:
@@ -165,9 +174,9 @@ class Found:
 
 def found_of(t: Tuning, plan: Plan, settings: tuple[LearnSettings, ...]) -> Found:
     """Return what is known of the settings, in their order."""
-    points = [t.known.get(point_key(plan.D, one)) for one in settings]
+    points = [t.known.get(PointKey(plan.D.digest, one)) for one in settings]
     split: str | None = t.known.get(plan.split_digest_key)
-    scores = [] if split is None else [t.known.get(score_key(split, one)) for one in settings]
+    scores = [] if split is None else [t.known.get(ScoreKey(split, one)) for one in settings]
     return Found(
         tuple(one for one in points if one is not None),
         tuple(one for one in scores if one is not None),
@@ -191,7 +200,7 @@ def running(s: Session) -> dict[str, Job]:
 
 def begin(s: Session, t: Tuning, kind: str, key: Hashable, work: Callable[[Progress], Any]) -> None:
     """Start a job, or go on with it where it was cancelled."""
-    full_key = (key, t.n_cancelled)
+    full_key = Attempt(key, t.n_cancelled)
     before = s.jobs.current(kind)
     if before is None or before.key != full_key:
         t.began[kind] = monotonic()
@@ -200,7 +209,7 @@ def begin(s: Session, t: Tuning, kind: str, key: Hashable, work: Callable[[Progr
 
 def is_of(job: Job | None, key: Hashable) -> bool:
     """Whether a job works, or worked, on this."""
-    return job is not None and isinstance(job.key, tuple) and job.key[0] == key
+    return job is not None and isinstance(job.key, Attempt) and job.key.of == key
 
 
 def cancel(s: Session, t: Tuning) -> None:
@@ -256,14 +265,14 @@ def learn_points(
         )
         if kind == GRAPHS:
             bars = barcode(points, plan.D.r_max)
-            t.known.put(bars_key(plan.D.digest, plan.here), bars)
+            t.known.put(BarsKey.of(plan.D.digest, plan.here), bars)
 
     begin(s, t, kind, key, work)
 
 
 def bars_of(t: Tuning, plan: Plan) -> tuple[Bar, ...]:
     """Return the barcode of r; while graphs are missing, of those that are there."""
-    bars: tuple[Bar, ...] | None = t.known.get(bars_key(plan.D.digest, plan.here))
+    bars: tuple[Bar, ...] | None = t.known.get(BarsKey.of(plan.D.digest, plan.here))
     return barcode(found_of(t, plan, plan.along).points, plan.D.r_max) if bars is None else bars
 
 

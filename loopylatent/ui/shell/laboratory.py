@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -30,6 +30,7 @@ from loopylatent.synthetic.specification import Specification
 from loopylatent.theory.assumptions import ensemble_of
 from loopylatent.theory.ensemble import Ensemble
 from loopylatent.ui.shell.background import Job
+from loopylatent.ui.shell.keys import Attempt, CurveKey, RecoveryKey
 from loopylatent.ui.shell.messages import Patience, patience_for
 from loopylatent.ui.shell.session import Session
 
@@ -40,6 +41,13 @@ TITLES = {
     CURVE_N: "Learning from fewer and more rows",
     CURVE_R: "Learning at other radii",
     PAPERS: "Learning and fitting",
+}
+FAMILIES: Mapping[str, str] = {
+    "ring": "A ring of hidden nodes",
+    "tree": "A tree",
+    "cage": "A cage (many cycles)",
+    "regular": "A random regular graph",
+    "edges": "Edges of your own",
 }
 QUICK = 1.5
 """Seconds for which a page waits for a graph before it shows how far it is."""
@@ -119,7 +127,7 @@ def _begin_anew(
 ) -> None:
     """Start work, also where the same was done or cancelled before."""
     lab.n_begun += 1
-    s.jobs.get(kind, (key, lab.n_begun), work)
+    s.jobs.get(kind, Attempt(key, lab.n_begun), work)
 
 
 def running(s: Session, kind: str) -> Job | None:
@@ -137,7 +145,7 @@ def stop(lab: Lab, job: Job) -> None:
 
 def learn_key(lab: Lab) -> Hashable:
     """What is learned."""
-    return (lab.specification.digest, lab.learning)
+    return RecoveryKey(lab.specification.digest, lab.learning)
 
 
 def learned_back(s: Session, lab: Lab, model: SyntheticModel) -> Job | None:
@@ -169,11 +177,9 @@ def recovery_of(s: Session, lab: Lab) -> Recovery | None:
 def curve_key(lab: Lab, which: Which, radii: Sequence[float] = ()) -> Hashable:
     """What a curve is of."""
     chosen = lab.learning
-    if which == "n":
-        fixed: Hashable = (chosen.wanted, chosen.method, chosen.seed)
-    else:
-        fixed = (chosen.n, chosen.method, chosen.seed, tuple(radii))
-    return ("curve", which, lab.specification.digest, fixed, lab.n_repeats)
+    fixed = (chosen.wanted if which == "n" else chosen.n, chosen.method, chosen.seed)
+    along = None if which == "n" else tuple(radii)
+    return CurveKey(lab.specification.digest, fixed, along, lab.n_repeats)
 
 
 def radii_of(found: Recovery) -> tuple[float, ...]:
