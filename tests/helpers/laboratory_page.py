@@ -7,7 +7,7 @@ from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
-from loopylatent.ui.laboratory import state as lab_state
+from loopylatent.ui.shell import laboratory as lab_state
 from loopylatent.ui.shell.laboratory import Lab
 
 ROOT = Path(__file__).resolve().parents[2]
