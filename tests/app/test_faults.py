@@ -188,7 +188,7 @@ def test_a_folder_that_may_not_be_written_is_refused_in_one_line(open_folder):
 # Compiled functions on disk ----------------------------------------------------------------
 
 TINY = """
-from loopylatent._kernels.jit import kernel
+from loopylatent.compute._kernels.jit import kernel
 
 @kernel
 def double(x):

@@ -48,6 +48,11 @@ def frame_with(page: AppTest, column: str) -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
+def page() -> AppTest:
+    return fitted(sample=BINARY)
+
+
+@pytest.fixture(scope="module")
 def model(page: AppTest) -> ll.Model:
     return ll.fit_parameters(learned(page).graph, rows(BINARY))
 

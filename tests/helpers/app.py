@@ -8,7 +8,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pytest
 from streamlit.testing.v1 import AppTest
 
 import loopylatent as ll
@@ -154,8 +153,3 @@ def probabilities(page: AppTest) -> AppTest:
 
 def fitted(**params: str) -> AppTest:
     return finished(press(probabilities(opened(**params)), "Fit probabilities"), "fit")
-
-
-@pytest.fixture(scope="module")
-def page() -> AppTest:
-    return fitted(sample=BINARY)
