@@ -1,24 +1,14 @@
-"""The learned object: observed and hidden nodes, and edges that carry lengths (section 2.1).
-
-The shortest independent cycles of a graph (Horton's algorithm, 1987).
-
-Every cycle of a shortest basis consists of two shortest paths from one of its nodes and an edge
-that joins their ends. So those are listed, and taken greedily, shortest first, while they are
-independent of the ones before. Cycles are added over the two-element field: each is a whole number
-whose bits are the edges outside a spanning tree.
-"""
+"""The learned object: observed and hidden nodes, and edges that carry lengths (section 2.1)."""
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
@@ -28,6 +18,9 @@ from loopylatent.compute.arrays import FloatArray, IntArray, frozen_array
 from loopylatent.compute.checks import not_wanted
 from loopylatent.compute.shown import Shown
 from loopylatent.errors import DataError
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,12 +63,8 @@ class LatentGraph(Shown):
         """Check and normalise the parts; lengths default to 1."""
         pairs = np.asarray(edges if isinstance(edges, np.ndarray) else list(edges), dtype=np.int64)
         pairs = np.sort(pairs.reshape(-1, 2), axis=1)
-        if lengths is None:
-            values = np.ones(len(pairs))
-        else:
-            values = np.asarray(
-                lengths if isinstance(lengths, np.ndarray) else list(lengths), dtype=np.float64
-            )
+        given = np.ones(len(pairs)) if lengths is None else lengths
+        values = np.asarray(given if isinstance(given, np.ndarray) else list(given), np.float64)
         _check_edges(pairs, values, len(names) + n_hidden)
         order = np.lexsort((pairs[:, 1], pairs[:, 0]))
         graph = cls(
@@ -147,6 +136,8 @@ class LatentGraph(Shown):
     @cached_property
     def girth(self) -> float:
         """Edges on the shortest cycle; infinite for a forest."""
+        import networkx as nx
+
         return math.inf if self.n_cycles == 0 else float(nx.girth(self.to_networkx()))
 
     @cached_property
@@ -157,10 +148,11 @@ class LatentGraph(Shown):
     @cached_property
     def on_cycle(self) -> NDArray[np.bool_]:
         """(edges,) whether each edge lies on a cycle: every edge that is no bridge does."""
+        import networkx as nx
+
         pairs: Any = nx.bridges(self.to_networkx())
         bridges = {frozenset(pair) for pair in pairs}
-        found = [frozenset(edge) not in bridges for edge in self.edges.tolist()]
-        return frozen_array(found, np.bool_)
+        return frozen_array([frozenset(e) not in bridges for e in self.edges.tolist()], np.bool_)
 
     def neighbours(self, node: int) -> tuple[int, ...]:
         """Return the nodes next to ``node``, ascending."""
@@ -171,16 +163,10 @@ class LatentGraph(Shown):
     def neighbourhood(self, node: int, steps: int = 1) -> tuple[int, ...]:
         """Return every node at most ``steps`` edges away, ``node`` included, ascending."""
         self._check_node(node)
-        found = {node: 0}
-        queue = deque([node])
-        while queue:
-            current = queue.popleft()
-            if found[current] == steps:
-                continue
-            for other in self.neighbours(current):
-                if other not in found:
-                    found[other] = found[current] + 1
-                    queue.append(other)
+        found, edge = {node}, {node}
+        for _ in range(steps):
+            edge = {other for near in edge for other in self.neighbours(near)} - found
+            found |= edge
         return tuple(sorted(found))
 
     def path_lengths(self, sources: Sequence[int] | range | None = None) -> FloatArray:
@@ -201,6 +187,8 @@ class LatentGraph(Shown):
 
     def to_networkx(self) -> nx.Graph[int]:
         """Nodes with ``hidden`` and ``label``; edges with ``distance``; plain Python values."""
+        import networkx as nx
+
         graph: nx.Graph[int] = nx.Graph()
         for node, label in enumerate(self.labels):
             graph.add_node(node, hidden=node >= self.n_observed, label=label)
@@ -249,6 +237,11 @@ def _check_edges(pairs: IntArray, lengths: FloatArray, n_nodes: int) -> None:
 def minimum_cycle_basis(n_nodes: int, edges: IntArray) -> tuple[tuple[int, ...], ...]:
     """Return independent cycles of the least total number of edges, as nodes in order.
 
+    Every cycle of a shortest basis consists of two shortest paths from one of its nodes and an
+    edge that joins their ends (Horton, 1987). Those are taken shortest first, while they are
+    independent of the ones before: a cycle is a whole number whose bits are its edges, and
+    cycles are added over the two-element field.
+
     Examples
     --------
     >>> square_with_diagonal = np.array([(0, 1), (1, 2), (2, 3), (0, 3), (0, 2)])
@@ -259,8 +252,7 @@ def minimum_cycle_basis(n_nodes: int, edges: IntArray) -> tuple[tuple[int, ...],
     if len(edges) == 0:
         return ()
     nodes, ends = np.unique(edges, return_inverse=True)
-    ends = ends.reshape(-1, 2)
-    found = _greedy(len(nodes), ends)
+    found = _greedy(len(nodes), ends.reshape(-1, 2))
     named = (_from_smallest([int(nodes[k]) for k in cycle]) for cycle in found)
     return tuple(sorted(named, key=lambda cycle: (len(cycle), cycle)))
 
@@ -282,10 +274,8 @@ def _greedy(n_nodes: int, ends: IntArray) -> list[list[int]]:
     u, v = ends.T
     matrix = csr_array((lengths, (u, v)), shape=(n_nodes, n_nodes))
     distance, before = dijkstra(matrix, directed=False, return_predecessors=True)
-    bits = _edge_bits(n_nodes, ends)
-    paths = [
-        _path_bits(source, distance[source], before[source], bits) for source in range(n_nodes)
-    ]
+    bit = {pair: 1 << k for k, (a, b) in enumerate(ends.tolist()) for pair in ((a, b), (b, a))}
+    paths = [_path_bits(k, distance[k], before[k].tolist(), bit) for k in range(n_nodes)]
     around = distance[:, u] + distance[:, v] + lengths  # (source, edge)
     reachable = np.argwhere(np.isfinite(around))
     order = np.argsort(around[reachable[:, 0], reachable[:, 1]], kind="stable")
@@ -294,47 +284,22 @@ def _greedy(n_nodes: int, ends: IntArray) -> list[list[int]]:
     cycles: list[list[int]] = []
     for source, edge in reachable[order].tolist():
         a, b = ends[edge].tolist()
-        vector = paths[source][a] ^ paths[source][b] ^ bits.get((a, b), 0)
-        if _is_new(vector, basis):
+        if _is_new(paths[source][a] ^ paths[source][b] ^ bit[a, b], basis):
             cycles.append(_closed(before[source], a, b))
             if len(cycles) == wanted:
                 break
     return cycles
 
 
-def _edge_bits(n_nodes: int, ends: IntArray) -> dict[tuple[int, int], int]:
-    """A bit for each edge outside a spanning tree; edges of the tree have none."""
-    group = list(range(n_nodes))
-
-    def find(node: int) -> int:
-        while group[node] != node:
-            group[node] = group[group[node]]
-            node = group[node]
-        return node
-
-    bits: dict[tuple[int, int], int] = {}
-    for a, b in ends.tolist():
-        one, other = find(a), find(b)
-        if one == other:
-            bits[a, b] = bits[b, a] = 1 << (len(bits) // 2)
-        else:
-            group[one] = other
-    return bits
-
-
 def _path_bits(
-    source: int,
-    distance: NDArray[np.float64],
-    before: NDArray[np.int32],
-    bits: dict[tuple[int, int], int],
+    source: int, distance: FloatArray, before: list[int], bit: dict[tuple[int, int], int]
 ) -> dict[int, int]:
-    """The sum of the bits along the shortest path from ``source`` to each node."""
-    sums = {source: 0}
-    previous = before.tolist()
+    """The edges of the shortest path from ``source`` to each node."""
+    found = {source: 0}
     for node in np.argsort(distance, kind="stable").tolist():
-        if previous[node] >= 0:
-            sums[node] = sums[previous[node]] ^ bits.get((previous[node], node), 0)
-    return sums
+        if before[node] >= 0:
+            found[node] = found[before[node]] | bit[before[node], node]
+    return found
 
 
 def _is_new(vector: int, basis: dict[int, int]) -> bool:
@@ -364,5 +329,4 @@ def _from_smallest(cycle: list[int]) -> tuple[int, ...]:
     """Write a cycle from its smallest node on, towards that node's smaller neighbour."""
     at = cycle.index(min(cycle))
     forward = cycle[at:] + cycle[:at]
-    backward = [forward[0], *forward[:0:-1]]
-    return tuple(min(forward, backward))
+    return tuple(min(forward, [forward[0], *forward[:0:-1]]))

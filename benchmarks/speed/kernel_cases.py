@@ -73,8 +73,7 @@ def spanning_tree(size: int) -> Way:
 
 
 def initial_graph(size: int, share: float) -> Way:
-    from loopylatent import DistanceMatrix
-    from loopylatent.learning import initial_graph
+    from loopylatent import DistanceMatrix, initial_graph
 
     D = DistanceMatrix.from_array(distances(size))
     return partial(initial_graph, D, float(np.quantile(D.values, share)))
@@ -87,14 +86,13 @@ def exact_curve(size: int) -> Way:
 
 
 def near_pairs(size: int) -> Way:
-    from loopylatent.distances import sparse as sparse_distances
+    from loopylatent import sparse_distances
 
     return partial(sparse_distances, topic_words(2 * size, size), 3.5)
 
 
 def list_trees(size: int) -> Way:
-    from loopylatent.distances import sparse as sparse_distances
-    from loopylatent.learning import initial_graph
+    from loopylatent import initial_graph, sparse_distances
 
     D = sparse_distances(topic_words(2 * size, size), 3.5)
     return partial(initial_graph, D, 3.0)
@@ -120,7 +118,7 @@ def new_nodes(size: int, members: int = 15, born: int = 3) -> Way:
 
 
 def lazy_distances(size: int, each: int = 5, asked: int = 20) -> Way:
-    from loopylatent.distances import sparse as sparse_distances
+    from loopylatent import sparse_distances
     from loopylatent.learning.node_distances import LazyNodeDistances
 
     known = LazyNodeDistances(sparse_distances(topic_words(2 * size, size), 3.5))
@@ -253,25 +251,25 @@ CASES = (
          partial(initial_graph, share=1.0), "columns", 50, 1_000),
     Case("exact curve", ("spanning",), exact_curve, "columns", 40, 500),
     Case("near pairs of sparse columns", ("near_pairs",), near_pairs, "columns", 200, 5_000),
-    Case("initial graph from lists of neighbours", ("list_trees",), list_trees,
+    Case("initial graph from lists of neighbours", ("spanning",), list_trees,
          "columns", 200, 5_000),
-    Case("distances of new hidden nodes", ("extension",), new_nodes, "columns", 300, 2_000),
-    Case("the same, worked out when asked for", ("lazy_distances", "pair_cache", "near_pairs"),
+    Case("distances of new hidden nodes", ("node_distances",), new_nodes, "columns", 300, 2_000),
+    Case("the same, worked out when asked for", ("node_distances", "near_pairs"),
          lazy_distances, "columns", 200, 2_000),
-    Case("table of pairs", ("pair_cache",), pair_table, "pairs", 5_000, 200_000),
+    Case("table of pairs", ("node_distances",), pair_table, "pairs", 5_000, 200_000),
     Case("quartet tests", ("quartets",), partial(grouping, method="quartet"), "nodes", 30, 150),
     Case("relaxed grouping", ("families",), partial(grouping, method="relaxed"),
          "nodes", 30, 200),
     Case("neighbor joining", ("neighbor_joining",), partial(grouping, method="nj"),
          "nodes", 40, 300),
-    Case("order of elimination, a grid", ("elimination",), elimination, "nodes", 49, 400),
-    Case("junction tree, a ring: likelihoods of rows", ("circuit", "circuit_run", "clamped"),
+    Case("order of elimination, a grid", ("evidence",), elimination, "nodes", 49, 400),
+    Case("junction tree, a ring: likelihoods of rows", ("circuit", "circuit_run", "evidence"),
          partial(junction_tree, what="row_values"), "columns", 50, 300),
     Case("junction tree, a ring: sum and gradient", ("circuit_run",),
          partial(junction_tree, what="evaluate"), "columns", 50, 300),
     Case("junction tree, a grid: log Z and marginals", ("circuit_run",), partition,
          "nodes", 25, 144),
-    Case("which rows are equal", ("clamped",), equal_rows, "rows", 2_000, 100_000),
+    Case("which rows are equal", ("evidence",), equal_rows, "rows", 2_000, 100_000),
     Case("belief propagation, a grid", ("propagation",), propagation, "nodes", 49, 400),
     Case("Gibbs sampling, a grid", ("gibbs",), gibbs, "nodes", 49, 900),
     Case("Gaussian rows with gaps: value and gradient", ("gaps",), gaps, "columns", 30, 100),

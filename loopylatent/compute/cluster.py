@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Literal, TypeVar, get_args
 from uuid import uuid4
@@ -46,15 +46,8 @@ def runner(
 ) -> Iterator[Runner]:
     """Give what runs pieces of work; a local cluster that was started for it ends with it.
 
-    Parameters
-    ----------
-    engine : {"threads", "dask"}
-        On the threads of this machine, or on a Dask cluster.
-    scheduler : str, optional
-        The address of a Dask scheduler, such as ``tcp://10.0.0.5:8786``. Without it the engine
-        ``dask`` starts a cluster of processes on this machine.
-    threads : int, optional
-        For the engine ``threads``; all cores where it is not given.
+    ``scheduler`` is the address of a Dask scheduler, such as ``tcp://10.0.0.5:8786``; without it
+    the engine ``dask`` starts processes on this machine. ``threads`` is for the engine ``threads``.
 
     Examples
     --------
@@ -89,14 +82,9 @@ def _distributed() -> Any:
 def _client(scheduler: str | None) -> Iterator[Any]:
     dask = _distributed()
     if scheduler is None:
+        pages = dict.fromkeys(("dashboard_address", "worker_dashboard_address"), f"{HERE}:0")
         with (
-            dask.LocalCluster(
-                processes=True,
-                threads_per_worker=1,
-                host=HERE,
-                dashboard_address=f"{HERE}:0",
-                worker_dashboard_address=f"{HERE}:0",
-            ) as cluster,
+            dask.LocalCluster(processes=True, threads_per_worker=1, host=HERE, **pages) as cluster,
             dask.Client(cluster, set_as_default=False) as client,
         ):
             yield client
@@ -113,7 +101,7 @@ def _client(scheduler: str | None) -> Iterator[Any]:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OnCluster:
-    """Runs pieces on a Dask cluster."""
+    """A `Runner` on a Dask cluster; a piece whose worker is lost runs again on another one."""
 
     client: Any
 
@@ -125,18 +113,14 @@ class OnCluster:
         progress: Progress | None = None,
         ahead: int | None = None,
     ) -> Generator[tuple[int, T], None, None]:
-        """Yield (position, result) as the pieces finish; see `Runner`.
-
-        A piece whose worker is lost runs again on another one.
-        """
-        run = _ClusterRun(self.client, work, shared, pieces, progress)
+        run = _ClusterRun(self.client, work, _Shared(shared), pieces, progress)
         total = len(pieces)
         try:
             run.report()
             if not total:
                 return
             run.wait_for_workers()
-            window = Window(total, ahead, 2 * run.n_threads())
+            window = Window(total, ahead, 2 * sum(self.client.nthreads().values()))
             while window.n_left:
                 run.submit(window.begin())
                 for position, result in run.finished():
@@ -148,50 +132,39 @@ class OnCluster:
             run.stop()
 
 
+@dataclasses.dataclass(slots=True, eq=False)
 class _ClusterRun:
     """Pieces that are under way on a cluster."""
 
-    def __init__(
-        self,
-        client: Any,
-        work: Any,
-        shared: Any,
-        pieces: Sequence[Any],
-        progress: Progress | None,
-    ) -> None:
-        self._client = client
-        self._work = work
-        self._shared = shared
-        self._pieces = pieces
-        self._progress = progress
-        self._kept: Any = None
-        self.done = 0
-        self._name = f"loopylatent-{uuid4().hex}"
-        self._losses = 0
-        self.waiting: dict[Any, int] = {}
+    client: Any
+    work: Any
+    shared: _Shared
+    pieces: Sequence[Any]
+    progress: Progress | None
+    done: int = 0
+    waiting: dict[Any, int] = dataclasses.field(default_factory=dict)
+    _kept: Any = None
+    """What all pieces read, once it is on the workers."""
+    _losses: int = 0
+    _name: str = dataclasses.field(default_factory=lambda: f"loopylatent-{uuid4().hex}")
 
     def report(self) -> None:
         """Tell how far the work is; raises where nobody waits for it any more."""
-        if self._progress is not None:
-            self._progress(self.done, len(self._pieces))
+        if self.progress is not None:
+            self.progress(self.done, len(self.pieces))
 
     def wait_for_workers(self) -> None:
         """Wait for a first worker, or for one after all were lost."""
         end = time.monotonic() + COMING_BACK
         while True:
             try:
-                self._client.wait_for_workers(1, timeout=PATIENCE)
+                return self.client.wait_for_workers(1, timeout=PATIENCE)  # type: ignore[no-any-return]
             except TimeoutError:
                 self.report()
-            else:
-                return
             if time.monotonic() > end:
                 raise ClusterError(
                     f"the cluster has had no worker for {COMING_BACK} seconds; start some."
                 )
-
-    def n_threads(self) -> int:
-        return sum(self._client.nthreads().values())
 
     def submit(self, positions: Sequence[int]) -> None:
         """Send what all pieces read to every worker once, then the pieces, the first ones first."""
@@ -199,10 +172,10 @@ class _ClusterRun:
             return
         if self._kept is None:
             self._kept = self._sent()
-        futures = self._client.map(
+        futures = self.client.map(
             _run_piece,
-            [self._pieces[k] for k in positions],
-            work=self._work,
+            [self.pieces[k] for k in positions],
+            work=self.work,
             kept=self._kept,
             stop=self._name,
             pure=False,
@@ -212,7 +185,7 @@ class _ClusterRun:
     def _sent(self) -> Any:
         self.wait_for_workers()
         try:
-            return self._client.scatter([_Shared(self._shared)], broadcast=True, hash=False)[0]
+            return self.client.scatter([self.shared], broadcast=True, hash=False)[0]
         except (TimeoutError, OSError):
             raise ClusterError(
                 "what all pieces of work read could not be sent to the workers; "
@@ -223,44 +196,36 @@ class _ClusterRun:
         """Yield what has finished by now; wait a moment where nothing has."""
         dask = _distributed()
         nothing = (dask.TimeoutError, dask.client.FuturesCancelledError)
-        with self._client.as_current(), suppress(*nothing):
+        with self.client.as_current(), suppress(*nothing):
             dask.wait(list(self.waiting), timeout=TICK, return_when="FIRST_COMPLETED")
-        done = sorted(
-            (future for future in self.waiting if future.done()), key=self.waiting.__getitem__
-        )
+        done = [future for future in self.waiting if future.done()]
         lost = []
-        for future in done:
+        for future in sorted(done, key=self.waiting.__getitem__):
             try:
-                result = self._result(future)
+                result = future.result()
             except dask.client.FutureCancelledError:  # it is gone, with its worker
-                lost.append(future)
-                continue
-            yield self.waiting.pop(future), frozen(result)
+                lost.append(self.waiting.pop(future))
+            except dask.KilledWorker:
+                raise ClusterError(
+                    "a piece of work ended its worker several times; "
+                    "do the workers have enough memory?"
+                ) from None
+            else:
+                yield self.waiting.pop(future), frozen(result)
         if lost:
-            self._send_again(lost)
-
-    def _result(self, future: Any) -> Any:
-        try:
-            return future.result()
-        except _distributed().KilledWorker:
-            raise ClusterError(
-                "a piece of work ended its worker several times; do the workers have enough memory?"
-            ) from None
-
-    def _send_again(self, lost: list[Any]) -> None:
-        self._losses += 1
-        if self._losses > MOST_LOSSES:
-            raise ClusterError("the cluster keeps losing its workers; look at their logs.")
-        self._kept = None  # it may be gone with them
-        self.submit([self.waiting.pop(future) for future in lost])
+            self._losses += 1
+            if self._losses > MOST_LOSSES:
+                raise ClusterError("the cluster keeps losing its workers; look at their logs.")
+            self._kept = None  # it may be gone with them
+            self.submit(lost)
 
     def stop(self) -> None:
         """Drop what has not begun, and tell what has that nobody waits for it."""
         if not self.waiting:
             return
         with suppress(Exception):  # the cluster may be gone
-            _distributed().Event(self._name, client=self._client).set()
-            self._client.cancel(list(self.waiting), force=True)
+            _distributed().Event(self._name, client=self.client).set()
+            self.client.cancel(list(self.waiting), force=True)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -294,20 +259,15 @@ class _StillWanted:
 
 def frozen(result: T) -> T:
     """Make the arrays of a result read-only again, which they are not after a journey."""
-    for array in _arrays(result):
-        array.setflags(write=False)
+    parts: Iterable[Any] = ()
+    if isinstance(result, np.ndarray):
+        result.setflags(write=False)
+    elif isinstance(result, dict):
+        parts = result.values()
+    elif isinstance(result, (list, tuple)):
+        parts = result
+    elif dataclasses.is_dataclass(result) and not isinstance(result, type):
+        parts = [getattr(result, one.name) for one in dataclasses.fields(result)]
+    for part in parts:
+        frozen(part)
     return result
-
-
-def _arrays(value: Any) -> Iterator[Any]:
-    if isinstance(value, np.ndarray):
-        yield value
-    elif isinstance(value, dict):
-        for one in value.values():
-            yield from _arrays(one)
-    elif isinstance(value, (list, tuple)):
-        for one in value:
-            yield from _arrays(one)
-    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-        for one in dataclasses.fields(value):
-            yield from _arrays(getattr(value, one.name))

@@ -7,10 +7,9 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from loopylatent.errors import DataError
-
-# Files -------------------------------------------------------------------------------------
 
 
 def check_place(path: str | os.PathLike[str]) -> None:
@@ -24,31 +23,35 @@ def check_place(path: str | os.PathLike[str]) -> None:
 
 
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> Path:
-    """Write a file under another name first, so that no reader ever sees half of it."""
-    check_place(path)
-    with _refusing(path):
-        _replace(Path(os.path.realpath(path)), content)
+    """Write a file at once; no reader ever sees half of it."""
+    with replacing(path) as file:
+        file.write(content)
     return Path(path)
 
 
 @contextmanager
-def _refusing(path: str | os.PathLike[str]) -> Iterator[None]:
+def replacing(path: str | os.PathLike[str], what: str = "") -> Iterator[BinaryIO]:
+    """Write a file under another name first; it takes its place when it is whole."""
+    check_place(path)
+    target = Path(os.path.realpath(path))
+    partial = target.with_name(f".loopylatent-{secrets.token_hex(8)}.tmp")
+    with _refusing(path, what):
+        try:
+            with partial.open("xb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            partial.replace(target)
+        finally:
+            partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def _refusing(path: str | os.PathLike[str], what: str = "") -> Iterator[None]:
     """Say in one line what the system refuses."""
     try:
         yield
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        shown = repr(os.fspath(path))
+        shown = f"{what}{os.fspath(path)!r}"
         raise DataError(f"{shown} cannot be written: {reason}; choose another place.") from None
-
-
-def _replace(target: Path, content: bytes) -> None:
-    partial = target.with_name(f".loopylatent-{secrets.token_hex(8)}.tmp")
-    try:
-        with partial.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)

@@ -1,21 +1,15 @@
-"""Independent pieces of work on all cores, each result handed out as soon as it is there.
-
-Matrix products on one thread, for work that is itself shared out to threads.
-"""
+"""Independent pieces of work on all cores, each result handed out as soon as it is there."""
 
 from __future__ import annotations
 
 import os
 import threading
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, Protocol, TypeVar
-
-from threadpoolctl import OpenBLASController, ThreadpoolController
 
 from loopylatent.compute.arrays import Check, Progress
 
@@ -64,11 +58,12 @@ def as_they_finish(
         while True:
             for k in window.begin():
                 waiting[pool.submit(tasks[k], check)] = k
-            _report(progress, total - window.n_left, total)
+            if progress is not None:
+                progress(total - window.n_left, total)
             if not window.n_left:
                 return
             finished, _ = wait(waiting, timeout=TICK, return_when=FIRST_COMPLETED)
-            for future in sorted(finished, key=lambda one: waiting[one]):
+            for future in sorted(finished, key=waiting.__getitem__):
                 window.end(waiting[future])
                 yield waiting.pop(future), future.result()
     finally:
@@ -84,21 +79,16 @@ class Window:
     Examples
     --------
     >>> window = Window(5, ahead=2, most=8)
-    >>> window.begin(), window.begin()
-    ([0, 1], [])
-    >>> window.end(1)
-    >>> window.begin()
-    []
-    >>> window.end(0)
-    >>> window.begin(), window.n_left
-    ([2, 3], 3)
+    >>> window.begin(), window.begin(), window.end(1), window.begin()
+    ([0, 1], [], None, [])
+    >>> window.end(0), window.begin(), window.n_left
+    (None, [2, 3], 3)
     """
 
     def __init__(self, total: int, ahead: int | None, most: int) -> None:
         self._total = total
         self._size = total if ahead is None else max(1, min(ahead, most))
-        self._next = 0
-        self._first = 0
+        self._next = self._first = 0
         self._early: set[int] = set()
 
     @property
@@ -137,17 +127,15 @@ class Runner(Protocol):
         ``progress`` is as in `as_they_finish`. With ``ahead`` at most so many pieces, and at most
         two for each thread, are under way or wait for an earlier one; without it all may be.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)
 class OnThreads:
-    """Runs pieces on the threads of this machine.
+    """A `Runner` on the threads of this machine.
 
     Examples
     --------
-    >>> run = OnThreads(2)
-    >>> sorted(run(lambda base, k, check: base + k, 10, [1, 2, 3]))
+    >>> sorted(OnThreads(2)(lambda base, k, check: base + k, 10, [1, 2, 3]))
     [(0, 11), (1, 12), (2, 13)]
     """
 
@@ -161,7 +149,6 @@ class OnThreads:
         progress: Progress | None = None,
         ahead: int | None = None,
     ) -> Generator[tuple[int, T], None, None]:
-        """Yield (position, result) as the pieces finish; see `Runner`."""
         tasks = [partial(work, shared, piece) for piece in pieces]
         return as_they_finish(tasks, progress, self.threads, ahead)
 
@@ -186,31 +173,6 @@ def in_order(results: Generator[tuple[int, T], None, None]) -> Generator[T, None
                 position += 1
     finally:
         results.close()
-
-
-def in_window(
-    pool: Executor, work: Callable[[A], T], pieces: Iterable[A], ahead: int
-) -> Generator[T, None, None]:
-    """Yield results in the order of the pieces; at most ``ahead`` others are made meanwhile.
-
-    Examples
-    --------
-    >>> with ThreadPoolExecutor(2) as pool:
-    ...     list(in_window(pool, abs, [-3, 2, -1], 2))
-    [3, 2, 1]
-    """
-    waiting: deque[Future[T]] = deque()
-    for piece in pieces:
-        waiting.append(pool.submit(work, piece))
-        if len(waiting) > ahead:
-            yield waiting.popleft().result()
-    while waiting:
-        yield waiting.popleft().result()
-
-
-def _report(progress: Progress | None, done: int, total: int) -> None:
-    if progress is not None:
-        progress(done, total)
 
 
 class _Limit:
@@ -247,12 +209,16 @@ def one_thread() -> Iterator[None]:
 
 def _free_control() -> None:
     """Let this thread set the limit; threadpoolctl leaves that to the thread that did it first."""
+    from threadpoolctl import OpenBLASController
+
     free = getattr(OpenBLASController, "clear_controlling_thread", None)
     if free is not None:
         free(force=True)
 
 
 @cache
-def _controller() -> ThreadpoolController:
+def _controller() -> Any:
     """Looked for once: it takes longer than many a product."""
+    from threadpoolctl import ThreadpoolController
+
     return ThreadpoolController()

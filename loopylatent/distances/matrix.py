@@ -4,8 +4,6 @@ With s = e^-d the strength of a pair, s is |correlation| for binary and numeric 
 normalised determinant of the joint table for columns over one alphabet, and the largest canonical
 correlation for mixed kinds. All of them come from sums over rows, taken block by block as matrix
 products; there is no loop over pairs.
-
-Whether numbers are distances that a graph can be learned from; refusals in one line.
 """
 
 from __future__ import annotations
@@ -113,11 +111,8 @@ class DistanceMatrix(Shown):
                 f"a distance matrix is square; this one has shape {array.shape}. ",
                 Remedy("not_distances"),
             )
-        labels = (
-            tuple(f"x{k + 1}" for k in range(len(array)))
-            if names is None
-            else tuple(str(name) for name in names)
-        )
+        given = (f"x{k + 1}" for k in range(len(array))) if names is None else names
+        labels = tuple(str(name) for name in given)
         check_distances(array, labels)
         check_n_samples(n_samples)
         array = (array + array.T) / 2
@@ -276,15 +271,14 @@ def _from_blocks(
         )
     plan = plan_sums(chosen, table.columns, table.totals, table.has_missing)
     wanted = null_rows(table.n_rows, table.n_columns, seed)
-    if wanted is None:
-        wanted = np.arange(table.n_rows)
+    wanted = np.arange(table.n_rows) if wanted is None else wanted
     found = sum_blocks(
         table, plan, wanted if _permutes(chosen) else wanted[:0], progress=progress,
         checkpoint=checkpoint, engine=engine, scheduler=scheduler,
     )  # fmt: skip
     strengths = strengths_from(chosen, plan, found.sums, table.has_missing)
-    names, weight = table.names, table.total_weight
-    return _Found(chosen, strengths, names, table.n_samples, weight, found.rows)
+    known = (table.names, table.n_samples, table.total_weight)
+    return _Found(chosen, strengths, *known, found.rows)
 
 
 def _width(metric: Measure, columns: Sequence[Column]) -> float:
@@ -317,9 +311,7 @@ def _choose_metric(columns: Sequence[Column], metric: Metric) -> Measure:
         raise DistanceError(f"metric = {metric!r} is unknown; choose one of {', '.join(METRICS)}.")
     categorical = [column for column in columns if column.kind == "categorical"]
     alphabets = {column.states for column in columns}
-    one_alphabet = len(alphabets) == 1 and all(
-        column.kind in ("binary", "categorical") for column in columns
-    )
+    one_alphabet = len(alphabets) == 1 and all(map(_is_counted, columns))
     if metric == "auto":
         if not categorical:
             return "correlation"
@@ -358,16 +350,10 @@ def _distance_matrix(found: _Found, seed: int) -> DistanceMatrix:
         floor = correlation_noise_floor(max(n_typical, 3.0))
     many_states = any(len(c.states) > 2 for c in columns if c.kind == "categorical")
     additive = {"correlation": True, "determinant": True, "canonical": not many_states}
-    return DistanceMatrix(
-        frozen_array(values, np.float64),
-        found.names,
-        found.n_samples,
-        floor,
-        metric,
-        additive.get(metric, False),
-        None if strengths.signs is None else frozen_array(strengths.signs, np.int8),
-        None if counts is None else frozen_array(counts, np.float64),
-    )
+    signs = None if strengths.signs is None else frozen_array(strengths.signs, np.int8)
+    kept = None if counts is None else frozen_array(counts, np.float64)
+    known = (found.names, found.n_samples, floor, metric, additive.get(metric, False), signs, kept)
+    return DistanceMatrix(frozen_array(values, np.float64), *known)
 
 
 def to_distances(strength: FloatArray) -> FloatArray:
@@ -433,38 +419,26 @@ def check_distances(array: FloatArray, names: tuple[str, ...]) -> None:
         raise DistanceError(f"the name {quoted(twice)} is given twice; names must differ.")
     if len(array) < 3:
         raise DistanceError(f"{len(array)} columns are too few; at least 3 are needed.")
-    if np.isnan(array).any():
-        i, j = np.argwhere(np.isnan(array))[0]
-        raise DistanceError(
-            f"the distance of {quoted(names[i])} and {quoted(names[j])} is missing; "
-            "use infinity where two columns are independent."
-        )
-    if (array < 0).any():
-        i, j = np.argwhere(array < 0)[0]
-        raise DistanceError(
-            f"the distance of {quoted(names[i])} and {quoted(names[j])} is {array[i, j]:g}; "
-            "distances are at least 0."
-        )
+
+    def refuse(wrong: NDArray[np.bool_], text: str) -> None:
+        if wrong.any():
+            i, j = np.argwhere(wrong)[0]
+            raise DistanceError(
+                text.format(quoted(names[i]), quoted(names[j]), array[i, j], array[j, i])
+            )
+
+    pair = "the distance of {0} and {1} is "
+    lacking = "missing; use infinity where two columns are independent."
+    refuse(np.isnan(array), pair + lacking)
+    refuse(array < 0, pair + "{2:g}; distances are at least 0.")
+    remedy = "divide all by a round number, or use infinity there."
     too_far = np.isfinite(array) & (array > LARGEST_DISTANCE)
-    if too_far.any():
-        i, j = np.argwhere(too_far)[0]
-        raise DistanceError(
-            f"the distance of {quoted(names[i])} and {quoted(names[j])} is {array[i, j]:g}, beyond "
-            f"{LARGEST_DISTANCE:g}; divide all by a round number, or use infinity there."
-        )
-    if np.diag(array).any():
-        i = int(np.flatnonzero(np.diag(array))[0])
-        raise DistanceError(
-            f"the distance of {quoted(names[i])} to itself is {array[i, i]:g}; it must be 0. "
-            "Are these similarities? Use -log of them."
-        )
+    refuse(too_far, pair + f"{{2:g}}, beyond {LARGEST_DISTANCE:g}; {remedy}")
+    remedy = "it must be 0. Are these similarities? Use -log of them."
+    refuse(np.diag(np.diag(array) != 0), "the distance of {0} to itself is {2:g}; " + remedy)
     with np.errstate(invalid="ignore"):
         gap = np.where(array == array.T, 0.0, np.abs(array - array.T))
-    if (gap > SYMMETRY_TOLERANCE * np.maximum(1.0, array)).any():
-        i, j = np.argwhere(gap > SYMMETRY_TOLERANCE * np.maximum(1.0, array))[0]
-        raise DistanceError(
-            f"the matrix is not symmetric: {quoted(names[i])} to {quoted(names[j])} is "
-            f"{array[i, j]:g}, back it is {array[j, i]:g}."
-        )
+    uneven = gap > SYMMETRY_TOLERANCE * np.maximum(1.0, array)
+    refuse(uneven, "the matrix is not symmetric: {0} to {1} is {2:g}, back it is {3:g}.")
     if not np.isfinite(array[~np.eye(len(array), dtype=bool)]).any():
         raise DistanceError("every distance is infinite, so there is no graph to learn.")

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
 from typing import Literal
 
 import numpy as np
@@ -27,42 +29,29 @@ SumKind = Literal["complete", "pairwise", "joint", "features"]
 def column_totals(values: FloatArray) -> ColumnTotals:
     """Return the totals of a table in memory."""
     size = block_rows(values.shape[1])
-    found: ColumnTotals | None = None
-    for rows in portions(len(values), size):
-        part: ColumnTotals | None = None
-        for block in blocks(rows, size):
-            part = _merged(part, ColumnTotals.of_block(values[block]))
-        if part is not None:
-            found = _merged(found, part)
-    return ColumnTotals.of_block(values) if found is None else found
+    parts = [
+        reduce(_merged, [ColumnTotals.of_block(values[block]) for block in blocks(rows, size)])
+        for rows in portions(len(values), size)
+    ]
+    return reduce(_merged, parts) if parts else ColumnTotals.of_block(values)
 
 
-def _merged(first: ColumnTotals | None, second: ColumnTotals) -> ColumnTotals:
-    if first is None:
-        return second
+def _merged(first: ColumnTotals, second: ColumnTotals) -> ColumnTotals:
     first.merge(second)
     return first
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SumPlan:
-    """What is summed.
-
-    Parameters
-    ----------
-    kind : SumKind
-    shift : (p,) float64 array
-        Subtracted from the numbers first.
-    sizes : tuple of int
-        Features of each column: its states where they are counted, else 1.
-    discrete : (p,) bool array
-        Whether the features of a column are indicators of its states.
-    """
+    """What is summed."""
 
     kind: SumKind
     shift: FloatArray = field(repr=False)
+    """(p,) subtracted from the numbers first."""
     sizes: tuple[int, ...] = field(repr=False)
+    """Features of each column: its states where they are counted, else 1."""
     discrete: NDArray[np.bool_] = field(repr=False)
+    """(p,) whether the features of a column are indicators of its states."""
 
     @property
     def n_columns(self) -> int:
@@ -143,28 +132,21 @@ def total_weight(n_rows: int, n_columns: int, weights: FloatArray | None) -> flo
     if weights is None:
         return float(n_rows)
     size, found = block_rows(n_columns), 0.0
-    for rows in portions(n_rows, size):
-        part = 0.0
-        for block in blocks(rows, size):
-            part += float(weights[block].sum())
-        found += part
+    for rows in portions(n_rows, size):  # not by sum(), which rounds otherwise since Python 3.12
+        found += reduce(add, [float(weights[block].sum()) for block in blocks(rows, size)])
     return found
 
 
 def sum_table(plan: SumPlan, values: FloatArray, weights: FloatArray | None) -> Sums:
     """Sum over the rows of a table in memory."""
-    size = block_rows(values.shape[1])
-    found: Sums | None = None
+    size, found = block_rows(values.shape[1]), plan.zeros()
     with one_thread():
         for rows in portions(len(values), size):
             part = plan.zeros()
             for block in blocks(rows, size):
                 plan.add(part, values[block], None if weights is None else weights[block])
-            if found is None:
-                found = part
-            else:
-                found.merge(part)
-    return plan.zeros() if found is None else found
+            found.merge(part)
+    return found
 
 
 Arrays = dict[str, FloatArray]

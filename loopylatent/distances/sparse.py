@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -20,11 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from loopylatent.compute._kernels.near_pairs import listed_lengths, near_products, products_of_pairs
-from loopylatent.compute._kernels.spanning import forest_from_lists
+from loopylatent.compute import _kernels
 from loopylatent.compute.arrays import FloatArray, IntArray, Progress, frozen_array
 from loopylatent.compute.checks import not_wanted
-from loopylatent.compute.threads import in_window
+from loopylatent.compute.threads import OnThreads, in_order
 from loopylatent.distances.matrix import DistanceMatrix, Metric, check_distinct, to_distances
 from loopylatent.distances.noise_floor import correlation_noise_floor
 from loopylatent.distances.strengths import SMALLEST_COUNT, check_spread, spread_of
@@ -71,7 +68,7 @@ class SparseColumns:
     def near(self, columns: IntArray, cutoff: float) -> tuple[IntArray, IntArray, FloatArray]:
         """Pairs i < j, i among ``columns``, at most ``cutoff`` apart: i, j and their distances."""
         rows, by_column = self.rows, self.columns
-        left, right, products = near_products(
+        left, right, products = _kernels.near_pairs.near_products(
             rows.indptr, rows.indices, rows.data,
             by_column.indptr, by_column.indices, by_column.data,
             self.weights, self.first, self.spread, self.total, math.exp(-cutoff),
@@ -85,7 +82,7 @@ class SparseColumns:
         """Distances of pairs of columns, each computed from the rows."""
         by_column = self.columns
         earlier, later = np.minimum(left, right), np.maximum(left, right)
-        products = products_of_pairs(
+        products = _kernels.near_pairs.products_of_pairs(
             by_column.indptr, by_column.indices, by_column.data, self.weights, earlier, later
         )
         return to_distances(self._strengths(left, right, products))
@@ -179,7 +176,7 @@ class SparseDistances:
     @cached_property
     def spanning_lengths(self) -> FloatArray:
         """Lengths of the edges of the minimum spanning forest up to the cut-off, ascending."""
-        u, v = forest_from_lists(self.start, self.other, self.length).T
+        u, v = _kernels.spanning.forest_from_lists(self.start, self.other, self.length).T
         return np.sort(self.listed(u, v))
 
     @cached_property
@@ -202,10 +199,12 @@ class SparseDistances:
 
     def listed(self, left: IntArray, right: IntArray) -> FloatArray:
         """Return the distances of pairs of columns; NaN where they are beyond the cut-off."""
-        return listed_lengths(self.start, self.other, self.length, left, right)
+        lists = (self.start, self.other, self.length)
+        return _kernels.near_pairs.listed_lengths(*lists, left, right)
 
 
 Distances = DistanceMatrix | SparseDistances
+"""What the learner takes."""
 
 
 def check_distances(D: object) -> None:
@@ -214,9 +213,6 @@ def check_distances(D: object) -> None:
         return
     table = "read_table(path)" if isinstance(D, str | Path) else "table"
     raise DistanceError(*not_wanted("a DistanceMatrix is", D, f"information_distances({table})"))
-
-
-"""What the learner takes."""
 
 
 def sparse_distances(
@@ -274,23 +270,14 @@ def sparse_distances(
         )
     lists = sparse.csr_array(upper + upper.T)
     lists.sort_indices()
-    return SparseDistances(
-        obs.names,
-        obs.n_samples,
-        limit,
-        frozen_array(lists.indptr, np.int64),
-        frozen_array(lists.indices, np.int32),
-        frozen_array(lists.data, np.float64),
-        columns,
-    )
+    start, other = frozen_array(lists.indptr, np.int64), frozen_array(lists.indices, np.int32)
+    length = frozen_array(lists.data, np.float64)
+    return SparseDistances(obs.names, obs.n_samples, limit, start, other, length, columns)
 
 
 def _observations(table: Any, on_degenerate: Literal["error", "drop"]) -> Observations:
-    obs = (
-        table
-        if isinstance(table, Observations)
-        else Observations.from_array(table, on_degenerate=on_degenerate)
-    )
+    is_read = isinstance(table, Observations)
+    obs = table if is_read else Observations.from_array(table, on_degenerate=on_degenerate)
     if obs.has_missing:
         raise DataError("values are missing; the sparse path needs complete rows.")
     categorical = next((c.name for c in obs.columns if c.kind == "categorical"), None)
@@ -306,26 +293,20 @@ def _near_pairs(columns: SparseColumns, cutoff: float, progress: Progress | None
     counts = np.zeros(p + 1, np.int64)
     others, lengths = [], []
     done = kept = 0
-    threads = os.cpu_count() or 1
-    with ThreadPoolExecutor(threads) as pool:
-        try:
-            for left, right, near in in_window(
-                pool, lambda one: columns.near(one, cutoff), blocks, 2 * threads
-            ):
-                order = np.lexsort((right, left))
-                counts[1:] += np.bincount(left, minlength=p)
-                others.append(right[order].astype(np.int32))
-                lengths.append(near[order])
-                kept += len(left)
-                done += len(blocks[len(others) - 1])
-                if kept > MOST_PAIRS:
-                    raise _too_many(lengths, done / p, cutoff)
-                if progress is not None:
-                    progress(done, p)
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
-    parts = (np.concatenate(lengths), np.concatenate(others), np.cumsum(counts))
-    return sparse.csr_array(parts, shape=(p, p))
+    parts = OnThreads()(lambda _, one, __: columns.near(one, cutoff), None, blocks, ahead=p)
+    for left, right, near in in_order(parts):
+        order = np.lexsort((right, left))
+        counts[1:] += np.bincount(left, minlength=p)
+        others.append(right[order].astype(np.int32))
+        lengths.append(near[order])
+        kept += len(left)
+        done += len(blocks[len(others) - 1])
+        if kept > MOST_PAIRS:
+            raise _too_many(lengths, done / p, cutoff)
+        if progress is not None:
+            progress(done, p)
+    lists = (np.concatenate(lengths), np.concatenate(others), np.cumsum(counts))
+    return sparse.csr_array(lists, shape=(p, p))
 
 
 def _too_many(lengths: list[FloatArray], share: float, cutoff: float) -> DistanceError:

@@ -15,6 +15,7 @@ from scipy import sparse
 
 from loopylatent.compute.arrays import FloatArray
 from loopylatent.distances.moments import (
+    Arrays,
     SumPlan,
     Sums,
     column_totals,
@@ -63,7 +64,7 @@ def table_strengths(obs: Observations, measure: Measure) -> Strengths:
     """Return the strengths of a table in memory."""
     if obs.is_sparse and measure == "correlation":
         sums = _sparse_sums(obs.values, obs.weights)
-        check_spread(obs, _spread(sums)[:, 0], (sums.count * sums.square)[:, 0])
+        check_spread(obs, _spread(sums)[:, 0], (sums["count"] * sums["square"])[:, 0])
         return _pearson(sums, None)
     values = obs.dense()
     if measure == "rank":
@@ -91,8 +92,10 @@ def strengths_from(measure: Measure, plan: SumPlan, sums: Sums, has_missing: boo
     |det P_ij| of the printed formula; ``canonical`` the largest canonical correlation.
     """
     if measure in ("correlation", "rank"):
-        given = _product_sums(plan, sums)
-        return _pearson(given, given.count if has_missing else None)
+        given = sums.arrays
+        if plan.kind == "complete":
+            given = {**given, "square": np.diag(given["product"])[:, None]}
+        return _pearson(given, given["count"] if has_missing else None)
     if measure == "canonical":
         return _canonical(plan, sums, has_missing)
     return _determinant(plan, sums, has_missing, normalised=measure == "determinant")
@@ -139,29 +142,14 @@ def _whitened(plan: SumPlan, sums: Sums) -> FloatArray:
         return cross / np.sqrt(variance * variance.T)
 
 
-@dataclass(frozen=True, slots=True)
-class _Sums:
-    """Sums over the rows in which both columns of a pair are present, each (p, p) or a scalar."""
+def _pearson(sums: Arrays, counts: FloatArray | None) -> Strengths:
+    """Return |correlation| from sums over the rows in which both columns of a pair are present.
 
-    count: FloatArray
-    first: FloatArray
-    """Sum of column i (row index) over the rows that i shares with j (column index)."""
-    square: FloatArray
-    product: FloatArray
-
-
-def _product_sums(plan: SumPlan, sums: Sums) -> _Sums:
-    given = sums.arrays
-    if plan.kind == "pairwise":
-        return _Sums(given["count"], given["first"], given["square"], given["product"])
-    ones = np.ones_like(given["product"])
-    square = np.diag(given["product"])[:, None]
-    return _Sums(given["count"] * ones, given["first"] * ones, square * ones, given["product"])
-
-
-def _pearson(sums: _Sums, counts: FloatArray | None) -> Strengths:
-    n, spread = sums.count, _spread(sums)
-    covariance = n * sums.product - sums.first * sums.first.T
+    ``first`` and ``square`` are of column i (row index) over the rows that i shares with j; where
+    nothing is missing they are (p, 1) and ``count`` is (1, 1).
+    """
+    n, first, spread = sums["count"], sums["first"], _spread(sums)
+    covariance = n * sums["product"] - first * first.T
     scale = np.sqrt(spread * spread.T)
     with np.errstate(divide="ignore", invalid="ignore"):
         rho = np.where(scale > 0, covariance / scale, 0.0)
@@ -169,13 +157,12 @@ def _pearson(sums: _Sums, counts: FloatArray | None) -> Strengths:
     return Strengths(_trusted(np.abs(rho), n), np.sign(rho).astype(np.int8), counts)
 
 
-def _spread(sums: _Sums) -> FloatArray:
-    """n times the sum of squares, minus the square of the sum; 0 where that is rounding alone."""
-    return spread_of(sums.count * sums.square, sums.first)
+def _spread(sums: Arrays) -> FloatArray:
+    return spread_of(sums["count"] * sums["square"], sums["first"])
 
 
 def spread_of(most: FloatArray, first: FloatArray) -> FloatArray:
-    """Return ``most`` minus the square of the sum; 0 where that is rounding alone."""
+    """n times the sum of squares (``most``) minus the square of the sum; 0 if rounding alone."""
     spread: FloatArray = most - first**2
     return np.where(spread > ROUNDING * most, spread, 0.0)
 
@@ -197,15 +184,15 @@ def check_spread(obs: Observations, spread: FloatArray, most: FloatArray) -> Non
         )
 
 
-def _sparse_sums(values: Any, weights: FloatArray | None) -> _Sums:
+def _sparse_sums(values: Any, weights: FloatArray | None) -> Arrays:
     n_rows, p = values.shape
     weighted = values if weights is None else values.multiply(weights[:, None]).tocsr()
     total = float(n_rows if weights is None else weights.sum())
     product = (weighted.T @ values).toarray().astype(np.float64)
     product = np.triu(product) + np.triu(product, 1).T  # the earlier column carries the weights
     first = np.asarray(weighted.sum(axis=0), dtype=np.float64).reshape(p, 1)
-    ones = np.ones((p, p))
-    return _Sums(total * ones, first * ones, np.diag(product)[:, None] * ones, product)
+    square, count = np.diag(product)[:, None], np.full((1, 1), total)
+    return {"count": count, "first": first, "square": square, "product": product}
 
 
 def _padded_blocks(matrix: FloatArray, sizes: Sequence[int]) -> FloatArray:

@@ -1,36 +1,25 @@
 """Where the learner starts: the union of the spanning trees of all balls (Algorithm 3, lines 1-4).
 
 ``initial_graph`` builds it at one radius. ``edge_density`` follows every local tree while its
-ball grows, so that the graph is known exactly at *every* radius.
-
-The initial graph and its curve for somebody who waits: early, with progress, to be stopped.
-
-The results are those of ``initial_graph`` and ``edge_density``.
+ball grows, so that the graph is known exactly at *every* radius. ``first_graph`` and
+``followed_curve`` give the same to somebody who waits: early, with progress, to be stopped.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
 from typing import Literal, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from loopylatent.compute._kernels.spanning import (
-    local_tree_intervals,
-    merge_intervals,
-    spanning_lengths,
-    trees_from_lists,
-    union_of_local_trees,
-)
-from loopylatent.compute.arrays import FloatArray, IntArray, Progress, frozen_array
+from loopylatent.compute import _kernels
+from loopylatent.compute.arrays import BoolArray, FloatArray, IntArray, Progress, frozen_array
 from loopylatent.compute.shown import Shown
-from loopylatent.compute.threads import in_window
+from loopylatent.compute.threads import OnThreads, in_order
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.distances.sparse import Distances, SparseDistances, check_distances
 from loopylatent.errors import Remedy, ThresholdError
@@ -53,6 +42,10 @@ def initial_graph(D: Distances, r: float) -> LatentGraph:
     r : float
         The radius of the balls.
 
+    Returns
+    -------
+    LatentGraph
+
     Examples
     --------
     >>> D = DistanceMatrix.from_array([[0, 1, 3], [1, 0, 2.5], [3, 2.5, 0]])
@@ -72,7 +65,7 @@ def graph_from_balls(D: DistanceMatrix, r: float, centres: IntArray) -> LatentGr
     lock = Lock()
 
     def work(block: IntArray) -> None:
-        trees = union_of_local_trees(D.values, r, centres[block])
+        trees = _kernels.spanning.union_of_local_trees(D.values, r, centres[block])
         with lock:
             np.logical_or(found, trees, out=found)
 
@@ -85,7 +78,7 @@ def _initial_graph_from_lists(D: SparseDistances, r: float) -> LatentGraph:
     p = D.n_columns
 
     def edges_of(centres: IntArray) -> IntArray:
-        u, v = trees_from_lists(D.start, D.other, D.length, r, centres).T
+        u, v = _kernels.spanning.trees_from_lists(D.start, D.other, D.length, r, centres).T
         return np.unique(u * p + v)
 
     u, v = np.divmod(np.unique(np.concatenate(over_centres(edges_of, p))), p)
@@ -152,7 +145,7 @@ class EdgeDensity(Shown):
         of one ball. The components are therefore those of the pairs at distance r or less, and
         each edge of the global spanning tree joins two of them at its length.
         """
-        joined = np.searchsorted(spanning_lengths(self.D.values), self.r, "right")
+        joined = np.searchsorted(_kernels.spanning.spanning_lengths(self.D.values), self.r, "right")
         return frozen_array(self.D.n_columns - joined, np.int64)
 
     @cached_property
@@ -180,10 +173,12 @@ class EdgeDensity(Shown):
         """
         if direction not in (1, -1):
             raise ThresholdError(f"direction = {direction!r} is neither 1 (above) nor -1 (below).")
-        if direction == 1:
-            k = int(np.searchsorted(self.r, r, "right"))
-        else:
-            k = int(np.searchsorted(self.r, r, "left")) - 1
+        above = direction == 1
+        k = (
+            int(np.searchsorted(self.r, r, "right"))
+            if above
+            else int(np.searchsorted(self.r, r)) - 1
+        )
         return float(self.r[k]) if 0 <= k < len(self.r) else None
 
     def graph_at(self, r: float) -> LatentGraph:
@@ -201,6 +196,10 @@ def edge_density(D: DistanceMatrix) -> EdgeDensity:
     ----------
     D : DistanceMatrix
 
+    Returns
+    -------
+    EdgeDensity
+
     Examples
     --------
     >>> D = DistanceMatrix.from_array([[0, 1, 3], [1, 0, 2.5], [3, 2.5, 0]])
@@ -213,14 +212,15 @@ def edge_density(D: DistanceMatrix) -> EdgeDensity:
     ([2, 1], [0, 0])
     """
     check_distances(D)
-    return curve_of_balls(D, lambda centres: local_tree_intervals(D.values, centres))
+    return curve_of_balls(
+        D, lambda centres: _kernels.spanning.local_tree_intervals(D.values, centres)
+    )
 
 
 def curve_of_balls(D: DistanceMatrix, intervals: Callable[[IntArray], FloatArray]) -> EdgeDensity:
     """Return the curve from what ``intervals`` gives for some balls at a time.
 
-    They are united as they come, whenever there are as many new ones as old ones, so that the
-    memory follows the curve and not the balls.
+    They are united whenever there are as many new ones as old ones: memory follows the curve.
     """
     united, waiting = np.empty((0, 4)), [np.empty((0, 4))]
     for part in by_centres(lambda centres: _united(intervals(centres)), D.n_columns):
@@ -232,7 +232,7 @@ def curve_of_balls(D: DistanceMatrix, intervals: Callable[[IntArray], FloatArray
 
 def _united(rows: FloatArray) -> FloatArray:
     """Sort intervals by edge and unite those of equal edges."""
-    return merge_intervals(rows[np.lexsort((rows[:, 2], rows[:, 1], rows[:, 0]))])
+    return _kernels.spanning.merge_intervals(rows[np.lexsort((rows[:, 2], rows[:, 1], rows[:, 0]))])
 
 
 def over_centres(work: Callable[[IntArray], T], p: int) -> list[T]:
@@ -247,38 +247,20 @@ def by_centres(work: Callable[[IntArray], T], p: int) -> Iterator[T]:
         return
     threads = os.cpu_count() or 1
     blocks = np.array_split(np.arange(p), max(4 * threads, p // BLOCK))
-    with ThreadPoolExecutor(threads) as pool:
-        yield from in_window(pool, work, blocks, 2 * threads)
+    yield from in_order(OnThreads()(lambda _, block, __: work(block), None, blocks, ahead=p))
 
 
 def first_graph(D: DistanceMatrix, r: float) -> LatentGraph:
     """Return the initial graph at r; balls that hold the same columns share one tree.
 
-    Near r_max that is one ball for all columns, or one for each piece.
-
-    Examples
-    --------
-    >>> D = DistanceMatrix.from_array([[0, 1, 3], [1, 0, 2.5], [3, 2.5, 0]])
-    >>> first_graph(D, 3.0).edges.tolist()
-    [[0, 1], [1, 2]]
+    Near r_max that is one ball for all columns, or one for each component.
     """
     check_radius(D, r)
     return graph_from_balls(D, r, _distinct_balls(D.values <= r))
 
 
 def followed_curve(D: DistanceMatrix, progress: Progress) -> EdgeDensity:
-    """Return the curve of the initial graph over all r.
-
-    ``progress`` is called with the balls done and the balls in all; it may raise to stop.
-
-    Examples
-    --------
-    >>> D = DistanceMatrix.from_array([[0, 1, 3], [1, 0, 2.5], [3, 2.5, 0]])
-    >>> followed_curve(D, lambda done, total: print(done, total)).r.tolist()
-    0 3
-    3 3
-    [1.0, 2.5]
-    """
+    """Return the curve; ``progress`` is called with the balls done and in all, and may raise."""
     done = 0
     lock = Lock()
 
@@ -286,7 +268,7 @@ def followed_curve(D: DistanceMatrix, progress: Progress) -> EdgeDensity:
         nonlocal done
         with lock:
             progress(done, D.n_columns)
-        found = local_tree_intervals(D.values, centres)
+        found = _kernels.spanning.local_tree_intervals(D.values, centres)
         with lock:
             done += len(centres)
         return found
@@ -296,7 +278,7 @@ def followed_curve(D: DistanceMatrix, progress: Progress) -> EdgeDensity:
     return curve
 
 
-def _distinct_balls(inside: NDArray[np.bool_]) -> IntArray:
+def _distinct_balls(inside: BoolArray) -> IntArray:
     """One centre for each set of columns that is a ball."""
     first: dict[bytes, int] = {}
     for centre, row in enumerate(np.packbits(inside, axis=1)):

@@ -88,6 +88,8 @@ def called_from_python() -> set[str]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and "._kernels." in (node.module or ""):
                 found |= {f"{node.module.rpartition('.')[2]}.{name.name}" for name in node.names}
+            if isinstance(node, ast.Attribute) and ast.unparse(node).startswith("_kernels."):
+                found.add(ast.unparse(node).removeprefix("_kernels."))
     return found & set(compiled.kernels())
 
 

@@ -150,7 +150,7 @@ def test_near_pairs_and_their_graph_do_not_depend_on_blocks_or_threads(monkeypat
     monkeypatch.setattr(module, "COLUMNS_AT_A_TIME", 7)
     balls = importlib.import_module("loopylatent.learning.initial_graph")
     monkeypatch.setattr(balls, "PARALLEL_FROM", 2)
-    monkeypatch.setattr(module.os, "cpu_count", lambda: threads)
+    monkeypatch.setattr("os.cpu_count", lambda: threads)
     found = sparse_distances(obs, cutoff=3.0)
     assert found.digest == expected.digest
     assert initial_graph(found, 2.5) == initial_graph(expected, 2.5)
@@ -254,7 +254,7 @@ def test_too_many_pairs_are_refused_with_a_cutoff_that_fits(monkeypatch):
 def test_work_runs_ahead_by_a_few_blocks_alone(monkeypatch):
     module = importlib.import_module("loopylatent.distances.sparse")
     monkeypatch.setattr(module, "COLUMNS_AT_A_TIME", 5)
-    monkeypatch.setattr(module.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
     table = sparse.csr_array((np.random.default_rng(0).random((50, 300)) < 0.3).astype(float))
     plain, begun, at_first = module.SparseColumns.near, [], []
 

@@ -15,6 +15,7 @@ import numpy as np
 
 import loopylatent as ll
 from helpers.memory_run import taken
+from loopylatent.compute import _kernels
 
 module = importlib.import_module("loopylatent.learning.initial_graph")
 united = module._united
@@ -22,7 +23,7 @@ united = module._united
 
 def raw(D: ll.DistanceMatrix) -> int:
     parts = module.over_centres(
-        lambda centres: module.local_tree_intervals(D.values, centres), D.n_columns
+        lambda centres: _kernels.spanning.local_tree_intervals(D.values, centres), D.n_columns
     )
     return len(united(np.concatenate(parts)))
 

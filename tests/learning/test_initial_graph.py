@@ -9,6 +9,7 @@ import pytest
 from helpers.strategies import distance_matrices
 from hypothesis import given, strategies as st
 
+from loopylatent.compute._kernels import spanning
 from loopylatent.compute._kernels.spanning import spanning_lengths, spanning_tree
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.errors import ThresholdError
@@ -50,8 +51,7 @@ def test_the_union_equals_kruskal_on_every_ball(D, pick):
 
 
 def test_trees_are_united_as_they_are_found(monkeypatch):
-    module = sys.modules["loopylatent.learning.initial_graph"]
-    plain, made, alive = module.union_of_local_trees, [], []
+    plain, made, alive = spanning.union_of_local_trees, [], []
 
     def watched(*given):
         trees = plain(*given)
@@ -59,8 +59,8 @@ def test_trees_are_united_as_they_are_found(monkeypatch):
         made.append(weakref.ref(trees))
         return trees
 
-    monkeypatch.setattr(module, "union_of_local_trees", watched)
-    monkeypatch.setattr(module.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(spanning, "union_of_local_trees", watched)
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
     points = np.random.default_rng(0).random(400)
     initial_graph(DistanceMatrix.from_array(np.abs(points[:, None] - points)), 0.05)
     assert len(made) >= 8

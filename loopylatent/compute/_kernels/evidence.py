@@ -23,9 +23,7 @@ def group_rows(states: StateArray, columns: IntArray) -> tuple[IntArray, IntArra
     size = 2
     while size < 2 * n:
         size *= 2
-    slots = np.full(size, -1, np.int64)
-    group = np.empty(n, np.int64)
-    first = np.empty(n, np.int64)
+    slots, group, first = np.full(size, -1), np.empty(n, np.int64), np.empty(n, np.int64)
     found = 0
     for row in range(n):
         hashed = 17
@@ -118,9 +116,7 @@ def eliminate_by_fill(
     breaks ties: small burdens go first and are handed on to the nodes beside them.
     """
     total = int(active.sum())
-    order = np.empty(total, np.int64)
-    width = np.empty(total, np.int64)
-    log_table = np.empty(total, np.float64)
+    order, width, log_table = np.empty(total, np.int64), np.empty(total, np.int64), np.empty(total)
     load = burden.copy()
     for step in range(total):
         v = _cheapest_node(linked, active, log_states, load)

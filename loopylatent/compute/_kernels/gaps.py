@@ -10,16 +10,10 @@ from loopylatent.compute.arrays import FloatArray, IntArray
 
 @kernel
 def fill_gaps(
-    precision: FloatArray,
-    off: FloatArray,
-    second: FloatArray,
-    order: IntArray,
-    n_present: IntArray,
-    weights: FloatArray,
-    scatter: FloatArray,
-    starts: IntArray,
+    precision: FloatArray, off: FloatArray, second: FloatArray, order: IntArray,
+    n_present: IntArray, weights: FloatArray, scatter: FloatArray, starts: IntArray,
     smallest: float,
-) -> float:
+) -> float:  # fmt: skip
     """Complete the means ``off`` of all groups of rows, and add what that brings to ``second``.
 
     ``order[g]`` lists the columns that group g has and then those that it lacks. With K the

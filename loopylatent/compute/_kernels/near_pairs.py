@@ -36,9 +36,7 @@ def near_products(
     limit = weakest * weakest * (1.0 - SLACK)
     product, stamp = np.zeros(p), np.full(p, -1, np.int64)
     met = np.empty(p, np.int64)
-    size = 1024
-    left, right = np.empty(size, np.int64), np.empty(size, np.int64)
-    sums = np.empty(size, np.float64)
+    left, right, sums = np.empty(1024, np.int64), np.empty(1024, np.int64), np.empty(1024)
     n = 0
     for i in columns:
         n_met = 0
@@ -68,22 +66,12 @@ def near_products(
             sum_of_products = product[j] if k < together else 0.0
             covariance = total * sum_of_products - first[i] * first[j]
             if covariance * covariance >= limit * spread[i] * spread[j]:
-                if n == size:
-                    size *= 2
-                    left, right = _longer(left, size), _longer(right, size)
-                    more = np.empty(size, np.float64)
-                    more[:n] = sums
-                    sums = more
+                if n == len(left):
+                    left, right = np.append(left, left), np.append(right, right)
+                    sums = np.append(sums, sums)
                 left[n], right[n], sums[n] = i, j, sum_of_products
                 n += 1
     return left[:n].copy(), right[:n].copy(), sums[:n].copy()
-
-
-@kernel
-def _longer(array: IntArray, size: int) -> IntArray:
-    longer = np.empty(size, np.int64)
-    longer[: len(array)] = array
-    return longer
 
 
 @kernel

@@ -1,17 +1,14 @@
 """Distances of new hidden nodes: inside their local tree, and to the rest of the graph.
 
-Distances of hidden nodes, worked out from where they were born.
-
+``extend_distances`` writes them at once; the others work them out from where nodes were born.
 Hidden node h = p, p + 1, ... was born at visit ``birth_visit[h - p]``, at ``birth_path[e]`` from
 the member ``birth_member[e]`` of its local tree, for e from ``birth_start[h - p]`` to
 ``birth_start[h - p + 1]``. Its distance to an older node k outside that tree is the largest
 d(c, k) - d(c, h) over the members c, at least 0. Known distances are in a table by pair (``keys``,
-``numbers``).
+``numbers``): open addressing, its size a power of two, half empty.
 
 An edge between two nodes at infinite distance makes its length their distance, from its visit on.
 ``edge_keys`` and ``edge_index`` are a table by pair too; it leads to lengths and visits.
-
-A table of numbers by pair of nodes: open addressing, its size a power of two, half empty.
 """
 
 from __future__ import annotations
@@ -29,8 +26,7 @@ def tree_path_lengths(n: int, edges: IntArray, lengths: FloatArray) -> FloatArra
     for e in range(len(edges)):
         start[edges[e, 0] + 1] += 1
         start[edges[e, 1] + 1] += 1
-    for x in range(n):
-        start[x + 1] += start[x]
+    start = np.cumsum(start)
     slot = start[:n].copy()
     other = np.empty(2 * len(edges), np.int64)
     cost = np.empty(2 * len(edges), np.float64)
@@ -124,9 +120,7 @@ def _want(
             n += 1
             keys, numbers = enlarged(keys, numbers, n)
             if n_wanted == len(wanted):
-                longer = np.empty(2 * n_wanted, np.int64)
-                longer[:n_wanted] = wanted
-                wanted = longer
+                wanted = np.append(wanted, wanted)
             wanted[n_wanted] = key
             n_wanted += 1
     return keys, numbers, n, wanted, n_wanted

@@ -36,15 +36,13 @@ def list_quartets(s: FloatArray, Lambda: float) -> IntArray:
         for b in range(a + 1, m):
             for c in range(b + 1, m):
                 for d in range(c + 1, m):
-                    verdict = 0
+                    rows[n, 0], rows[n, 1], rows[n, 2], rows[n, 3], rows[n, 4] = a, b, c, d, 0
                     if declares(s, Lambda, a, b, c, d):
-                        verdict = 1
+                        rows[n, 4] = 1
                     elif declares(s, Lambda, a, c, b, d):
-                        verdict = 2
+                        rows[n, 4] = 2
                     elif declares(s, Lambda, a, d, b, c):
-                        verdict = 3
-                    rows[n, 0], rows[n, 1], rows[n, 2], rows[n, 3] = a, b, c, d
-                    rows[n, 4] = verdict
+                        rows[n, 4] = 3
                     n += 1
     return rows
 
@@ -127,14 +125,9 @@ def _find_support(
 
 @kernel
 def _inherit(
-    state: NDArray[np.int8],
-    witnesses: NDArray[np.int32],
-    owner: IntArray,
-    i: int,
-    j: int,
-    h: int,
-    k: int,
-) -> None:
+    state: NDArray[np.int8], witnesses: NDArray[np.int32], owner: IntArray, i: int, j: int,
+    h: int, k: int,
+) -> None:  # fmt: skip
     """What is known of (h, k) from (i, k) and (j, k), once i and j are children of h.
 
     ``owner`` already names h as the owner of the leaves of i and j.
@@ -144,8 +137,7 @@ def _inherit(
             c, d = owner[witnesses[x, k, 0]], owner[witnesses[x, k, 1]]
             if c not in (h, k) and d not in (h, k):
                 state[h, k] = state[k, h] = YES
-                witnesses[h, k] = witnesses[x, k]
-                witnesses[k, h] = witnesses[x, k]
+                witnesses[h, k] = witnesses[k, h] = witnesses[x, k]
                 return
     if state[i, k] == NO and state[j, k] == NO:
         state[h, k] = state[k, h] = NO
@@ -184,20 +176,18 @@ def _replace_pairs(
         lengths[x] = d[rest[x], h]
     fresh = np.argsort(lengths, kind="mergesort")
     old = pairs[:n].copy()
-    size = 0
-    taken = 0
+    size = taken = 0
     for x in range(n):
         u, v = old[x]
         if u in (i, j) or v in (i, j):
             continue
         while taken < n_new:
             k = rest[fresh[taken]]
-            if d[k, h] < d[u, v] or (d[k, h] == d[u, v] and k < u):
-                pairs[size, 0], pairs[size, 1] = k, h
-                size += 1
-                taken += 1
-            else:
+            if not (d[k, h] < d[u, v] or (d[k, h] == d[u, v] and k < u)):
                 break
+            pairs[size, 0], pairs[size, 1] = k, h
+            size += 1
+            taken += 1
         pairs[size, 0], pairs[size, 1] = u, v
         size += 1
     while taken < n_new:
@@ -279,10 +269,8 @@ def group_by_quartets(
     owner = np.arange(m)
     active = np.zeros(size, np.int64)
     active[:m] = 1
-    separated = np.zeros((size, size), np.int8)
-    supported = np.zeros((size, size), np.int8)
-    against = np.zeros((size, size, 2), np.int32)
-    in_favour = np.zeros((size, size, 2), np.int32)
+    separated, supported = np.zeros((size, size), np.int8), np.zeros((size, size), np.int8)
+    against, in_favour = np.zeros((size, size, 2), np.int32), np.zeros((size, size, 2), np.int32)
     witness = np.zeros(2, np.int64)
     pairs = np.empty((m * (m - 1) // 2 + 1, 2), np.int64)
     n_pairs = _sorted_pairs(d, m, pairs)
@@ -296,15 +284,13 @@ def group_by_quartets(
             if separated[i, j] == UNKNOWN:
                 found = _find_separator(s, nearest, owner, i, j, Lambda, limit, weakest, witness)
                 separated[i, j] = separated[j, i] = YES if found else NO
-                against[i, j] = witness
-                against[j, i] = witness
+                against[i, j] = against[j, i] = witness
             if separated[i, j] == YES:
                 continue
             if supported[i, j] == UNKNOWN:
                 found = _find_support(s, nearest, owner, i, j, Lambda, limit, weakest, witness)
                 supported[i, j] = supported[j, i] = YES if found else NO
-                in_favour[i, j] = witness
-                in_favour[j, i] = witness
+                in_favour[i, j] = in_favour[j, i] = witness
             if supported[i, j] == YES:
                 left, right, backed = i, j, 1
                 break

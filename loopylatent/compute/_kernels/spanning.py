@@ -1,12 +1,8 @@
-"""Minimum spanning trees of balls, at one radius and at all of them.
+"""Minimum spanning trees of balls: at one radius, at all of them, and on lists of neighbours.
 
 Edges are compared by (distance, smaller node, larger node), so that trees of different balls
-agree on ties.
-
-Minimum spanning trees of balls, on lists of neighbours instead of a full matrix.
-
-All edges of the tree of a ball are at most as long as its radius: each of its columns is that
-near to the centre. So the pairs beyond the cut-off of the lists are never missed.
+agree on ties. All edges of the tree of a ball are at most as long as its radius: each of its
+columns is that near to the centre. So the pairs beyond the cut-off of lists are never missed.
 """
 
 from __future__ import annotations
@@ -90,9 +86,7 @@ def union_of_local_trees(distances: FloatArray, r: float, centres: IntArray) -> 
 @kernel
 def _append(rows: FloatArray, n: int, a: int, b: int, birth: float, death: float) -> FloatArray:
     if n == len(rows):
-        larger = np.empty((2 * n, 4), np.float64)
-        larger[:n] = rows
-        rows = larger
+        rows = np.concatenate((rows, rows))
     rows[n, 0], rows[n, 1] = min(a, b), max(a, b)
     rows[n, 2], rows[n, 3] = birth, death
     return rows
@@ -107,10 +101,7 @@ def _edge_precedes(ball: IntArray, parent: IntArray, k: int, e: int, f: int) -> 
     """
     a, b = (e, k) if e >= 0 else (-1 - e, parent[-1 - e])
     c, d = (f, k) if f >= 0 else (-1 - f, parent[-1 - f])
-    first, second = min(ball[a], ball[b]), min(ball[c], ball[d])
-    if first != second:
-        return bool(first < second)
-    return bool(max(ball[a], ball[b]) < max(ball[c], ball[d]))
+    return earlier(ball[a], ball[b], ball[c], ball[d])
 
 
 @kernel
@@ -291,9 +282,7 @@ def trees_from_lists(
                     at = q
             here = waiting[at]
             if n == len(edges):
-                longer = np.empty((2 * n, 2), np.int64)
-                longer[:n] = edges
-                edges = longer
+                edges = np.concatenate((edges, edges))
             edges[n, 0] = min(ball[here], ball[parent[here]])
             edges[n, 1] = max(ball[here], ball[parent[here]])
             n += 1
