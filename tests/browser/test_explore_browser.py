@@ -429,6 +429,28 @@ def faults(page: Page) -> list[str]:
     ]
 
 
+REMOVED_WHILE_RESTYLING = """async (root, script) => {
+  const parent = document.createElement("div");
+  parent.innerHTML = '<div class="root"></div>';
+  document.body.append(parent);
+  const address = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
+  const { default: mount } = await import(address);
+  const remove = mount({ parentElement: parent, data: root.view.data, setTriggerValue() {} });
+  const { view } = parent.firstChild;
+  view.watch.dispatchEvent(new Event("change"));
+  remove();
+  parent.remove();
+  await new Promise((done) => setTimeout(done, 200));
+}"""
+
+
+def test_a_graph_that_was_removed_is_not_drawn_when_the_colours_change(tab):
+    tab.open(sample=RING)
+    script = (ROOT / "loopylatent/ui/graph_view/graph_view.js").read_text(encoding="utf-8")
+    tab.ask(REMOVED_WHILE_RESTYLING, script)
+    assert tab.watched.errors == []
+
+
 @pytest.mark.long
 def test_light_and_dark_and_no_serious_fault_for_axe(tab):
     tab.open(sample=RING)

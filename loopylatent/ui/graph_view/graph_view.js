@@ -465,11 +465,15 @@ export default function ({ parentElement, data, setTriggerValue }) {
   });
   if (!view.watch) {
     view.watch = matchMedia("(prefers-color-scheme: dark)");
-    view.restyle = () => setTimeout(() => draw(view), 50);
+    view.restyle = () => {
+      clearTimeout(view.restyling);
+      view.restyling = setTimeout(() => draw(view), 50);
+    };
     view.watch.addEventListener("change", view.restyle);
   }
   return () => {
     view.watch.removeEventListener("change", view.restyle);
+    for (const timer of [view.restyling, view.waiting]) clearTimeout(timer);
     view.sized?.disconnect();
     cancelAnimationFrame(view.glide);
     view.network?.destroy();
