@@ -57,66 +57,6 @@ PAGES = {
 }
 SLOW_FROM = 200
 """Columns from which learning shows its progress."""
-STYLE = """
-<style>
-.stMainBlockContainer { padding: 1.4rem 1.6rem 2rem; max-width: none; }
-.stMainBlockContainer > .stVerticalBlock { gap: 0.6rem; }
-.stSidebar [data-testid="stSidebarHeader"] { height: 2.2rem; margin: 0; padding: 0.4rem 1rem 0; }
-.stSidebar [data-testid="stSidebarUserContent"] { padding: 0 0 1rem; }
-.stSidebar .stButton button { padding-left: 0.3rem; padding-right: 0.3rem; }
-.stSidebar .stButtonGroup button { padding-left: 0.5rem; padding-right: 0.5rem; }
-.stSidebar .stVerticalBlock { gap: 0.6rem; }
-[data-testid="stCaptionContainer"] { color: inherit; opacity: 0.75; }
-/* Streamlit's own CSV would hand formulas in names and cells to a spreadsheet program */
-[data-testid="stElementToolbarButton"]:has([aria-label^="Download as CSV"]) { display: none; }
-.stApp :focus-visible:not(input, textarea) {
-  outline: 2px solid light-dark(#0072B2, #56B4E9) !important; outline-offset: 1px; }
-.stApp .stMain:focus-visible { outline-offset: -2px; }
-button[kind^="primary"]:not(:disabled) p { color: light-dark(#FFFFFF, #10151C); }
-@media (prefers-reduced-motion: reduce) {
-  *, ::before, ::after { transition-duration: 0.01ms !important; scroll-behavior: auto !important; }
-}
-.stApp:has(.st-key-tour) { --loopylatent-above: 96px; }
-.st-key-tour { flex-wrap: nowrap; padding: 0.55rem 1rem; }
-.st-key-tour > div:first-child { flex: 1 1 0; min-width: 0; }
-:is(.st-key-node_panel, [data-testid="stLayoutWrapper"]:has(> .st-key-node_panel)) {
-  height: clamp(360px, calc(100vh - 225px - var(--loopylatent-above, 0px)), 680px) !important;
-  flex-basis: auto !important; }
-.st-key-pages { column-gap: 0; row-gap: 0.2rem; }
-.st-key-pages > div { flex: 0 0 auto; width: auto; }
-.st-key-shown_part button { padding: 0.1rem 0.4rem; min-height: 0; }
-.st-key-pages a { padding: 0.15rem 0.3rem; }
-.st-key-view button { padding: 0.25rem 0.6rem; }
-.st-key-sure_time { padding-bottom: 0.6rem; }
-.st-key-compare_view button { min-height: 2.5rem; }
-@media (max-width: 1200px) {
-  :is(.st-key-node_panel, [data-testid="stLayoutWrapper"]:has(> .st-key-node_panel)) {
-    height: auto !important; }
-  :is(.st-key-stage_row, .st-key-support_row, .st-key-meeting_row) .stHorizontalBlock {
-    flex-wrap: wrap; }
-  :is(.st-key-stage_row, .st-key-support_row, .st-key-meeting_row) .stColumn { min-width: 100%; }
-  .st-key-stage_row .stColumn .stHorizontalBlock { flex-wrap: nowrap; }
-  .st-key-stage_row .stColumn .stColumn { min-width: 0; }
-  .stSidebar { min-width: 250px !important; width: 250px !important; }
-}
-.st-key-slider_r [data-testid="stSliderTickBar"] { display: none; }
-.loopylatent-marks { position: relative; height: 22px; margin: -14px 8px 0; font-size: 11px; }
-.loopylatent-marks:has(.row1) { height: 34px; }
-.loopylatent-marks:has(.row2) { height: 46px; }
-.loopylatent-marks span { position: absolute; transform: translateX(-50%); padding-top: 6px;
-  white-space: nowrap; cursor: help; opacity: 0.85; }
-.loopylatent-marks span::before { content: ""; position: absolute; left: 50%; top: 0; height: 6px;
-  border-left: 2px solid currentColor; }
-.loopylatent-marks span.row1 { padding-top: 18px; }
-.loopylatent-marks span.row1::before { height: 18px; }
-.loopylatent-marks span.row2 { padding-top: 30px; }
-.loopylatent-marks span.row2::before { height: 30px; }
-.loopylatent-marks span:first-child { transform: translateX(-25%); }
-.loopylatent-marks span:first-child::before { left: 25%; }
-.loopylatent-marks span:last-child { transform: translateX(-75%); }
-.loopylatent-marks span:last-child::before { left: 75%; }
-</style>
-"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,7 +78,7 @@ def setup(title: str) -> Session:
         layout="wide",
         initial_sidebar_state="expanded",
     )
-    st.html(STYLE)
+    st.html(Path(__file__).with_name("style.css"))
     upkeep().set()
     return session()
 

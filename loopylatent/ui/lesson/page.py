@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import streamlit as st
 
 from loopylatent.analysis.matching import follow_names
@@ -13,7 +15,6 @@ from loopylatent.lesson.presets import PRESETS, made_up
 from loopylatent.ui.graph_view import Picture, graph_view
 from loopylatent.ui.lesson.controls import chapters, headline, link_of, read_link, transport
 from loopylatent.ui.lesson.details import show_details, show_distance
-from loopylatent.ui.lesson.style import PROJECTOR, STYLE, UNSEEN
 from loopylatent.ui.lesson.walk import KEYS, SPEEDS, Walk, arrow_keys, preset_of, walk
 from loopylatent.ui.page import Present, file_stem, say_notices
 from loopylatent.ui.shell.messages import plain
@@ -21,6 +22,7 @@ from loopylatent.ui.shell.session import Session, bound
 
 __all__ = ["begin", "headline", "lesson_of", "link_of", "say_notices", "show"]
 
+UNSEEN = "<style>.st-key-lesson_picture { max-height: 0; overflow: hidden; }</style>"
 HEIGHT = 490
 PROJECTOR_HEIGHT = 600
 SHADED = 26
@@ -34,7 +36,11 @@ def begin(s: Session) -> Walk:
     if not w.begun:
         w.begun = True
         read_link(s, w)
-    st.html(STYLE + (PROJECTOR if w.projector else ""))
+    css = "".join(
+        Path(__file__).with_name(name).read_text(encoding="utf-8")
+        for name in ("style.css", "projector.css")[: 1 + w.projector]
+    )
+    st.html(f"<style>{css}</style>")
     return w
 
 
