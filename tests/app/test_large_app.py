@@ -27,7 +27,7 @@ from helpers.large_tables import many_columns, packed
 from streamlit.testing.v1 import AppTest
 
 import loopylatent as ll
-from loopylatent.analysis.stability.loop_test import opening_radius
+from loopylatent.analysis.stability.loop_test import Opening, opening_radius
 from loopylatent.exporting.project.recipe import digest_of
 from loopylatent.figures.simplify import MOST_DRAWN, fold
 from loopylatent.ui.explore import large
@@ -284,7 +284,7 @@ def test_the_test_of_loops_can_be_stopped(table, D, monkeypatch):
 
 
 def test_a_table_that_was_changed_meanwhile_is_left_alone(table, D, monkeypatch):
-    found = ll.loops.Opening(ll.loop_radius(D), None, "Loops are real.")
+    found = Opening(ll.loop_radius(D), None, "Loops are real.")
     monkeypatch.setattr(opening, "opening_radius", lambda *_, **__: found)
     page = open_table(table, D)
     session = session_of(page)

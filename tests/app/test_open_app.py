@@ -17,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 import loopylatent as ll
 from loopylatent.compute import limits
 from loopylatent.compute.limits import APP
-from loopylatent.exporting.project import recipe
+from loopylatent.distances import files as distance_files
 from loopylatent.exporting.project.file import Project, save_project
 from loopylatent.exporting.project.recipe import Recipe, digest_of
 from loopylatent.tables.read import read_frame
@@ -97,7 +97,7 @@ def test_distances_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
         read.append(len(content))
         return read_frame(content, **options)
 
-    monkeypatch.setattr(recipe, "read_frame", counted)
+    monkeypatch.setattr(distance_files, "read_frame", counted)
     page = uploaded(distance_file())
     asked(page).run()
     pressed(page, BUTTONS[DISTANCES])
