@@ -48,7 +48,9 @@ def check(holds: object, what: str) -> None:
 
 def command(*arguments: str, root: Path = ROOT, before: Sequence[str] = ()) -> list[str]:
     """Return a command line of the package that lies in a folder."""
-    start = f"import sys; sys.path.insert(0, {str(root)!r}); from loopylatent.cli import main; "
+    start = (
+        f"import sys; sys.path.insert(0, {str(root)!r}); from loopylatent.cli.main import main; "
+    )
     return [*before, sys.executable, "-P", "-c", start + "sys.exit(main())", *arguments]
 
 

@@ -1,4 +1,4 @@
-"""``loopylatent app``: the app on this computer, in the browser."""
+"""``loopylatent app``: the app on this computer; ``loopylatent samples``: the bundled tables."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import os
 import runpy
 import socket
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
+from loopylatent.cli.terminal import Parser, say
 from loopylatent.errors import DataError, ThresholdError
-from loopylatent.tables.samples import bundled
+from loopylatent.tables.samples import bundled, sample_titles
 
 ADDRESS = "127.0.0.1"
 PORT = 8501
@@ -19,33 +19,47 @@ PORTS = range(1024, 65536)
 """Those that a program may listen on without the rights of an administrator."""
 
 
-def add_app(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser], say: Callable[[str], None]
-) -> None:
-    """Add the command to the parser."""
-    command = commands.add_parser(
-        "app",
-        help="open the app in the browser, on bundled data",
-        description="Open the app in the browser. It listens on this computer alone, and nothing "
-        "that you open in it leaves this computer. Ctrl+C ends it.",
-        epilog="Example: loopylatent app --port 8600",
+def add_samples(command: Parser) -> None:
+    """Describe ``samples``."""
+    command.description = (
+        "List the bundled tables: the name that stands for a file in every other command, a tab, "
+        "and what it is."
     )
+    command.epilog = (
+        "Example: loopylatent samples; then: loopylatent learn sample:bfi25 -o bfi.html"
+    )
+    command.set_defaults(run=_samples)
+
+
+def _samples(_: argparse.Namespace) -> None:
+    for name, title in sample_titles().items():
+        sys.stdout.write(f"sample:{name}\t{title}\n")
+
+
+def add_app(command: Parser) -> None:
+    """Describe ``app``."""
+    command.description = (
+        "Open the app in the browser. It listens on this computer alone, and nothing that you open "
+        "in it leaves this computer. Ctrl+C ends it."
+    )
+    command.epilog = "Example: loopylatent app --port 8600"
     command.add_argument(
         "--port", type=int, default=PORT, metavar="N", help=f"where it listens (default: {PORT})"
     )
     command.add_argument("--headless", action="store_true", help="do not open a browser")
-    command.set_defaults(run=lambda options: run_app(options.port, options.headless, say))
+    command.set_defaults(run=_app)
 
 
-def run_app(port: int, headless: bool, say: Callable[[str], None]) -> None:
+def _app(options: argparse.Namespace) -> None:
     """Serve the app in this process until it is told to stop."""
+    port = options.port
     script = app_script()
     check_port(port)
     say(f"loopylatent is at http://{ADDRESS}:{port} on this computer alone; Ctrl+C ends it.")
     sys.argv = [
         "streamlit", "run", str(script),
         f"--server.address={ADDRESS}", f"--server.port={port}",
-        f"--server.headless={str(headless).lower()}", "--logger.hideWelcomeMessage=true",
+        f"--server.headless={str(options.headless).lower()}", "--logger.hideWelcomeMessage=true",
     ]  # fmt: skip
     runpy.run_module("streamlit", run_name="__main__", alter_sys=True)
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import get_args
 
 import pandas as pd
 
-from loopylatent.compute.files import write_atomically
+from loopylatent.cli.inputs import add, check_graph_file, distances_as_csv
+from loopylatent.cli.terminal import Parser, say, write_text
 from loopylatent.compute.limits import LIMITS, check_shape
 from loopylatent.errors import DataError, ThresholdError, quoted
 from loopylatent.exporting.base import Provenance
 from loopylatent.exporting.graph_files import export as export_graph
-from loopylatent.settings import Method, Thresholds
+from loopylatent.settings import Thresholds
 from loopylatent.synthetic.laboratory import Comparison, Rule, learn_back
 from loopylatent.synthetic.model import Kind
 from loopylatent.synthetic.skeletons import CAGES
@@ -26,29 +25,24 @@ from loopylatent.theory.assumptions import conditions, ensemble_of
 from loopylatent.theory.ensemble import KAPPA, Ensemble
 from loopylatent.theory.tables import fewest_samples, quantities
 
-Say = Callable[[str], None]
 RULES: tuple[Rule, ...] = get_args(Rule)
 
 LEARN_HELP = "learn the model back from these rows and say how much of its graph was found"
 SHARE_HELP = "share of the nodes of a cage or regular graph that is seen"
+METHOD_HELP = "with --learn: how hidden nodes are found (default: quartet)"
 RULE_HELP = "with --learn: a radius, or tree, or loops (default: loops)"
 
 
-def add_laboratory(commands: argparse._SubParsersAction[argparse.ArgumentParser], say: Say) -> None:
-    """Add both commands to the parser."""
-    _add_synthetic(commands, say)
-    _add_theory(commands, say)
-
-
-def _add_synthetic(commands: argparse._SubParsersAction[argparse.ArgumentParser], say: Say) -> None:
-    command = commands.add_parser(
-        "synthetic",
-        help="make a table whose graph is known",
-        description="Make a model with hidden nodes, draw rows from it, and write them as CSV. "
-        "Rows are exact and independent where that is possible, else by Gibbs sampling, with its "
-        "diagnostics on standard error.",
-        epilog="Example: loopylatent synthetic --family ring --girth 10 --leaves 2 "
-        "-n 2000 --truth truth.graphml -o rows.csv",
+def add_synthetic(command: Parser) -> None:
+    """Describe ``synthetic``."""
+    command.description = (
+        "Make a model with hidden nodes, draw rows from it, and write them as CSV. Rows are exact "
+        "and independent where that is possible, else by Gibbs sampling, with its diagnostics on "
+        "standard error."
+    )
+    command.epilog = (
+        "Example: loopylatent synthetic --family ring --girth 10 --leaves 2 "
+        "-n 2000 --truth truth.graphml -o rows.csv"
     )
     _add_model(command)
     command.add_argument("-n", "--rows", type=int, default=1000, help="rows (default: 1000)")
@@ -59,25 +53,22 @@ def _add_synthetic(commands: argparse._SubParsersAction[argparse.ArgumentParser]
     command.add_argument("--truth", type=Path, metavar="FILE", help="write the true graph too")
     command.add_argument("--learn", action="store_true", help=LEARN_HELP)
     command.add_argument("--r", default="loops", help=RULE_HELP)
-    command.add_argument(
-        "--method", choices=get_args(Method), default="quartet",
-        help="with --learn: how hidden nodes are found (default: quartet)",
-    )  # fmt: skip
-    command.add_argument("-o", "--output", type=Path, metavar="FILE", help="a .csv file")
-    command.set_defaults(endings=(".csv",), run=lambda options: _synthetic(options, say))
+    add(command, ["--method"], help=METHOD_HELP)
+    add(command, ["-o --output"])
+    command.set_defaults(endings=(".csv",), run=_synthetic)
 
 
-def _add_theory(commands: argparse._SubParsersAction[argparse.ArgumentParser], say: Say) -> None:
-    command = commands.add_parser(
-        "theory",
-        help="see what the paper guarantees, for a model or for numbers",
-        description="Write every quantity and condition of the theory, each with a sentence. "
-        "Without --theta they are those of the made-up model that the other options describe; "
-        "with --theta those of the numbers given by --theta, --degrees, --girth, --depth, "
-        "--columns and --nodes.",
-        epilog="Examples: loopylatent theory --family ring --potentials 0.05 0.2; "
+def add_theory(command: Parser) -> None:
+    """Describe ``theory``."""
+    command.description = (
+        "Write every quantity and condition of the theory, each with a sentence. Without --theta "
+        "they are those of the made-up model that the other options describe; with --theta those "
+        "of the numbers given by --theta, --degrees, --girth, --depth, --columns and --nodes."
+    )
+    command.epilog = (
+        "Examples: loopylatent theory --family ring --potentials 0.05 0.2; "
         "loopylatent theory --theta 0.15 0.15 --degrees 3 4 --girth 100 --depth 2 "
-        "--columns 200 --nodes 300",
+        "--columns 200 --nodes 300"
     )
     _add_model(command)
     numbers = command.add_argument_group("numbers instead of a model")
@@ -92,8 +83,8 @@ def _add_theory(commands: argparse._SubParsersAction[argparse.ArgumentParser], s
                          help="the constant of zeta(l) = C alpha^l (default: 1)")  # fmt: skip
     command.add_argument("--kappa", type=float, default=KAPPA, metavar="K",
                          help=f"chance of failure (default: {KAPPA})")  # fmt: skip
-    command.add_argument("-o", "--output", type=Path, metavar="FILE", help="a .csv file")
-    command.set_defaults(endings=(".csv",), run=lambda options: _theory(options, say))
+    add(command, ["-o --output"])
+    command.set_defaults(endings=(".csv",), run=_theory)
 
 
 def _add_model(command: argparse.ArgumentParser) -> None:
@@ -172,16 +163,15 @@ def _specification(options: argparse.Namespace) -> Specification:
     )
 
 
-def _synthetic(options: argparse.Namespace, say: Say) -> None:
+def _synthetic(options: argparse.Namespace) -> None:
+    check_graph_file(options.truth)
     rule = _rule(options.r)
     model = _specification(options).build()
     if not options.distances:
         check_shape(options.rows, model.graph.n_observed, LIMITS)
     say(f"made {model.graph!r}")
     if options.distances:
-        D = model.exact_distances()
-        names = [name_to_csv(name) for name in D.names]
-        text = pd.DataFrame(D.values, index=names, columns=names).to_csv(index_label="column")
+        text = distances_as_csv(model.exact_distances())
     else:
         drawn = model.draw(options.rows, options.row_seed)
         if drawn.diagnostics is not None:
@@ -199,7 +189,7 @@ def _synthetic(options: argparse.Namespace, say: Say) -> None:
         n = None if options.distances else options.rows
         found = learn_back(model, n, r=rule, method=options.method, seed=options.row_seed)
         say(f"learned back at r {found.thresholds.r:.4g}: {_compared(found.comparison)}")
-    _write(text, options.output, say)
+    write_text(text, options.output)
 
 
 def _rule(text: str) -> float | Rule:
@@ -222,7 +212,7 @@ def _compared(found: Comparison) -> str:
     )
 
 
-def _theory(options: argparse.Namespace, say: Say) -> None:
+def _theory(options: argparse.Namespace) -> None:
     if options.theta is None:
         e = ensemble_of(_specification(options).build(), options.decay)
     else:
@@ -247,11 +237,4 @@ def _theory(options: argparse.Namespace, say: Say) -> None:
         if math.isinf(need)
         else f"Theorem 2 asks for {need:.3g} rows"
     )
-    _write(pd.DataFrame(rows, columns=columns).to_csv(index=False), options.output, say)
-
-
-def _write(text: str, output: Path | None, say: Say) -> None:
-    if output is None:
-        sys.stdout.write(text)
-    else:
-        say(f"wrote {write_atomically(output, text.encode())}")
+    write_text(pd.DataFrame(rows, columns=columns).to_csv(index=False), options.output)

@@ -1,16 +1,16 @@
-"""``loopylatent report``: everything about a learned graph on one page."""
+"""Reports from the command line: everything about a learned graph on one page."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 from loopylatent.analysis.matching import follow_names
 from loopylatent.analysis.stability.runs import N_RESAMPLES
-from loopylatent.compute.arrays import Progress
+from loopylatent.cli.inputs import column_kind
+from loopylatent.cli.terminal import progress, say
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.errors import DataError
 from loopylatent.exporting.base import Extras
@@ -19,46 +19,26 @@ from loopylatent.exporting.project.recipe import SAMPLE, Recipe, digest_of
 from loopylatent.exporting.report.findings import examine
 from loopylatent.exporting.report.page import write_report
 from loopylatent.learning.learner import LearnResult
-from loopylatent.tables.kinds import Kind
 from loopylatent.tables.observations import Observations
 from loopylatent.tables.samples import load_sample
-
-REPORT_HELP = "also write a report of everything about the graph, an .html page"
-NAMES_HELP = "a saved project (.loopylatent) that gives hidden nodes their names"
-RESAMPLES_HELP = (
-    f"runs for the support of edges and hidden nodes (default: {N_RESAMPLES}); 0 leaves it out"
-)
-TITLE_HELP = "what to call the report; the name of the table without it"
-
-
-def add_report(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser],
-    add_options: Callable[[argparse.ArgumentParser], None],
-    run: Callable[[argparse.Namespace], None],
-) -> None:
-    """Add the command to the parser; ``add_options`` adds those that it shares with learn."""
-    command = commands.add_parser(
-        "report",
-        help="learn a graph and write everything about it to one page",
-        description="Learn a graph, and write a page that opens anywhere, also without a network, "
-        "and prints: the data, the settings, the graph, hidden nodes, groups, the curve and the "
-        "test of loops, scores, support, and the script that gives the same graph.",
-        epilog="Example: loopylatent report answers.csv --drop id --r 5 -o report.html",
-    )
-    add_options(command)
-    add_report_options(command)
-    command.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="FILE", help="an .html page"
-    )
-    command.set_defaults(run=run)
 
 
 def add_report_options(command: argparse._ActionsContainer) -> None:
     """Add what only a report reads."""
-    command.add_argument("--title", default="", help=TITLE_HELP)
-    command.add_argument("--names", metavar="PROJECT", help=NAMES_HELP)
+    title = "what to call the report; the name of the table without it"
+    command.add_argument("--title", default="", help=title)
     command.add_argument(
-        "--resamples", type=int, default=N_RESAMPLES, metavar="N", help=RESAMPLES_HELP
+        "--names",
+        metavar="PROJECT",
+        help="a saved project (.loopylatent) that gives hidden nodes their names",
+    )
+    command.add_argument(
+        "--resamples",
+        type=int,
+        default=N_RESAMPLES,
+        metavar="N",
+        help="runs for the support of edges and hidden nodes "
+        f"(default: {N_RESAMPLES}); 0 leaves it out",
     )
 
 
@@ -66,8 +46,6 @@ def check_report(options: argparse.Namespace, path: Path) -> None:
     """Refuse early what would fail after all the work."""
     if path.suffix.lower() not in (".html", ".htm"):
         raise DataError(f"a report is a page; end its name {str(path)!r} in .html.")
-    if not path.absolute().parent.is_dir():
-        raise DataError(f"folder {str(path.parent)!r} does not exist; create it first.")
     if options.resamples < 0 or options.resamples == 1:
         raise DataError(f"--resamples {options.resamples} is too few; give 0, or 2 and more.")
     if options.names is not None:
@@ -80,14 +58,11 @@ def make_report(
     D: DistanceMatrix,
     obs: Observations | None,
     result: LearnResult,
-    kinds: Mapping[str, Kind],
-    progress: Progress | None,
-) -> Path:
+) -> None:
     """Compute everything that a report says, and write it."""
     named = () if options.names is None else open_project(options.names).names
-    recipe = recipe_of(options, result, kinds)
-    is_sample = recipe.source_kind == "sample"
-    sample = load_sample(recipe.sample_name) if is_sample else None
+    recipe = _recipe(options, result)
+    sample = load_sample(recipe.sample_name) if recipe.source_kind == "sample" else None
     findings = examine(
         recipe,
         D,
@@ -96,20 +71,19 @@ def make_report(
         known_groups=None if sample is None else sample.groups,
         n_resamples=options.resamples,
         max_hidden=options.max_hidden,
-        progress=progress,
+        progress=progress("reporting"),
     )
-    return write_report(
+    file = write_report(
         findings,
         path,
         Extras(hidden_names=follow_names(named, result.graph).by_node),
         title=options.title or ("" if sample is None else sample.title),
         created=date.today().isoformat(),
     )
+    say(f"wrote {file}")
 
 
-def recipe_of(
-    options: argparse.Namespace, result: LearnResult, kinds: Mapping[str, Kind]
-) -> Recipe:
+def _recipe(options: argparse.Namespace, result: LearnResult) -> Recipe:
     """Return the recipe of what a command line has learned."""
     thresholds = result.settings.thresholds
     settings: dict[str, Any] = {
@@ -121,9 +95,11 @@ def recipe_of(
         "seed": options.seed,
         "regularize": options.regularize or "none",
     }
+    if not options.from_distances:
+        drops = options.on_degenerate == "drop"
+        settings |= {"metric": options.metric, "drop_degenerate": drops}
     if options.table.startswith(SAMPLE):
-        own = {"metric": options.metric, "drop_degenerate": options.drop_degenerate}
-        return Recipe(source=options.table, source_kind="sample", **own, **settings)
+        return Recipe(source=options.table, source_kind="sample", **settings)
     file = Path(options.table)
     settings |= {"source": file.name, "data_digest": digest_of(file.read_bytes())}
     if options.from_distances:
@@ -132,9 +108,7 @@ def recipe_of(
         source_kind="table",
         drop=tuple(options.drop),
         labels=tuple(options.label),
-        kinds=tuple(kinds.items()),
+        kinds=tuple(dict(map(column_kind, options.kind)).items()),
         weights=options.weights,
-        metric=options.metric,
-        drop_degenerate=options.drop_degenerate,
         **settings,
     )

@@ -1,4 +1,4 @@
-"""How the command line refuses: in one line, in the words of its own options.
+"""How the command line speaks: one line for what is wrong, in the words of its own options.
 
 The streams of the command line: results to standard output, all else to standard error.
 """
@@ -11,14 +11,14 @@ import io
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
-from loopylatent.compute.files import check_place, write_atomically
-from loopylatent.errors import DataError, quoted
-from loopylatent.exporting.graph_files import format_of
+from loopylatent.compute.files import write_atomically
+from loopylatent.errors import quoted
 
 IN_OPTIONS: Mapping[str, str] = {
     **{f"role {role}": f"--{option}" for role, option in
@@ -44,7 +44,7 @@ IN_OPTIONS: Mapping[str, str] = {
     "rows_or_scheme": "give the table instead of them, or use --scheme noise or --scheme orders",
     "scheduler": "--scheduler is for --engine dask",
     "dask": "--engine dask",
-    "metric": "--metric {0}",
+    "metric rank": "--metric rank",
     "metric_for_blocks": "use --metric correlation or canonical, or leave out --blocks",
     "cutoff": "--cutoff {0}",
     "one_sort": "leave out the others with --drop, or read two-valued columns as numbers, as by "
@@ -58,8 +58,19 @@ IN_OPTIONS: Mapping[str, str] = {
 class Parser(argparse.ArgumentParser):
     """A parser that refuses in one line, and names the option that was probably meant."""
 
+    fill: Callable[[Parser], None] | None = None
+    """Adds the options of a command, when it is asked for."""
+
+    def filled(self) -> Parser:
+        """Return the parser with its options."""
+        fill, self.fill = self.fill, None
+        if fill is not None:
+            fill(self)
+        return self
+
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Refuse what is left over here, where the options of the command are known."""
+        self.filled()
         options, left = super().parse_known_args(args, namespace)
         if left:
             self.error(self._unknown(left))
@@ -69,10 +80,9 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """End with status 2 and one line, without the list of all options."""
-        text = message
         for pattern, words in PLAINER:
-            text = re.sub(pattern, words, text)
-        self.exit(2, f"{self.prog}: {text.rstrip('.')}; see {self.prog} --help\n")
+            message = re.sub(pattern, words, message)
+        self.exit(2, f"{self.prog}: {message.rstrip('.')}; see {self.prog} --help\n")
 
     def _unknown(self, left: Sequence[str]) -> str:
         name = next((one.split("=")[0] for one in left if one.startswith("-")), None)
@@ -98,62 +108,9 @@ PLAINER = (
 """What argparse says, and what is meant."""
 
 
-def check_together(options: argparse.Namespace) -> None:
-    """Refuse an option that would play no part, before anything is read."""
-
-    def given(name: str) -> bool:
-        value = getattr(options, name, None)
-        return value not in (None, False, "", []) and value != options.defaults.get(name)
-
-    for name, other in NEEDS:
-        if given(name) and hasattr(options, other) and not getattr(options, other):
-            raise DataError(f"{_option(name)} is for {_option(other)}; add that, or leave it out.")
-    for name, other in NOT_BESIDE:
-        if given(name) and given(other):
-            raise DataError(
-                f"{_option(name)} plays no part beside {_option(other)}; leave one of them out."
-            )
-    for name, scheme in (("share", "subsample"), ("block", "blocks")):
-        if hasattr(options, "scheme") and given(name) and options.scheme != scheme:
-            raise DataError(f"--{name} is for --scheme {scheme}; add that, or leave it out.")
-
-
-NEEDS = (
-    ("format", "output"),
-    ("max_hidden", "regularize"),
-    ("n_samples", "from_distances"),
-    ("title", "report"),
-    ("names", "report"),
-    ("resamples", "report"),
-    ("r", "learn"),
-    ("method", "learn"),
-)
-"""Options that only another one reads; commands without that other one read them always."""
-NOT_BESIDE = (
-    ("drop", "from_distances"),
-    ("label", "from_distances"),
-    ("kind", "from_distances"),
-    ("weights", "from_distances"),
-    ("metric", "from_distances"),
-    ("test_share", "test"),
-)
-"""Options of which one makes the other idle."""
-
-
-def _option(name: str) -> str:
+def option(name: str) -> str:
+    """Return how the option that sets a part of the namespace is written."""
     return "-o" if name == "output" else "--" + name.replace("_", "-")
-
-
-def check_endings(options: argparse.Namespace) -> None:
-    """Refuse a file whose ending promises another format than the command writes."""
-    output: Path | None = getattr(options, "output", None)
-    endings: tuple[str, ...] = getattr(options, "endings", ())
-    if output is not None and endings and output.suffix.lower() not in endings:
-        raise DataError(f"-o {quoted(str(output))} must end in {' or '.join(endings)}.")
-    for graph in (getattr(options, "truth", None), getattr(options, "consensus", None)):
-        if graph is not None:
-            check_place(graph)
-            format_of(graph, None)
 
 
 def open_streams() -> None:
@@ -195,3 +152,8 @@ def show_progress(done: int, total: int, what: str = "learning") -> None:
 def say(text: str) -> None:
     """Say what is no result."""
     print(text, file=sys.stderr)
+
+
+def progress(what: str) -> Callable[[int, int], None] | None:
+    """Return what shows the progress of ``what`` where somebody may look."""
+    return partial(show_progress, what=what) if sys.stderr.isatty() else None

@@ -348,9 +348,20 @@ def test_every_command_and_every_option_has_words_and_an_example():
     parser = _parser()
     (commands,) = (one.choices for one in parser._actions if isinstance(one.choices, dict))
     for name, command in commands.items():
+        command.filled()
         assert f"loopylatent {name}" in command.epilog
         assert command.description
         assert [one.dest for one in command._actions if not one.help] == []
+
+
+def test_the_list_of_commands_loads_no_numbers():
+    code = (
+        "import sys; from loopylatent.cli.main import main; sys.argv[1:] = ['--help']\n"
+        "try: main()\n"
+        "except SystemExit: print(sorted({'numpy', 'pandas', 'scipy', 'numba'} & set(sys.modules)))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.splitlines()[-1] == "[]"
 
 
 def test_a_closed_output_is_no_error():

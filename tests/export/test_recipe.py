@@ -222,7 +222,8 @@ def test_the_shell_line_says_what_the_recipe_says(recipe):
     assert (options.drop, options.label) == (list(recipe.drop), list(recipe.labels))
     assert dict(map(cli_input.column_kind, options.kind)) == dict(recipe.kinds)
     assert (options.r, options.Lambda, options.tau) == (recipe.r, recipe.Lambda, recipe.tau)
-    for name in ("weights", "metric", "drop_degenerate", "method", "order", "seed", "n_samples"):
+    assert (options.on_degenerate == "drop") == recipe.drop_degenerate
+    for name in ("weights", "metric", "method", "order", "seed", "n_samples"):
         assert getattr(options, name) == getattr(recipe, name)
 
 
