@@ -18,7 +18,7 @@ APP = """
 import weakref
 from pathlib import Path
 import streamlit as st
-from loopylatent.ui import upkeep
+from loopylatent.ui.shell import background as upkeep
 
 class Kept:
     def __init__(self):
