@@ -23,7 +23,7 @@ from loopylatent.errors import (
     quoted,
 )
 from loopylatent.tables.files import File, Source
-from loopylatent.tables.headers import NA_WORDS
+from loopylatent.tables.numbers import NA_WORDS
 from loopylatent.tables.read import MAX_CELLS, read_frame
 from loopylatent.tables.spreadsheet import name_from_csv
 

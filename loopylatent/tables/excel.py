@@ -13,7 +13,8 @@ from openpyxl.utils import get_column_letter
 
 from loopylatent.errors import DataError, quoted
 from loopylatent.tables.files import File, stream
-from loopylatent.tables.headers import NA_WORDS, named
+from loopylatent.tables.headers import named
+from loopylatent.tables.numbers import NA_WORDS
 
 MOST_ROWS = 1 << 20
 """Rows of a sheet; Excel itself has no more."""

@@ -1,4 +1,4 @@
-"""Names of columns, and the texts that stand for a missing value."""
+"""Names of columns."""
 
 from __future__ import annotations
 
@@ -11,14 +11,6 @@ import pandas as pd
 
 from loopylatent.compute.limits import LIMITS
 from loopylatent.errors import DataError, quoted
-
-NA_WORDS = frozenset(
-    (
-        *("", "NA", "N/A", "n/a", "na", "#N/A", "#N/A N/A", "#NA", "<NA>", "NULL", "null", "None"),
-        *("NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN", "?", "."),
-    )
-)
-"""Texts that stand for a missing value: those of pandas, and the ? and . of older archives."""
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 
 from loopylatent.compute.arrays import FloatArray
 from loopylatent.errors import DataError, quoted
-from loopylatent.tables.headers import NA_WORDS
 from loopylatent.tables.numbers import (
+    NA_WORDS,
+    are_money,
     are_too_long,
-    ascii_digits,
     holds_too_long,
-    is_amount,
-    read_amounts,
+    marked_numbers,
+    text_numbers,
 )
 
 Kind = Literal["binary", "categorical", "ordinal", "continuous"]
@@ -33,6 +33,8 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 MOST_STATES = 50
 """Text with more different values than this is an identifier or free text."""
+LONGEST_STATE = 1 << 17
+"""Characters of a value that is a state."""
 MOST_ORDINAL_LEVELS = 10
 WIDEST_ORDINAL_RANGE = 10
 LARGEST_NUMBER = 1e60
@@ -259,6 +261,11 @@ def check_range(name: str, numbers: FloatArray) -> None:
 
 def _type_levels(name: str, levels: _Levels, wanted: Kind | None) -> TypedColumn:
     kind = wanted or _level_kind(levels)
+    if max(map(len, levels.texts), default=0) > LONGEST_STATE:
+        raise DataError(
+            f"column {quoted(name)} has a value of more than {LONGEST_STATE:,} characters; "
+            "shorten it, or close its quotation mark if one is open."
+        )
     if kind == "categorical":
         _check_states(name, levels, limit_by_rows=wanted is None)
     elif kind == "binary" and len(levels.texts) > 2:
@@ -288,18 +295,23 @@ def _has_order(levels: _Levels, wanted: Kind) -> bool:
 
 
 def _amounts(name: str, levels: _Levels, wanted: Kind | None) -> FloatArray:
-    """Read money, shares and grouped digits as numbers; NaN where they are something else.
+    """Read percentages and numbers with marks; NaN where the texts are something else.
 
-    Without a unit a text like 1,2 may as well be a label, so then only a column that cannot be
-    one is read as numbers.
+    A text like 1,2 may as well be a label, so only a column that cannot be one is read.
     """
-    found = read_amounts(levels.texts)
-    is_number = wanted is not None or _has_many_states(levels, limit_by_rows=True)
-    if found is None or not (found.unit or is_number):
+    if are_money(levels.texts):
+        raise DataError(
+            f"column {quoted(name)} holds amounts of money such as {quoted(levels.texts[0])}; "
+            "write plain numbers without the currency, or drop the column."
+        )
+    found = marked_numbers(levels.texts)
+    is_share = all(text.endswith("%") for text in levels.texts)
+    is_number = wanted is not None or is_share or _has_many_states(levels, limit_by_rows=True)
+    if found is None or not is_number:
         return np.array([np.nan])
-    if found.doubt:
-        raise DataError(f"column {quoted(name)} is unclear: {found.doubt}")
-    return found.numbers
+    if isinstance(found, str):
+        raise DataError(f"column {quoted(name)} is unclear: {found}")
+    return found
 
 
 def _has_many_states(levels: _Levels, limit_by_rows: bool) -> bool:
@@ -311,7 +323,7 @@ def _check_states(name: str, levels: _Levels, limit_by_rows: bool) -> None:
     count, n_rows = len(levels.texts), levels.seen.n_rows
     if not _has_many_states(levels, limit_by_rows):
         return
-    numeric = ~np.isnan(text_numbers(levels.texts)) | np.array(list(map(is_amount, levels.texts)))
+    numeric = ~np.isnan(text_numbers(levels.texts))
     if count / 2 <= numeric.sum() < count:
         stray = levels.texts[int((~numeric).argmax())]
         raise DataError(
@@ -383,9 +395,3 @@ def level_text(value: Any) -> str:
 def _number_text(value: float) -> str:
     number = float(value)
     return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
-
-
-def text_numbers(texts: Sequence[str]) -> FloatArray:
-    """Return what the texts are as numbers, NaN where they are none."""
-    column = pd.Series([ascii_digits(text) for text in texts], dtype=object)
-    return pd.to_numeric(column, errors="coerce").to_numpy(np.float64)

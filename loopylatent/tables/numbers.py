@@ -1,169 +1,169 @@
-"""Numbers that are written for people: €1.234,50, $1,234, 45 %, 1 234,5, (12.00).
+"""Texts that are numbers: plain ones, and those with marks for people (1.234,5 or 45 %).
 
-A column of them is read where all its values agree on the unit and on what comma and point mean.
-
-Digits as they are written: in other scripts, or so many that a float cannot tell them apart.
+A column is read where all its texts agree on what comma and point mean.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from contextlib import suppress
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from loopylatent.compute.arrays import FloatArray
 from loopylatent.errors import quoted
 
-CODES = frozenset(
+NA_WORDS = frozenset(
     (
-        *("AUD", "BRL", "CAD", "CHF", "CNY", "CZK", "DKK", "EUR", "GBP", "HKD", "HUF"),
-        *("INR", "JPY", "KRW", "MXN", "NOK", "NZD", "PLN", "SEK", "USD", "ZAR"),
+        *("", "NA", "N/A", "n/a", "na", "#N/A", "#N/A N/A", "#NA", "<NA>", "NULL", "null", "None"),
+        *("NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN", "?", "."),
     )
 )
-ENGLISH = frozenset(("$", "£", "¥", "₹", "USD", "GBP", "AUD", "CAD", "JPY", "INR"))
-"""Units with which 1,234 is always one thousand and something."""
-MANY = 100
-"""Different values from which a look at some of them decides whether all are tried."""
-LONGEST = 60
-"""Characters of an amount."""
+"""Texts that stand for a missing value: those of pandas, and the ? and . of older archives."""
 
-_AMOUNT = re.compile(
-    r"(?P<open>\()?(?P<sign>[+\-\u2212])?\s*(?P<before>[^\w\s(),.'+\-\u2212]|[A-Z]{3})?\s*"
-    r"(?P<inner>[+\-\u2212])?(?P<number>[.,]?\d[\d.,'\u2019 \u00a0\u202f]*?)\s*"
-    r"(?P<after>[^\w\s(),.'+\-\u2212]|[A-Z]{3})?(?P<close>\))?",
-    re.ASCII,
-)
-_SPACES = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2019": "'"})
-
-
-@dataclass(frozen=True, slots=True)
-class Amounts:
-    """Texts that are all amounts, and what they are as numbers unless that is in doubt."""
-
-    unit: str
-    """A currency, %, or nothing."""
-    numbers: FloatArray
-    doubt: str = ""
-    """What is unclear and what to do, as the end of a message."""
+Way = Literal["plain", "decimal", "thousands", "grouped"]
+"""How numbers are written: 1234.5; 1.234,5; 1,234.5; or 1.234 for a whole number."""
+WAYS: dict[str, tuple[Way, ...]] = {
+    ";": ("plain", "decimal", "grouped"),
+    ",": ("plain", "thousands"),
+}
+"""What a column may hold, by the separator of its file; elsewhere only plain numbers."""
+_MARKS: dict[Way, tuple[str, str, str]] = {
+    "decimal": (r"^([+-]?(\d{1,3}(\.\d{3})+|\d*),\d+([eE][+-]?\d+)?|[+-]?\d+)$", ".", ","),
+    "thousands": (r"^[+-]?(\d{1,3}(,\d{3})+|\d+)(\.\d*)?$", ",", "."),
+    "grouped": (r"^[+-]?([1-9]\d{0,2}(\.\d{3})+|\d+)$", ".", ","),
+}
+"""The form of the texts, what stands between thousands, and the decimal mark."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Amount:
-    text: str
-    unit: str
-    digits: str
-    """The number with its marks, without a sign."""
-    is_negative: bool
+def without_na(cells: Any) -> Any:
+    """Strip Arrow texts of blanks, and make the words for missing values missing."""
+    cells = pc.utf8_trim_whitespace(cells)
+    return pc.if_else(pc.is_in(cells, pa.array(NA_WORDS, cells.type)), None, cells)
 
 
-@dataclass(frozen=True, slots=True)
-class _Way:
-    """What the marks inside a number mean."""
-
-    group: str
-    decimal: str
-
-    def value(self, digits: str) -> float | None:
-        group, decimal = re.escape(self.group), re.escape(self.decimal)
-        form = rf"(\d{{1,3}}({group}\d{{3}})+|\d*)({decimal}\d+)?"
-        if not re.fullmatch(form, digits, re.ASCII):
-            return None
-        return float(digits.replace(self.group, "").replace(self.decimal, "."))
-
-
-WAYS = (_Way(",", "."), _Way(".", ","), _Way("'", "."), _Way(" ", "."), _Way(" ", ","))
-
-
-def read_amounts(texts: Sequence[str]) -> Amounts | None:
-    """Read the different values of a column; None where they are not all amounts.
+def read_numbers(cells: Any, way: Way = "plain") -> FloatArray | None:
+    """(n,) Arrow texts as numbers, NaN where one is missing; None where one is no number.
 
     Examples
     --------
-    >>> read_amounts(["€1.234,50", "€950", "-€3,20"]).numbers.tolist()
-    [1234.5, 950.0, -3.2]
-    >>> read_amounts(["45 %", "7.5%"]).unit
-    '%'
-    >>> read_amounts(["1,234", "2,500"]).doubt
-    "'1,234' may be 1234 or 1.234; write it without a mark for thousands."
-    >>> read_amounts(["yes", "no"]) is None
+    >>> read_numbers(pa.array(["1.234,5", "2", None]), "decimal")
+    array([1234.5,    2. ,    nan])
+    >>> read_numbers(pa.array(["1,5", "a"]), "decimal") is None
     True
     """
-    some = texts[:MANY] if len(texts) > 2 * MANY else ()
-    if not texts or any(_amount(text) is None for text in some):
+    if way != "plain":
+        form, group, decimal = _MARKS[way]
+        if pc.all(pc.match_substring_regex(cells, form)).as_py() is False:
+            return None
+        cells = pc.replace_substring(pc.replace_substring(cells, group, ""), decimal, ".")
+    for trim in (lambda texts: texts, pc.utf8_trim_whitespace):
+        with suppress(pa.ArrowInvalid):
+            x: FloatArray = pc.cast(trim(cells), pa.float64()).to_numpy(zero_copy_only=False)
+            return None if int(np.isnan(x).sum()) > cells.null_count else x
+    return _distinct_numbers(cells)
+
+
+def _distinct_numbers(cells: Any) -> FloatArray | None:
+    """The same by way of the different texts, for digits and signs that Arrow does not know."""
+    known: dict[str | None, float] = {None: np.nan}
+    for text in pc.unique(cells).drop_null().to_pylist():
+        known[text] = _number(text)
+        if np.isnan(known[text]):
+            return None
+    return np.array([known[text] for text in cells.to_pylist()])
+
+
+_SIGNS = str.maketrans({"\u2212": "-", "\uff0d": "-", "\uff0b": "+", "\uff0e": ".", "\u066b": "."})
+
+
+def _number(text: str) -> float:
+    try:
+        return np.nan if "_" in text else float(text.translate(_SIGNS))
+    except ValueError:
+        return np.nan
+
+
+def text_numbers(texts: Sequence[str]) -> FloatArray:
+    """Return what the texts are as numbers, in the digits of any script; NaN where they are none.
+
+    Examples
+    --------
+    >>> text_numbers(["\u22121.5", "\uff11\uff12\uff0e\uff15", "blue"])
+    array([-1.5, 12.5,  nan])
+    """
+    return np.array([_number(text) for text in texts], dtype=np.float64)
+
+
+# Marks for people ----------------------------------------------------------------------------
+
+_SPACES = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2019": "'", "\u2212": "-"})
+_BRACKETS = re.compile(r"\((.*)\)")
+_MARKED = re.compile(r"[+-]?[.,]?\d[\d.,' ]*", re.ASCII)
+_UNIT = (
+    r"(?:[$\u00a3\u00a5\u20a0-\u20cf]|AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HKD|HUF|INR|JPY|KRW|MXN"
+    r"|NOK|NZD|PLN|SEK|USD|ZAR)"
+)
+_MONEY = re.compile(rf"\W*{_UNIT}\W*\d[^a-z]*|\W*\d[^a-zA-Z]*{_UNIT}\W*")
+LONGEST = 60
+"""Characters of a number with marks."""
+
+
+def are_money(texts: Sequence[str]) -> bool:
+    """Whether all texts are amounts with a currency: $5, €1.234,50 or 12 CHF."""
+    return bool(texts) and all(len(one) <= LONGEST and _MONEY.fullmatch(one) for one in texts)
+
+
+def marked_numbers(texts: Sequence[str]) -> FloatArray | str | None:
+    """Read percentages and numbers with marks; None where they are none, or what is in doubt.
+
+    Examples
+    --------
+    >>> marked_numbers(["1.234,50", "950", "-3,20"]), marked_numbers(["45 %", "7.5%"])
+    (array([1234.5,  950. ,   -3.2]), array([45. ,  7.5]))
+    >>> marked_numbers(["1,234", "2,500"])
+    "'1,234' may be 1234 or 1.234; write it without a mark for thousands."
+    >>> marked_numbers(["yes", "no"]) is None
+    True
+    """
+    if any(len(text) > LONGEST for text in texts):
         return None
-    amounts = [amount for text in texts if (amount := _amount(text)) is not None]
-    if len(amounts) < len(texts):
+    plain = [_BRACKETS.sub(r"-\1", text.strip().translate(_SPACES)) for text in texts]
+    if all(text.endswith("%") for text in plain):
+        plain = [text[:-1].rstrip() for text in plain]
+    if not plain or not all(map(_MARKED.fullmatch, plain)):
         return None
-    first = amounts[0]
-    other = next((one for one in amounts if one.unit != first.unit), None)
-    if other is not None:
-        doubt = f"{quoted(first.text)} and {quoted(other.text)} have different units; use one unit."
-        return Amounts(first.unit or other.unit, np.empty(0), doubt)
-    return _agreed(amounts)
-
-
-def is_amount(text: str) -> bool:
-    """Whether one text is an amount."""
-    return _amount(text) is not None
-
-
-def _amount(text: str) -> _Amount | None:
-    if len(text) > LONGEST:
-        return None
-    found = _AMOUNT.fullmatch(text.strip().translate(_SPACES))
-    if found is None or bool(found["open"]) != bool(found["close"]):
-        return None
-    before, after = found["before"] or "", found["after"] or ""
-    signs = [sign for sign in (found["open"], found["sign"], found["inner"]) if sign]
-    if (before and after) or len(signs) > 1 or not _is_unit(before, after):
-        return None
-    return _Amount(text, before or after, found["number"], bool(signs) and signs[0] != "+")
-
-
-def _is_unit(before: str, after: str) -> bool:
-    unit = before or after
-    is_currency = unit in CODES or (len(unit) == 1 and unicodedata.category(unit) == "Sc")
-    return not unit or is_currency or after == "%"
-
-
-def _agreed(amounts: Sequence[_Amount]) -> Amounts | None:
-    """Read all amounts in every way that fits all of them; they must come to the same."""
-    unit = amounts[0].unit
-    fitting: list[FloatArray] = []
-    for way in WAYS:
-        values = [way.value(one.digits) for one in amounts]
-        if None not in values:
-            sign = np.array([-1.0 if one.is_negative else 1.0 for one in amounts])
-            fitting.append(sign * np.array(values, dtype=np.float64))
-        if way == WAYS[0] and fitting and (unit in ENGLISH or _has_points_only(amounts, unit)):
-            break
-    if not fitting:
-        return None
-    for other in fitting[1:]:
-        if not np.array_equal(fitting[0], other):
-            k = int((fitting[0] != other).argmax())
-            doubt = (
-                f"{quoted(amounts[k].text)} may be {fitting[0][k]:.15g} or {other[k]:.15g}; "
+    ways = ((",", "."), (".", ","), ("'", "."), (" ", "."), (" ", ","))
+    is_plain = not any(set(text) & set(", '") for text in plain)  # then a point is a decimal one
+    tried = ways[:1] if is_plain else ways
+    found = [x for group, mark in tried if (x := _unmarked(plain, group, mark)) is not None]
+    for other in found[1:]:
+        if (found[0] != other).any():
+            k = int((found[0] != other).argmax())
+            return (
+                f"{quoted(texts[k])} may be {found[0][k]:.15g} or {other[k]:.15g}; "
                 "write it without a mark for thousands."
             )
-            return Amounts(unit, np.empty(0), doubt)
-    return Amounts(unit, fitting[0])
+    return found[0] if found else None
 
 
-def _has_points_only(amounts: Sequence[_Amount], unit: str) -> bool:
-    """Whether the only mark is a point, without a currency: then it is a decimal point."""
-    return unit in ("", "%") and not any(set(one.digits) & set(", '") for one in amounts)
+def _unmarked(texts: Sequence[str], group: str, decimal: str) -> FloatArray | None:
+    form = rf"[+-]?(\d{{1,3}}(\{group}\d{{3}})+|\d*)(\{decimal}\d+)?"
+    if not all(re.fullmatch(form, text, re.ASCII) for text in texts):
+        return None
+    return np.array([float(text.replace(group, "").replace(decimal, ".")) for text in texts])
 
+
+# Too long for a float ------------------------------------------------------------------------
 
 EXACT = 2.0**53
 """Up to here every whole number is a float of its own."""
-
-_WHOLE = re.compile(r"[+-]?\d{16,}", re.ASCII)
+_WHOLE = re.compile(r"[+-]?\d{16,}")
 
 
 def are_too_long(texts: Iterable[str]) -> bool:
@@ -176,27 +176,9 @@ def are_too_long(texts: Iterable[str]) -> bool:
     >>> are_too_long(["1000000000000000000001", "2000000000000000000001", "7"])
     False
     """
-    plain = map(ascii_digits, texts)
-    found = {text.lstrip("+0") for text in plain if _WHOLE.fullmatch(text)}
-    floats = {text: float(text) for text in found}
-    finite = [number for number in floats.values() if EXACT < abs(number) < np.inf]
+    found = {text.lstrip("+0") for text in texts if _WHOLE.fullmatch(text)}
+    finite = [x for x in map(float, found) if EXACT < abs(x) < np.inf]
     return len(set(finite)) < len(finite)
-
-
-_MARKS = {"\u2212": "-", "\uff0d": "-", "\uff0b": "+", "\uff0e": ".", "\u066b": "."}
-
-
-def ascii_digits(text: str) -> str:
-    """Return a number with the digits, the sign and the decimal point that computers use.
-
-    Examples
-    --------
-    >>> ascii_digits("\u22121.5"), ascii_digits("\uff11\uff12\uff0e\uff15"), ascii_digits("blue")
-    ('-1.5', '12.5', 'blue')
-    """
-    if text.isascii():
-        return text
-    return "".join(_MARKS.get(one) or str(unicodedata.decimal(one, one)) for one in text)
 
 
 def holds_too_long(series: pd.Series[Any]) -> bool:
@@ -204,6 +186,4 @@ def holds_too_long(series: pd.Series[Any]) -> bool:
     if series.dtype.kind not in "iu" or not len(series):
         return False
     x = series.to_numpy(np.float64, na_value=np.nan)
-    if not (np.abs(x) > EXACT).any():
-        return False
-    return bool(series.nunique() > pd.Series(x).nunique())
+    return bool((np.abs(x) > EXACT).any() and series.nunique() > pd.Series(x).nunique())

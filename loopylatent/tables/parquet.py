@@ -1,8 +1,18 @@
-"""Read a Parquet file into a data frame; how much it holds is known before it is unpacked."""
+"""Parquet files: read whole, or one row group after the other, a few rows at a time.
+
+How much a file holds is known before it is unpacked. Rows in the middle of a group are reached by
+reading it from its beginning; a thread that goes on where it stopped does so only once.
+"""
 
 from __future__ import annotations
 
+import bisect
 import re
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -15,8 +25,11 @@ from loopylatent.tables.files import File, stream
 from loopylatent.tables.headers import check_names
 
 HEAD_BYTES = 64
+BATCH_ROWS = 1 << 14
+BUFFER_BYTES = 1 << 20
 _INDEX = "__index_level_"
 _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f]")
+_DAMAGED = "the Parquet file is damaged; write it again."
 
 
 def is_parquet(head: bytes) -> bool:
@@ -24,59 +37,64 @@ def is_parquet(head: bytes) -> bool:
     return head.startswith(b"PAR1") and _NO_TEXT.search(head[:HEAD_BYTES]) is not None
 
 
+def _check_flat(error: Callable[[str], DataError], schema: Any) -> None:
+    """Refuse lists, structs and maps: one value a cell is a table."""
+    for one in schema:
+        if pa.types.is_nested(one.type):
+            is_struct, is_map = pa.types.is_struct(one.type), pa.types.is_map(one.type)
+            kind = "structure" if is_struct else "map" if is_map else "list"
+            raise error(
+                f"column {quoted(one.name)} holds a {kind} in each cell; "
+                "make columns of its parts, or leave it out."
+            )
+
+
+def _check_texts(error: Callable[[str], DataError], table: Any) -> None:
+    """Refuse text that is none: whoever reads it later would only say that it cannot."""
+    for one in table.schema:
+        if pa.types.is_string(one.type) or pa.types.is_large_string(one.type):
+            try:
+                table[one.name].validate(full=True)
+            except pa.ArrowInvalid:
+                raise error(
+                    f"column {quoted(one.name)} holds text that is not UTF-8; "
+                    "write it again as UTF-8, or as bytes, or leave it out."
+                ) from None
+
+
+# A whole file --------------------------------------------------------------------------------
+
+
 def read_parquet(file: File, max_bytes: int) -> pd.DataFrame:
-    """Read all columns; lists, structs and maps are refused, one value a cell is a table."""
+    """Read all columns of a file."""
     try:
         frame = _read(file, max_bytes)
     except (DataError, MemoryError):
         raise
     except Exception:  # whatever a damaged file makes the reader raise
-        raise file.error("the Parquet file is damaged; write it again.") from None
+        raise file.error(_DAMAGED) from None
     return frame.reset_index(drop=True)
 
 
 def _read(file: File, max_bytes: int) -> pd.DataFrame:
     parquet = pq.ParquetFile(stream(file))
-    schema = parquet.schema_arrow
+    schema, metadata = parquet.schema_arrow, parquet.metadata
     check_names([name for name in schema.names if not name.startswith(_INDEX)])
-    for field in schema:
-        if pa.types.is_nested(field.type):
-            raise file.error(
-                f"column {quoted(field.name)} holds a {_kind(field.type)} in each cell; "
-                "make columns of its parts, or leave it out."
-            )
-    file.check_size(_declared_bytes(parquet.metadata, schema), max_bytes)
-    texts = [field.name for field in schema if _is_text(field.type)]
+    _check_flat(file.error, schema)
+    groups = (metadata.row_group(k) for k in range(metadata.num_row_groups))
+    unpacked = sum(group.total_byte_size for group in groups)
+    cells = metadata.num_rows * sum(_cell_bytes(one.type) for one in schema)
+    file.check_size(max(unpacked, cells), max_bytes)
+    texts = [one.name for one in schema if _is_text(one.type)]
     table = pq.ParquetFile(stream(file), read_dictionary=texts).read()
     file.check_size(table.nbytes + sum(_text_bytes(table[name]) for name in texts), max_bytes)
     for k, name in enumerate(table.column_names):
         if name in texts and pa.types.is_dictionary(table.schema.field(k).type):
             spelled_out = table[name].cast(schema.field(name).type)
             table = table.set_column(k, schema.field(name), spelled_out)
-    _check_texts(file, table, schema)
+    _check_texts(file.error, table)
     frame: pd.DataFrame = table.to_pandas(date_as_object=False)
     return frame
-
-
-def _check_texts(file: File, table: Any, schema: Any) -> None:
-    """Refuse text that is none: whoever reads it later would only say that it cannot."""
-    for field in schema:
-        if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
-            try:
-                table[field.name].validate(full=True)
-            except pa.ArrowInvalid:
-                raise file.error(
-                    f"column {quoted(field.name)} holds text that is not UTF-8; "
-                    "write it again as UTF-8, or as bytes, or leave it out."
-                ) from None
-
-
-def _declared_bytes(metadata: Any, schema: Any) -> int:
-    """The larger of what the file says that it unpacks to, and what its cells take at least."""
-    groups = (metadata.row_group(k) for k in range(metadata.num_row_groups))
-    unpacked = sum(group.total_byte_size for group in groups)
-    row = sum(_cell_bytes(field.type) for field in schema)
-    return max(int(unpacked), int(metadata.num_rows) * row)
 
 
 def _cell_bytes(kind: Any) -> int:
@@ -85,12 +103,9 @@ def _cell_bytes(kind: Any) -> int:
 
 
 def _is_text(kind: Any) -> bool:
-    return bool(
-        pa.types.is_string(kind)
-        or pa.types.is_large_string(kind)
-        or pa.types.is_binary(kind)
-        or pa.types.is_large_binary(kind)
-    )
+    types = pa.types
+    tests = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
+    return any(test(kind) for test in tests)
 
 
 def _text_bytes(column: Any) -> int:
@@ -103,7 +118,157 @@ def _text_bytes(column: Any) -> int:
     return total
 
 
-def _kind(kind: Any) -> str:
-    if pa.types.is_struct(kind):
-        return "structure"
-    return "map" if pa.types.is_map(kind) else "list"
+# Rows in blocks ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetPart:
+    """A Parquet file, and how its rows are grouped."""
+
+    path: str
+    names: tuple[str, ...] = field(repr=False)
+    groups: tuple[int, ...] = field(repr=False)
+    """Rows of each row group."""
+
+    @property
+    def n_rows(self) -> int:
+        return sum(self.groups)
+
+    @property
+    def row_starts(self) -> tuple[int, ...]:
+        """Rows from which reading costs nothing extra: the first of each row group."""
+        return tuple(accumulate(self.groups, initial=0))[:-1]
+
+    def group_start(self, row: int) -> int:
+        """Return the first row of the group that a row is in."""
+        starts = self.row_starts
+        return starts[bisect.bisect_right(starts, row) - 1]
+
+    def open_at(self, row: int, columns: Sequence[str]) -> ParquetStream:
+        """Return the rows from ``row`` on."""
+        stream, _kept.stream = _kept.stream, None
+        if stream is None or not stream.reaches(self, row, columns):
+            stream = ParquetStream(self, row, columns)
+        stream.skip_to(row)
+        return stream
+
+    def changed(self) -> DataError:
+        """Return the error of a file that is not the one that was scanned."""
+        return self.error("its rows have changed since it was looked through; scan it again.")
+
+    def error(self, problem: str) -> DataError:
+        """Return an error that begins with the name of the file."""
+        return DataError(f"{quoted(Path(self.path).name)}: {problem}")
+
+
+def read_footer(path: Path) -> ParquetPart:
+    """Read what a Parquet file says of itself."""
+    part = ParquetPart(str(path), (), ())
+    with _opened(part) as parquet:
+        schema, metadata = parquet.schema_arrow, parquet.metadata
+        _check_flat(part.error, schema)
+        names = tuple(str(name) for name in schema.empty_table().to_pandas().columns)
+        groups = (metadata.row_group(k).num_rows for k in range(metadata.num_row_groups))
+        return ParquetPart(str(path), names, tuple(groups))
+
+
+class ParquetStream:
+    """The rows of a file from a given one on, taken bit by bit."""
+
+    def __init__(self, part: ParquetPart, row: int, columns: Sequence[str]) -> None:
+        self._part = part
+        self._columns = list(columns)
+        self._stamp = _stamp(part)
+        self._row = part.group_start(row)
+        self._batches = _batches(part, self._row, self._columns)
+        self._ready: list[Any] = []
+
+    def reaches(self, part: ParquetPart, row: int, columns: Sequence[str]) -> bool:
+        """Return whether it comes past a row sooner than a stream that is opened for it."""
+        is_same = (part, list(columns)) == (self._part, self._columns)
+        return is_same and part.group_start(row) <= self._row <= row and _stamp(part) == self._stamp
+
+    def skip_to(self, row: int) -> None:
+        """Go on to a later row."""
+        while self._row < row:
+            batch = self._ready.pop(0) if self._ready else self._next_batch()
+            left = batch.slice(min(row - self._row, batch.num_rows))
+            self._row += batch.num_rows - left.num_rows
+            if left.num_rows:
+                self._ready.insert(0, left)
+
+    def take(self, n_rows: int) -> Any:
+        """Return the next rows."""
+        while sum(batch.num_rows for batch in self._ready) < n_rows:
+            self._ready.append(self._next_batch())
+        table = pa.Table.from_batches(self._ready)
+        self._ready = table.slice(n_rows).to_batches()
+        self._row += n_rows
+        if self._row < self._part.n_rows:
+            _kept.stream = self
+        taken = table.slice(0, n_rows).select(self._columns)
+        _check_texts(self._part.error, taken)
+        return taken
+
+    def _next_batch(self) -> Any:
+        batch = next(self._batches, None)
+        if batch is None:
+            raise self._part.changed()
+        return batch
+
+
+class _Kept(threading.local):
+    """The file that this thread has not read to its end, if there is one."""
+
+    stream: ParquetStream | None = None
+
+
+_kept = _Kept()
+
+
+def _stamp(part: ParquetPart) -> tuple[int, int] | None:
+    """Size and time of a file: what tells that it is the same as before."""
+    try:
+        found = Path(part.path).stat()
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns
+
+
+def _batches(part: ParquetPart, row: int, columns: list[str]) -> Iterator[Any]:
+    """Yield record batches from the first row of a group on."""
+    group = part.row_starts.index(row)
+    with _opened(part) as parquet:
+        size = (parquet.metadata.num_rows, parquet.metadata.num_row_groups)
+        known = set(parquet.schema_arrow.names)
+        if size != (part.n_rows, len(part.groups)) or not known.issuperset(columns):
+            raise part.changed()
+        found = parquet.iter_batches(
+            BATCH_ROWS,
+            row_groups=list(range(group, len(part.groups))),
+            columns=columns,
+            use_threads=False,
+        )
+        while (batch := _next(part, found)) is not None:
+            yield batch
+
+
+def _next(part: ParquetPart, batches: Iterator[Any]) -> Any:
+    return _read_by(part, lambda: next(batches, None))
+
+
+def _opened(part: ParquetPart) -> Any:
+    return _read_by(
+        part, lambda: pq.ParquetFile(part.path, pre_buffer=False, buffer_size=BUFFER_BYTES)
+    )
+
+
+def _read_by(part: ParquetPart, read: Callable[[], Any]) -> Any:
+    try:
+        return read()
+    except FileNotFoundError:
+        raise part.error("the file is gone, or not every worker sees it at this path.") from None
+    except MemoryError:  # Arrow's is an ArrowException too; the file is in order
+        raise
+    except (OSError, pa.ArrowException):
+        raise part.error(_DAMAGED) from None

@@ -11,11 +11,12 @@ from dataclasses import replace
 import pandas as pd
 
 from loopylatent.compute.limits import LIMITS, check_shape
-from loopylatent.tables.csv import read_text
 from loopylatent.tables.excel import read_workbook
 from loopylatent.tables.files import MAX_BYTES, Source, opened
-from loopylatent.tables.headers import NA_WORDS, check_names
+from loopylatent.tables.headers import check_names
+from loopylatent.tables.numbers import NA_WORDS
 from loopylatent.tables.parquet import is_parquet, read_parquet
+from loopylatent.tables.text import read_text
 
 __all__ = ["MAX_BYTES", "MAX_CELLS", "NA_WORDS", "Source", "check_names", "read_frame"]
 

@@ -22,10 +22,10 @@ from scipy import sparse
 
 from loopylatent.compute.limits import LIMITS, check_shape
 from loopylatent.errors import DataError, LimitError, LoopyLatentError, Remedy, quoted
-from loopylatent.tables.csv import decode
 from loopylatent.tables.files import MAX_BYTES, File, Source, opened, stream
 from loopylatent.tables.kinds import Kind
 from loopylatent.tables.observations import Observations, OnDegenerate, summed
+from loopylatent.tables.text import utf8
 
 ENDINGS = (".mtx", ".mtx.gz", ".npz")
 """Of the names of files that hold a sparse matrix."""
@@ -198,10 +198,10 @@ def _names(
     if names is None or not isinstance(names, (str, os.PathLike)):
         return names
     file = opened(names)
-    text = decode(file.content)
-    if text is None or "\x00" in text:
+    content = utf8(file.content)
+    if content is None or b"\x00" in content:
         raise file.error("this is no text; give one name on each line.")
-    lines = [line.strip() for line in text.rstrip("\r\n").split("\n")]
+    lines = [line.strip() for line in content.decode().rstrip("\r\n").split("\n")]
     if len(lines) != n_columns:
         raise DataError(
             f"{quoted(file.name)}: {len(lines):,} names for {n_columns:,} columns; "

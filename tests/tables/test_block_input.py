@@ -59,17 +59,15 @@ def test_long_whole_numbers_of_parquet_are_refused_in_blocks(tmp_path):
 
 
 SAME_IN_BLOCKS = (
+    *("old mac.csv", "old mac cells.csv", "half old mac.csv"),
     *("declared.csv", "declared in quotes.csv", "declared oddly.csv", "two marks.csv"),
     *("two returns.csv", "many returns.csv", "trailing.csv", "years.csv", "wave lengths.csv"),
     *("minus.csv", "arabic.csv", "title.csv", "comments.csv", "web page.xlsx", "lines of json.csv"),
     *("no names.csv", "no names of items.csv", "database.csv", "old days.csv", "months.csv"),
 )
 OTHER_WORDS = {
-    "old mac.csv": "its lines end with carriage returns",
-    "old mac cells.csv": "a carriage return stands alone",
     "lone return.csv": "a carriage return stands alone",
     "lone return and quotes.csv": "a carriage return stands alone",
-    "half old mac.csv": "a carriage return stands alone",
     "archive.xlsx": "workbooks and archives cannot",
     "really parquet.csv.gz": "a packed Parquet file",
     "declared and ragged.csv": "data row 61 has 8 fields",

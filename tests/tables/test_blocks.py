@@ -21,12 +21,8 @@ import loopylatent as ll
 from loopylatent.cli.main import main
 from loopylatent.distances import blocks as block_sums, moments
 from loopylatent.errors import DataError, DistanceError, LoopyLatentError, ThresholdError
-from loopylatent.tables.blocks import (
-    parquet as block_parquet,
-    portions,
-    scan as block_scan,
-    text as block_text,
-)
+from loopylatent.tables import parquet as block_parquet, text as block_text
+from loopylatent.tables.blocks import portions, scan as block_scan
 
 NAMES = list("abcdef")
 
@@ -297,7 +293,7 @@ ODD_TEXTS = {
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("oddity", ODD_TEXTS)
 def test_odd_text_is_read_as_when_it_is_read_whole(tmp_path, oddity, packed, monkeypatch):
-    monkeypatch.setattr("loopylatent.tables.blocks.text.PIECE_BYTES", 700)
+    monkeypatch.setattr("loopylatent.tables.text.PIECE_BYTES", 700)
     path = tmp_path / "t.csv"
     path.write_bytes(gzip.compress(ODD_TEXTS[oddity]) if packed else ODD_TEXTS[oddity])
     whole = ll.read_table(path)
@@ -362,19 +358,23 @@ def test_many_numbers_with_commas_give_the_distances_of_the_whole_table(
         list(table.blocks())
 
 
-def test_points_beside_decimal_commas_are_refused_in_blocks(tmp_path):
+def test_points_beside_decimal_commas_group_thousands_in_blocks_as_in_memory(tmp_path):
     rows = "".join(f"{k},5;{1 + k % 7}.{k % 10}00;{k % 3}\n" for k in range(60))
-    (tmp_path / "mixed.csv").write_text("x;y;z\n" + rows)
-    with pytest.raises(ll.DataError, match="'y' has numbers with points and column 'x'"):
-        ll.scan_table(tmp_path / "mixed.csv")
+    path = tmp_path / "mixed.csv"
+    path.write_text("x;y;z\n" + rows)
+    whole, table = ll.read_table(path), ll.scan_table(path, block_rows=13)
+    assert (table.columns, whole.values[1, 1]) == (whole.columns, 2100.0)
+    values = np.concatenate([block.values for block in table.blocks()])
+    assert np.array_equal(values, whole.values)
 
 
 @pytest.mark.parametrize("mark", ["", '"'])
-def test_an_endless_cell_is_called_one_in_blocks(tmp_path, mark):
+def test_an_endless_cell_is_called_one_in_blocks_as_in_memory(tmp_path, mark):
     rows = f"1,2,{mark}{'x' * 140_000}{mark}\n" + "1,2,3\n" * 50
     (tmp_path / "long.csv").write_text("a,b,c\n" + rows)
-    with pytest.raises(ll.DataError, match="more than 131,072 characters"):
-        ll.scan_table(tmp_path / "long.csv")
+    for read in (ll.scan_table, ll.read_table):
+        with pytest.raises(ll.DataError, match="'c' has a value of more than 131,072 characters"):
+            read(tmp_path / "long.csv")
 
 
 def test_numbers_with_commas_need_one_separator(tmp_path):
@@ -452,7 +452,7 @@ def test_more_texts_than_can_be_counted_are_numbers_or_refused(rng, tmp_path, mo
     frame.to_parquet(path)
     table = ll.scan_table(path, block_rows=50)
     assert table.columns == ll.Observations.from_frame(frame).columns
-    frame["n"] = [f"${x:.2f}" for x in 10 + rng.random(500) * 1000]
+    frame["n"] = [f"{x:.2f}%" for x in 10 + rng.random(500) * 1000]
     frame.to_parquet(path)
     with pytest.raises(DataError, match="more than 60 different texts"):
         ll.scan_table(path, block_rows=50)
@@ -534,8 +534,8 @@ def test_a_packed_file_that_was_replaced_is_opened_anew(tmp_path):
 def test_a_packed_file_that_ends_too_soon_is_damaged_also_with_quotation_marks(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("loopylatent.tables.blocks.text.HEAD_BYTES", 200)
-    monkeypatch.setattr("loopylatent.tables.blocks.text.PIECE_BYTES", 700)
+    monkeypatch.setattr("loopylatent.tables.text.HEAD_BYTES", 200)
+    monkeypatch.setattr("loopylatent.tables.text.PIECE_BYTES", 700)
     path = tmp_path / "t.csv.gz"
     text = rows_of_text(n=30_000).replace(",x\n", ',"x"\n')
     path.write_bytes(gzip.compress(text.encode())[:-900])
@@ -547,7 +547,7 @@ def test_a_packed_file_that_ends_too_soon_is_damaged_also_with_quotation_marks(
 def test_a_carriage_return_inside_a_line_is_refused(tmp_path, mark):
     path = tmp_path / "t.csv"
     path.write_bytes(rows_of_text(mark + "0.5,1,x\ry\n0.5,1,x\n").encode())
-    with pytest.raises(DataError, match=r"'t\.csv': a carriage return stands alone inside a line"):
+    with pytest.raises(DataError, match=r"'t\.csv': a carriage return stands alone inside"):
         ll.scan_table(path)
 
 
@@ -634,26 +634,24 @@ def test_progress_counts_portions_and_can_stop(rng, tmp_path):
 
 
 @pytest.mark.parametrize("form", ["csv", "gzip"])
-def test_finding_rows_and_reading_again_can_be_watched_and_stopped(tmp_path, monkeypatch, form):
-    monkeypatch.setattr("loopylatent.tables.blocks.text.PIECE_BYTES", 7_000)
+def test_finding_rows_can_be_watched_and_stopped(tmp_path, monkeypatch, form):
+    monkeypatch.setattr("loopylatent.tables.text.PIECE_BYTES", 7_000)
     noise = np.random.default_rng(0).normal(size=(20_000, 2))  # Python unpacks 128 kB at a time
     frame = pd.DataFrame(noise, columns=["a", "b"])
     frame["c"] = ["1", "2"] * 9_990 + ["x"] * 20
     path = write(frame, tmp_path, form)
     seen, size = [], path.stat().st_size
-    table = ll.scan_table(path, block_rows=500, progress=lambda *now: seen.append(now))
+    ll.scan_table(path, block_rows=500, progress=lambda *now: seen.append(now))
     finding = [now for now in seen if now[1] == size]
     assert finding == sorted(finding) == seen[: len(finding)]
     assert len({done for done, _ in finding}) > 1
-    done = (len(table.portions),) * 2
-    assert (0, done[1]) in seen[seen.index(done) :]
     with pytest.raises(StopHere):
         ll.scan_table(path, block_rows=500, progress=stop_after(finding[0][0]))
 
 
 def test_a_large_row_group_is_read_in_pieces_but_once_by_each_thread(rng, tmp_path, monkeypatch):
     monkeypatch.setattr("loopylatent.compute.threads.os.cpu_count", lambda: 2)
-    monkeypatch.setattr("loopylatent.tables.blocks.parquet.BATCH_ROWS", 50)
+    monkeypatch.setattr("loopylatent.tables.parquet.BATCH_ROWS", 50)
     frame = real_table(rng, 2000)
     path = tmp_path / "t.parquet"
     frame.to_parquet(path)

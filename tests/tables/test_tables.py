@@ -121,8 +121,8 @@ def test_decimal_commas_are_numbers_between_semicolons() -> None:
     assert frame["self"].tolist() == [1.0, 2.5, 3.0]
 
 
-def test_digits_of_other_scripts_are_text_between_semicolons() -> None:
-    assert read_frame("a;b\n９;1,5\n９;2,5\n".encode())["a"].tolist() == ["９", "９"]
+def test_digits_of_other_scripts_are_numbers_between_semicolons() -> None:
+    assert read_frame("a;b\n９;1,5\n９;2,5\n".encode())["a"].tolist() == [9, 9]
 
 
 @pytest.mark.parametrize("word", ["", "NA", "n/a", "NaN", "NULL", "?", ".", "#N/A"])

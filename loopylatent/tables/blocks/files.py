@@ -8,11 +8,10 @@ from pathlib import Path
 
 from loopylatent.compute.limits import LIMITS
 from loopylatent.errors import DataError, listed, quoted
-from loopylatent.tables.blocks.parquet import ParquetPart, read_footer
-from loopylatent.tables.blocks.text import TextHeader, TextPart, read_header
 from loopylatent.tables.files import check_no_address
 from loopylatent.tables.headers import check_header, check_names
-from loopylatent.tables.parquet import HEAD_BYTES, is_parquet
+from loopylatent.tables.parquet import HEAD_BYTES, ParquetPart, is_parquet, read_footer
+from loopylatent.tables.text import TextHeader, TextPart, read_header
 
 FilePath = str | os.PathLike[str]
 Part = ParquetPart | TextPart

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
+import pyarrow as pa
 
 from loopylatent.compute.arrays import Check, Progress
 from loopylatent.compute.checkpoint import Checkpoint, Saved
@@ -18,7 +18,7 @@ from loopylatent.compute.cluster import Engine, runner
 from loopylatent.compute.threads import Runner, in_order
 from loopylatent.errors import DataError, Remedy, ThresholdError, quoted
 from loopylatent.settings import __version__
-from loopylatent.tables.blocks.columns import CodedColumn, ColumnScan, comma_numbers, decide
+from loopylatent.tables.blocks.columns import CodedColumn, ColumnScan, decide
 from loopylatent.tables.blocks.files import (
     FilePath,
     Part,
@@ -32,13 +32,14 @@ from loopylatent.tables.blocks.portions import block_rows as usual_block_rows, p
 from loopylatent.tables.blocks.table import (
     BlockTable,
     block_weights,
+    disagreeing,
     frames,
     in_portions,
     stretches,
 )
-from loopylatent.tables.blocks.text import TextHeader, TextPart, column_keys, find_rows
 from loopylatent.tables.headers import check_names
 from loopylatent.tables.kinds import Kind
+from loopylatent.tables.numbers import WAYS, read_numbers
 from loopylatent.tables.observations import (
     Dropped,
     OnDegenerate,
@@ -48,6 +49,7 @@ from loopylatent.tables.observations import (
     find_roles,
     kept_columns,
 )
+from loopylatent.tables.text import TextHeader, TextPart, column_keys, find_rows
 
 _FOUND, _ROWS = "found", "rows "
 
@@ -117,7 +119,7 @@ def scan_table(
     names = common_names(heads)
     roles = find_roles([name for name in names if name], drop, (), weights, kinds)
     size = block_rows or usual_block_rows(len(roles.used))
-    columns = _read_columns(names, roles)
+    columns = (*roles.used, *(key for key in column_keys(names) if key not in names))
     file = None
     if checkpoint is not None:
         file = Checkpoint(checkpoint, _key(heads, columns, weights, size))
@@ -127,12 +129,15 @@ def scan_table(
     check_rows(job.n_rows, None)
     with runner(engine, scheduler) as run:
         found = _scan(run, job, progress, file, saved)
-        found = found.replaced(_scan_again(run, job, found, progress))
-    _check_nameless(names, found)
+    for name, scan in found.columns.items():
+        if len(scan.forms) > 1:
+            raise disagreeing(name)
+    keys = zip(column_keys(names), names, strict=True)
+    check_names([name for key, name in keys if name or found.columns[key].n_present])
     _check_commas(job, found)
-    _check_points(job, found)
+    has_commas = any(scan.is_written("decimal") for scan in found.columns.values())
     wanted = by_text(kinds)
-    coded = [decide(name, found.columns[name], wanted.get(name)) for name in roles.used]
+    coded = [decide(name, found.columns[name], wanted.get(name), has_commas) for name in roles.used]
     if weights is not None:
         check_rows(job.n_rows, np.array([found.weight]))
     return _usable(job, roles, coded, found.weight, block_rows, on_degenerate)
@@ -206,8 +211,6 @@ class _Job:
     columns: tuple[str, ...]
     weights: str | None
     size: int
-    texts: frozenset[str] = frozenset()
-    """Columns that are read as they are written."""
 
     @property
     def n_rows(self) -> int:
@@ -242,9 +245,6 @@ class _Found:
                 self.columns[name].merge(scan)
             else:
                 self.columns[name] = scan
-
-    def replaced(self, other: _Found) -> _Found:
-        return _Found({**self.columns, **other.columns}, self.weight)
 
     def to_plain(self) -> str:
         columns = {name: scan.to_plain() for name, scan in self.columns.items()}
@@ -308,14 +308,14 @@ def _scan_stretch(job: _Job, numbers: list[int], check: Check) -> list[_Found]:
     chosen = [job.portions[k] for k in numbers]
     rows = range(chosen[0].start, chosen[-1].stop)
     names = [*job.columns, *([job.weights] if job.weights else [])]
-    stream = frames(job.parts, rows, job.size, names, job.texts)
+    stream = frames(job.parts, rows, job.size, names)
     return [
         _scan_portion(job, portion.start, own, check)
         for portion, own in in_portions(stream, chosen, job.size)
     ]
 
 
-def _scan_portion(job: _Job, position: int, stream: Iterator[pd.DataFrame], check: Check) -> _Found:
+def _scan_portion(job: _Job, position: int, stream: Iterator[Any], check: Check) -> _Found:
     found = _Found({name: ColumnScan(separator=job.separator) for name in job.columns})
     for frame in stream:
         check(0, 0)
@@ -328,63 +328,15 @@ def _scan_portion(job: _Job, position: int, stream: Iterator[pd.DataFrame], chec
     return found
 
 
-def _scan_again(run: Runner, job: _Job, found: _Found, progress: Progress | None) -> _Found:
-    """Read as they are written the columns that look like numbers in a part of the rows only."""
-    unclear = [name for name, scan in found.columns.items() if len(scan.forms) > 1]
-    if not unclear:
-        return _Found()
-    if not all(isinstance(part, TextPart) for part in job.parts):
-        raise DataError(
-            f"column {quoted(unclear[0])} holds numbers in one file and something else in another, "
-            "or numbers so long that different ones come to the same; write it as text, or drop it."
-        )
-    return _scan(run, replace(job, columns=tuple(unclear), texts=frozenset(unclear)), progress)
-
-
-def _read_columns(names: tuple[str, ...], roles: Roles) -> tuple[str, ...]:
-    nameless = [key for key, name in zip(column_keys(names), names, strict=True) if not name]
-    return (*roles.used, *nameless)
-
-
-def _check_nameless(names: tuple[str, ...], found: _Found) -> None:
-    """Refuse a column that has values but no name."""
-    keys = column_keys(names)
-    check_names(
-        [
-            name
-            for key, name in zip(keys, names, strict=True)
-            if name or found.columns[key].n_present
-        ]
-    )
-
-
 def _check_commas(job: _Job, found: _Found) -> None:
     """Refuse numbers with commas in files between which the comma changes its meaning."""
-    if len(job.separators) == 1:
-        return
-    for name, scan in found.columns.items():
-        texts = list(scan.levels.tallies) if scan.forms == {"texts"} else []
-        if any(comma_numbers(texts, one) is not None for one in job.separators):
+    ways = {way for separator in job.separators for way in WAYS.get(separator, ())[1:2]}
+    for name, scan in found.columns.items() if len(job.separators) > 1 else ():
+        texts = scan.forms == {"texts"} and pa.array(scan.levels.tallies, pa.string())
+        if texts and scan.numbers["plain"] is None and any(
+            read_numbers(texts, way) is not None for way in ways
+        ):  # fmt: skip
             raise DataError(
                 f"column {quoted(name)} holds numbers with commas, whose meaning depends on the "
                 "separator of the file; write all files with the same one."
             )
-
-
-def _check_points(job: _Job, found: _Found) -> None:
-    """Refuse points beside decimal commas: a table in memory is looked at again, to tell 1.234."""
-    texts = {name: scan.commas for name, scan in found.columns.items() if scan.forms == {"texts"}}
-    commas = [
-        name for name, one in texts.items() if one is not None and one.count and not one.whole
-    ]
-    points = [
-        name
-        for name, scan in found.columns.items()
-        if scan.forms == {"numbers"} and not scan.numbers.whole
-    ]
-    if job.separator == ";" and commas and points:
-        raise DataError(
-            f"column {quoted(points[0])} has numbers with points and column {quoted(commas[0])} "
-            "such with decimal commas; in blocks it cannot be told whether the points group "
-            "thousands. Write all numbers alike, or read the table whole."
-        )

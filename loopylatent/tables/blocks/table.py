@@ -8,25 +8,26 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby, islice
 from operator import itemgetter
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
-import pandas as pd
+import pyarrow as pa
 
 from loopylatent.compute.arrays import FloatArray
-from loopylatent.errors import DataError
-from loopylatent.tables.blocks.columns import CodedColumn
+from loopylatent.errors import DataError, quoted
+from loopylatent.tables.blocks.columns import CodedColumn, cells_of, form_of, numbers_of
 from loopylatent.tables.blocks.files import Part
-from loopylatent.tables.blocks.parquet import ParquetStream
 from loopylatent.tables.blocks.portions import ColumnTotals, blocks, portions
-from loopylatent.tables.blocks.text import TextStream
 from loopylatent.tables.kinds import Column, Kind
+from loopylatent.tables.numbers import read_numbers
 from loopylatent.tables.observations import Dropped, checked_weights, signless
+from loopylatent.tables.parquet import ParquetStream
+from loopylatent.tables.text import TextStream
 
 T = TypeVar("T")
 MOST_PORTIONS = 8
@@ -130,10 +131,9 @@ class BlockTable:
     def blocks(self, rows: range | None = None) -> Iterator[Block]:
         """Yield the rows, or a stretch of whole portions, block by block."""
         wanted = range(self.n_rows) if rows is None else rows
-        texts = {one.column.name for one in self.coded if one.form == "texts"}
         names = [*self.names, *([self.weight_column] if self.weight_column else [])]
         position = wanted.start
-        for frame in frames(self.parts, wanted, self.rows_a_block, names, texts):
+        for frame in frames(self.parts, wanted, self.rows_a_block, names):
             values = np.empty((len(frame), self.n_columns))
             for j, one in enumerate(self.coded):
                 values[:, j] = one.encode(frame[one.column.name])
@@ -149,15 +149,18 @@ class BlockTable:
         )
 
 
-def block_weights(frame: pd.DataFrame, column: str | None, first_row: int) -> FloatArray | None:
-    """Return the weights of a block, checked."""
+def block_weights(frame: Any, column: str | None, first_row: int) -> FloatArray | None:
+    """Return the weights of a block of an Arrow table, checked."""
     if column is None:
         return None
-    try:
-        weights = frame[column].to_numpy(np.float64, na_value=np.nan)
-    except (TypeError, ValueError):
-        raise DataError("the weights are not numbers; give a number of at least 0.") from None
-    return checked_weights(weights, len(frame), first_row)
+    form, found = form_of(frame[column]), None
+    if form == "numbers":
+        found = numbers_of(frame[column])
+    elif form == "texts":
+        found = read_numbers(cells_of(frame[column]))
+    if found is None:
+        raise DataError("the weights are not numbers; give a number of at least 0.")
+    return checked_weights(found, len(frame), first_row)
 
 
 def stretches(
@@ -169,7 +172,7 @@ def stretches(
 
     Examples
     --------
-    >>> from loopylatent.block_parquet import ParquetPart
+    >>> from loopylatent.tables.parquet import ParquetPart
     >>> part = ParquetPart("t.parquet", ("a",), (50, 50, 150))
     >>> stretches([part], portions(250, 2))
     [[0, 1, 2, 3], [4, 5, 6], [7, 8, 9, 10, 11, 12, 13, 14], [15]]
@@ -195,10 +198,8 @@ def in_portions(
         yield rows, islice(found, -(-len(rows) // size))
 
 
-def frames(
-    parts: Sequence[Part], rows: range, size: int, columns: Sequence[str], texts: Collection[str]
-) -> Iterator[pd.DataFrame]:
-    """Yield rows as they stand in the files, in blocks of ``size``."""
+def frames(parts: Sequence[Part], rows: range, size: int, columns: Sequence[str]) -> Iterator[Any]:
+    """Yield rows as they stand in the files, in Arrow tables of ``size``."""
     first = np.cumsum([0, *(part.n_rows for part in parts)])
     stream: ParquetStream | TextStream | None = None
     for block in blocks(rows, size):
@@ -206,7 +207,28 @@ def frames(
         while position < block.stop:
             k = int(np.searchsorted(first, position, "right")) - 1
             if stream is None or position == first[k]:
-                stream = parts[k].open_at(position - int(first[k]), columns, texts)
+                stream = parts[k].open_at(position - int(first[k]), columns)
             pieces.append(stream.take(min(block.stop, int(first[k + 1])) - position))
-            position += len(pieces[-1])
-        yield pieces[0] if len(pieces) == 1 else pd.concat(pieces, ignore_index=True)
+            position += pieces[-1].num_rows
+        yield _joined(pieces)
+
+
+def _joined(pieces: list[Any]) -> Any:
+    """One table of the rows of several files."""
+    try:
+        return pieces[0] if len(pieces) == 1 else pa.concat_tables(
+            pieces, promote_options="permissive"
+        )  # fmt: skip
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        for name in pieces[0].column_names:
+            if len({form_of(one[name]) for one in pieces}) > 1:
+                raise disagreeing(name) from None
+        raise
+
+
+def disagreeing(name: str) -> DataError:
+    """Return the error of a column that cannot be read alike everywhere."""
+    return DataError(
+        f"column {quoted(name)} holds numbers in one file and something else in another, "
+        "or numbers so long that different ones come to the same; write it as text, or drop it."
+    )
