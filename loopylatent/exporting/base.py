@@ -103,6 +103,11 @@ class Extras:
     signs: Sequence[int] | NDArray[np.integer] | None = None
     hidden_names: Mapping[int, str] = field(default_factory=dict)
 
+    @property
+    def looks(self) -> dict[str, Any]:
+        """What colours and lines mean, as every drawing takes it."""
+        return {"groups": self.groups, "group_names": self.group_names, "signs": self.signs}
+
 
 NO_EXTRAS = Extras()
 

@@ -45,20 +45,12 @@ def to_html(
 
     Everything is inside; a content security policy forbids any request and any script but the
     two that belong here.
-
-    Examples
-    --------
-    >>> pair = LatentGraph.build(["a", "<img>"], 0, [(0, 1)], [0.5])
-    >>> origin = Provenance.of(pair, settings={"r": 5.0}, data_digest="1f3a")
-    >>> page = to_html(pair, origin)
-    >>> "http-equiv" in page, "<img>" in page
-    (True, False)
     """
     scripts = (vis_bundle(), graph_script())  # the policy hashes all between the tags
     return _template().render(
         title=xml_text(title),
         summary=summary_of(graph),
-        style=_beside("page.css"),
+        style=beside("page.css"),
         scripts=scripts,
         policy=script_policy(scripts),
         drawing=drawing_of(graph, extras),
@@ -74,13 +66,13 @@ def to_html(
 
 @cache
 def _template() -> Template:
-    return page_template(_beside("page.html"))
+    return page_template(beside("page.html"))
 
 
 def page_template(text: str) -> Template:
     """Return a template that can extend and include what pages share."""
     environment = Environment(
-        loader=DictLoader({name: _beside(name) for name in SHARED}),
+        loader=DictLoader({name: beside(name) for name in SHARED}),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -89,8 +81,8 @@ def page_template(text: str) -> Template:
 
 
 @cache
-def _beside(name: str) -> str:
-    """Text of a file of this folder, its lines ended by a line feed as the browser hashes it."""
+def beside(name: str) -> str:
+    """Return the text of a file of this folder, its lines ended by a line feed as the browser hashes it."""
     return (files("loopylatent.exporting") / name).read_text(encoding="utf-8")
 
 
@@ -110,16 +102,8 @@ def drawing_of(graph: LatentGraph, extras: Extras) -> dict[str, Any]:
     place = extras.positions if extras.positions is not None else place_nodes(graph, labels=labels)
 
     def drawn(theme: ThemeName) -> dict[str, Any]:
-        net = network(
-            graph,
-            place,
-            groups=extras.groups,
-            group_names=extras.group_names,
-            signs=extras.signs,
-            hidden_names=extras.hidden_names,
-            theme=theme,
-        )
-        return network_data(net)
+        hidden = extras.hidden_names
+        return network_data(network(graph, place, **extras.looks, hidden_names=hidden, theme=theme))
 
     light, dark = drawn("light"), drawn("dark")
     return light | {"options": {"light": light["options"], "dark": dark["options"]}}
@@ -127,17 +111,8 @@ def drawing_of(graph: LatentGraph, extras: Extras) -> dict[str, Any]:
 
 def legend_pairs(graph: LatentGraph, extras: Extras) -> list[dict[str, LegendItem]]:
     """Return the entries of the legend with their light and dark colours."""
-
-    def items(theme: ThemeName) -> tuple[LegendItem, ...]:
-        return legend(
-            graph,
-            groups=extras.groups,
-            group_names=extras.group_names,
-            signs=extras.signs,
-            theme=theme,
-        )
-
-    return [{"light": a, "dark": b} for a, b in zip(items("light"), items("dark"), strict=True)]
+    light, dark = (legend(graph, **extras.looks, theme=one) for one in THEMES)
+    return [{"light": a, "dark": b} for a, b in zip(light, dark, strict=True)]
 
 
 def summary_of(graph: LatentGraph) -> str:
@@ -154,19 +129,13 @@ def summary_of(graph: LatentGraph) -> str:
 
 
 def count(number: int, thing: str) -> str:
-    """Return how many things there are, in words.
-
-    Examples
-    --------
-    >>> count(1, "edge"), count(2000, "edge")
-    ('1 edge', '2,000 edges')
-    """
+    """Return how many things there are, in words."""
     return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
 def graph_script() -> str:
     """Return the script that draws the graph, as it stands between its tags."""
-    return "\n" + _beside("page.js")
+    return "\n" + beside("page.js")
 
 
 def _origin_lines(provenance: Provenance) -> list[str]:

@@ -4,22 +4,75 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from loopylatent.analysis.stability.loop_test import LoopTest
 from loopylatent.analysis.stability.runs import Stability
 from loopylatent.distances.matrix import DistanceMatrix
-from loopylatent.errors import LoopyLatentError
 from loopylatent.exporting.page import count
-from loopylatent.exporting.project.recipe import Recipe, to_command, to_python
-from loopylatent.exporting.report import findings as words
+from loopylatent.exporting.project.recipe import Recipe
 from loopylatent.exporting.report.findings import Findings, HeldOut, Skipped, sentence
-from loopylatent.exporting.report.rows import SURE, signed
 from loopylatent.inference.model import Model
 from loopylatent.learning.thresholds import default_thresholds
 from loopylatent.tables.observations import Observations
 from loopylatent.tables.spreadsheet import xml_text
+
+SURE = 0.7
+"""From this support on a part counts as found again."""
+THRESHOLDS: Mapping[str, tuple[str, str]] = {
+    "r": (
+        "r",
+        "The radius. The columns nearer than r to a column form its ball, and each ball is joined "
+        "by its shortest tree. From r max on that is one tree of everything; a smaller r leaves "
+        "the trees local, so that their union can close into loops.",
+    ),
+    "Lambda": (
+        "Λ (Lambda)",
+        "The margin. Four columns vote on who belongs with whom; Λ says by how much a vote must "
+        "win to count.",
+    ),
+    "tau": (
+        "τ (tau)",
+        "The shortest edge. A hidden node nearer than τ to a neighbour was merged with it.",
+    ),
+}
+NO_PART = "It plays no part in this method."
+OWN_TAU = "This method has a shortest edge of its own, 0.105, in its place."
+METHODS: Mapping[str, str] = {
+    "quartet": "Columns are joined by votes of four (quartet tests).",
+    "relaxed": "Columns are joined into families whose distances to the others differ alike.",
+    "nj": "Columns are joined by neighbor joining.",
+}
+ORDERS: Mapping[str, str] = {
+    "degree": "The best connected columns were visited first.",
+    "index": "Columns were visited in their order in the table.",
+    "random": "Columns were visited at random, by the seed.",
+}
+SEED = "The beginning of all random numbers; the same seed gives the same graph."
+BIC = (
+    "A hidden node was kept only where it raised the likelihood by more than its parameters cost "
+    "(Bayesian information criterion)."
+)
+METRICS: Mapping[str, str] = {
+    "correlation": "−log |correlation| of two columns.",
+    "rank": "−log |rank correlation| of two columns.",
+    "determinant": "−log of the normalised determinant of the joint table of two columns.",
+    "determinant-printed": "−log of the determinant of the joint table, as printed in the paper.",
+    "canonical": "−log of the largest canonical correlation of two columns.",
+    "given": "The distances were given; they were not estimated from rows.",
+}
+DISTANCE = (
+    "0 where one column determines the other, 0.7 at a correlation of 0.5, 2.3 at 0.1, infinite "
+    "where two columns look independent."
+)
+SCHEMES: Mapping[str, str] = {
+    "bootstrap": "rows drawn again with replacement",
+    "blocks": "runs of neighbouring rows drawn again",
+    "subsample": "random parts of the rows",
+    "noise": "correlations shaken by their standard error",
+    "orders": "the same data visited in random orders",
+}
+ONE_GRAPH = "Communities of this graph alone, which move with every resample."
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +82,11 @@ class Fact:
     name: str
     value: str
     meaning: str = ""
+
+
+def signed(value: float, digits: int) -> str:
+    """Return a number with a minus that is as wide as a plus."""
+    return f"{value:,.{digits}f}".replace("-", "−")
 
 
 # In short ----------------------------------------------------------------------------------
@@ -61,22 +119,18 @@ def loop_sentence(findings: Findings) -> str:
             f"With Λ and τ by the default rule there are no loops at r = {findings.recipe.r:.3g}."
         )
     verdict = "The loops are more than noise." if test.is_real else "Noise can explain the loops."
-    return f"{_comparison(test)} {verdict}"
-
-
-def _comparison(test: LoopTest) -> str:
     mean = "unknown" if math.isnan(test.mean_by_noise) else f"{test.mean_by_noise:.1f}"
     return (
         f"{count(test.n_loops, 'loop')}; noise on a tree would make {mean} on average: "
         f"{test.n_as_many} of {test.n_simulations} tables simulated from a tree had as many "
-        f"(p\u00a0=\u00a0{test.p_value:.3g})."
+        f"(p\u00a0=\u00a0{test.p_value:.3g}). {verdict}"
     )
 
 
 def _support_sentence(found: Stability) -> str:
     hidden, edges = int((found.hidden >= SURE).sum()), int((found.edges >= SURE).sum())
     return (
-        f"In {found.n_used} runs ({words.SCHEMES[found.scheme]}) {hidden} of "
+        f"In {found.n_used} runs ({SCHEMES[found.scheme]}) {hidden} of "
         f"{count(len(found.hidden), 'hidden node')} and {edges} of "
         f"{count(len(found.edges), 'edge')} came back at least {SURE:.0%} of the time."
     )
@@ -87,13 +141,14 @@ def _held_out_sentence(held: HeldOut) -> str:
     better = "better" if ours > none else "worse"
     return (
         f"Rows kept apart have a mean log-likelihood of {signed(ours, 3)} "
-        f"({_how(held.scores.method)}), {abs(ours - none):.3f} {better} than with independent "
+        f"({how(held.scores.method)}), {abs(ours - none):.3f} {better} than with independent "
         "columns."
     )
 
 
-def _how(method: str) -> str:
-    return words.EXACT if method == "exact" else words.APPROXIMATE
+def how(method: str) -> str:
+    """Say how likelihoods were computed."""
+    return "exact" if method == "exact" else "approximate, by loopy belief propagation"
 
 
 def warnings(findings: Findings) -> list[str]:
@@ -101,14 +156,22 @@ def warnings(findings: Findings) -> list[str]:
     D, result, r = findings.distances, findings.result, findings.recipe.r
     found = []
     if D.noise_floor is not None and r > D.noise_floor:
-        n = 0 if D.n_samples is None else D.n_samples
-        found.append(words.BEYOND_NOISE.format(r=r, floor=D.noise_floor, n=n))
+        found.append(
+            f"r = {r:.3g} lies beyond the noise floor ({D.noise_floor:.3g}): balls of this size "
+            f"hold distances that {D.n_samples or 0:,} rows cannot tell from independence."
+        )
     if not D.is_additive:
-        found.append(words.NOT_ADDITIVE)
+        found.append(
+            "These distances do not add up along paths, as the method assumes: read lengths with "
+            "care."
+        )
     if result.n_stuck:
-        found.append(words.STUCK.format(stuck=result.n_stuck, visits=result.n_visits))
+        found.append(
+            f"In {result.n_stuck} of {result.n_visits} visits the votes contradicted each other "
+            "and no pair could be joined; a larger Λ leaves fewer of those."
+        )
     if result.n_capped:
-        found.append(words.CAPPED.format(n=result.n_capped))
+        found.append(f"In {result.n_capped} visits only the nearest outsiders were asked.")
     return found
 
 
@@ -129,10 +192,13 @@ def data_facts(findings: Findings) -> list[Fact]:
     floor = "unknown" if D.noise_floor is None else f"{D.noise_floor:.4g}"
     return [
         *facts,
-        Fact("Distance", D.metric, f"{words.METRICS[D.metric]} {words.DISTANCE}"),
-        Fact("r min", f"{D.r_min:.4g}", words.R_MIN),
-        Fact("r max", f"{D.r_max:.4g}", words.R_MAX),
-        Fact("Noise floor", floor, words.NOISE_FLOOR),
+        Fact("Distance", D.metric, f"{METRICS[D.metric]} {DISTANCE}"),
+        Fact("r min", f"{D.r_min:.4g}", "Below this radius some column is alone in its ball."),
+        Fact("r max", f"{D.r_max:.4g}", "The largest distance; from here on the graph is a tree."),
+        Fact(
+            *("Noise floor", floor),
+            "A longer distance cannot be told from independence with so many rows.",
+        ),
     ]
 
 
@@ -159,14 +225,15 @@ def setting_facts(findings: Findings) -> list[Fact]:
     recipe = findings.recipe
     facts = [
         *_threshold_facts(findings.distances, recipe),
-        Fact("Method", recipe.method, words.METHODS.get(recipe.method, "")),
-        Fact("Order of visits", recipe.order, words.ORDERS.get(recipe.order, "")),
-        Fact("Seed", f"{recipe.seed}", words.SEED),
+        Fact("Method", recipe.method, METHODS.get(recipe.method, "")),
+        Fact("Order of visits", recipe.order, ORDERS.get(recipe.order, "")),
+        Fact("Seed", f"{recipe.seed}", SEED),
     ]
     if recipe.regularize == "bic":
-        facts.append(Fact("Penalty", "BIC", words.BIC))
+        facts.append(Fact("Penalty", "BIC", BIC))
     else:
-        facts.append(Fact("Penalty", "none", words.NO_BIC))
+        no_penalty = "Hidden nodes did not have to pay for their parameters."
+        facts.append(Fact("Penalty", "none", no_penalty))
     if findings.max_hidden is not None:
         facts.append(Fact("Most hidden nodes", f"{findings.max_hidden}"))
     return facts + [Fact(name, xml_text(value)) for name, value in _reading_of(recipe)]
@@ -174,16 +241,15 @@ def setting_facts(findings: Findings) -> list[Fact]:
 
 def _threshold_facts(D: DistanceMatrix, recipe: Recipe) -> list[Fact]:
     default = default_thresholds(D)
-    meanings = {"r": words.R, "Lambda": words.LAMBDA, "tau": words.TAU}
-    if recipe.method in ("relaxed", "nj"):
-        meanings["Lambda"] += f" {words.NO_PART}"
-    if recipe.method == "relaxed":
-        meanings["tau"] += f" {words.OWN_TAU}"
     facts = []
-    for field, symbol in (("r", "r"), ("Lambda", "Λ (Lambda)"), ("tau", "τ (tau)")):
+    for field, (symbol, meaning) in THRESHOLDS.items():
+        if field == "Lambda" and recipe.method in ("relaxed", "nj"):
+            meaning += f" {NO_PART}"
+        if field == "tau" and recipe.method == "relaxed":
+            meaning += f" {OWN_TAU}"
         value, rule = getattr(recipe, field), getattr(default, field)
         origin = "This is the default." if value == rule else f"The default would be {rule:.4g}."
-        facts.append(Fact(symbol, f"{value:.6g}", f"{meanings[field]} {origin}"))
+        facts.append(Fact(symbol, f"{value:.6g}", f"{meaning} {origin}"))
     return facts
 
 
@@ -207,9 +273,12 @@ def _reading_of(recipe: Recipe) -> Iterable[tuple[str, str]]:
 def group_sentences(findings: Findings) -> list[str]:
     """Say where the groups come from and how they agree with known ones."""
     found, known = findings.groups, findings.known_groups
-    sentences = [words.GROUPS.format(n=found.n_resamples) if found.n_resamples else words.ONE_GRAPH]
+    n = found.n_resamples
+    again = f"Columns that stay together when the graph is learned again on {n} resamples."
+    sentences = [again if n else ONE_GRAPH]
     if known and len(set(known) & set(found.names)) > 1:
-        sentences.append(words.AGREEMENT.format(value=found.agreement(known)))
+        value = found.agreement(known)
+        sentences.append(f"Agreement with the known groups: {value:.2f} (1 is equal, 0 is chance).")
     return sentences
 
 
@@ -218,7 +287,7 @@ def score_facts(model: Model) -> list[Fact]:
     end = "Converged." if model.converged else "Not converged; more steps may raise the likelihood."
     note = f" {sentence(model.note)}." if model.note else ""
     per_row = model.train_log_likelihood / model.n_samples
-    inference = _how("exact" if model.is_exact else "lbp")
+    inference = how("exact" if model.is_exact else "lbp")
     return [
         Fact("Inference", inference, f"{model.kind} model, treewidth at most {model.treewidth}"),
         Fact("Log-likelihood of a row", signed(per_row, 4), "higher is better; on all rows"),
@@ -226,19 +295,3 @@ def score_facts(model: Model) -> list[Fact]:
         Fact("Parameters", f"{model.df:,}", "degrees of freedom"),
         Fact("Fit", f"{len(model.history) - 1} steps", xml_text(end + note)),
     ]
-
-
-# Again -------------------------------------------------------------------------------------
-
-
-def script_of(findings: Findings) -> str:
-    """Return the script that gives the same graph."""
-    return to_python(findings.recipe, max_hidden=findings.max_hidden)
-
-
-def command_of(findings: Findings) -> str | Skipped:
-    """Return the command that gives the same graph, or why there is none."""
-    try:
-        return to_command(findings.recipe, max_hidden=findings.max_hidden)
-    except LoopyLatentError as error:
-        return Skipped(sentence(str(error)))

@@ -7,22 +7,25 @@ script that draws the graph of every exported page.
 from __future__ import annotations
 
 import json
+import math
 import os
 from dataclasses import replace
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Template
 
+from loopylatent.analysis.nodes import nearest_columns
 from loopylatent.analysis.stability.loop_test import LoopTest
 from loopylatent.analysis.stability.runs import Stability
-from loopylatent.analysis.stability.table import KINDS
+from loopylatent.analysis.stability.table import KINDS, edge_kind, scale
 from loopylatent.compute.files import write_atomically
+from loopylatent.errors import LoopyLatentError
 from loopylatent.exporting.base import NO_EXTRAS, Extras, Provenance, edge_signs
 from loopylatent.exporting.page import (
     SYMBOLS,
+    beside,
     drawing_of,
     graph_script,
     legend_pairs,
@@ -30,15 +33,16 @@ from loopylatent.exporting.page import (
     script_policy,
     summary_of,
 )
-from loopylatent.exporting.report import content, findings as words, rows
-from loopylatent.exporting.report.findings import Findings, HeldOut
+from loopylatent.exporting.project.recipe import to_command, to_python
+from loopylatent.exporting.report import content
+from loopylatent.exporting.report.content import SURE, signed
+from loopylatent.exporting.report.findings import Findings, HeldOut, Skipped, sentence
 from loopylatent.figures.curve import LINES, counts_at, curve_svg, shown_range
 from loopylatent.figures.inputs import node_labels
 from loopylatent.figures.layout import filling, positions
 from loopylatent.figures.looks import THEMES
 from loopylatent.figures.network import vis_bundle
 from loopylatent.figures.svg import to_svg
-from loopylatent.graph import LatentGraph
 from loopylatent.inference.model import Model
 from loopylatent.tables.spreadsheet import xml_text
 
@@ -46,6 +50,7 @@ ASPECT = 1.55
 """Width to height of the graph, on the screen and on paper."""
 MOST_OPEN = 60
 """Rows up to which a table is open from the beginning."""
+MOST_NEAR = 10
 
 
 def to_report(
@@ -73,30 +78,30 @@ def to_report(
 
     Examples
     --------
-    >>> from loopylatent.distances import information_distances
-    >>> from loopylatent.learn import learn
-    >>> from loopylatent.recipe import Recipe
-    >>> from loopylatent.report.findings import examine
-    >>> from loopylatent.samples import load_sample
-    >>> recipe = Recipe(source="sample:latent_cycle", source_kind="sample", r=4, Lambda=0, tau=0.1)
-    >>> D = information_distances(load_sample("latent_cycle").observations)
-    >>> page = to_report(examine(recipe, D, learn(D, recipe.settings), n_resamples=2))
+    >>> import loopylatent as ll
+    >>> recipe = ll.Recipe(
+    ...     source="sample:latent_cycle", source_kind="sample", r=4, Lambda=0, tau=0.1
+    ... )
+    >>> D = ll.information_distances(ll.load_sample("latent_cycle").observations)
+    >>> page = to_report(ll.examine(recipe, D, ll.learn(D, 4, 0, 0.1), n_resamples=2))
     >>> "http-equiv" in page, page.count("<h2")
     (True, 10)
     """
     extras = _complete(findings, extras)
-    labels = rows.labels_of(findings, extras.hidden_names)
-    scripts = (vis_bundle(), "\n" + _beside("report.js"), graph_script())
+    labels = tuple(map(xml_text, node_labels(findings.graph, extras.hidden_names)))
+    scripts = (vis_bundle(), "\n" + beside("report/report.js"), graph_script())
+    provenance = _provenance(findings, created)
     return _template().render(
         title=xml_text(title or findings.recipe.source.removeprefix("sample:")),
         created=created,
-        style=_beside("report.css"),
+        style=beside("report/report.css"),
         scripts=scripts,
         policy=script_policy(scripts),
         themes=THEMES,
-        words=words,
-        provenance=_provenance(findings, created),
-        settings_json=json.dumps(dict(_provenance(findings, created).settings)),
+        findings=findings,
+        content=content,
+        provenance=provenance,
+        settings_json=json.dumps(dict(provenance.settings)),
         **_figures(findings, extras),
         **_texts(findings, labels),
         **_sureness(findings),
@@ -127,14 +132,12 @@ def write_report(
     Examples
     --------
     >>> import tempfile
-    >>> from loopylatent.distances import information_distances
-    >>> from loopylatent.learn import learn
-    >>> from loopylatent.recipe import Recipe
-    >>> from loopylatent.report.findings import examine
-    >>> from loopylatent.samples import load_sample
-    >>> recipe = Recipe(source="sample:latent_cycle", source_kind="sample", r=4, Lambda=0, tau=0.1)
-    >>> D = information_distances(load_sample("latent_cycle").observations)
-    >>> findings = examine(recipe, D, learn(D, recipe.settings), n_resamples=2)
+    >>> import loopylatent as ll
+    >>> recipe = ll.Recipe(
+    ...     source="sample:latent_cycle", source_kind="sample", r=4, Lambda=0, tau=0.1
+    ... )
+    >>> D = ll.information_distances(ll.load_sample("latent_cycle").observations)
+    >>> findings = ll.examine(recipe, D, ll.learn(D, 4, 0, 0.1), n_resamples=2)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_report(findings, Path(folder) / "report.html").name
     'report.html'
@@ -145,12 +148,7 @@ def write_report(
 
 @cache
 def _template() -> Template:
-    return page_template(_beside("report.html"))
-
-
-@cache
-def _beside(name: str) -> str:
-    return (files("loopylatent.exporting.report") / name).read_text(encoding="utf-8")
+    return page_template(beside("report/report.html"))
 
 
 def _complete(findings: Findings, extras: Extras) -> Extras:
@@ -163,18 +161,21 @@ def _complete(findings: Findings, extras: Extras) -> Extras:
     groups, names = extras.groups, extras.group_names
     if groups is None and findings.groups.n_groups > 1:
         groups = findings.groups.labels
-        names = tuple(rows.group_name(k) for k in range(findings.groups.n_groups))
+        names = tuple(map(_group_name, range(findings.groups.n_groups)))
     signs = edge_signs(graph, findings.distances) if extras.signs is None else extras.signs
     return replace(extras, positions=place, groups=groups, group_names=names, signs=signs)
 
 
+def _group_name(group: int) -> str:
+    return f"group {group + 1}"
+
+
 def _provenance(findings: Findings, created: str | None) -> Provenance:
-    recipe = findings.recipe
     names = ("r", "Lambda", "tau", "method", "order", "seed", "regularize")
+    settings = {name: getattr(findings.recipe, name) for name in names}
     return Provenance.of(
         findings.graph,
-        settings={name: getattr(recipe, name) for name in names}
-        | {"metric": findings.distances.metric},
+        settings=settings | {"metric": findings.distances.metric},
         data_digest=findings.result.data_digest,
         created=created,
     )
@@ -182,83 +183,180 @@ def _provenance(findings: Findings, created: str | None) -> Provenance:
 
 def _figures(findings: Findings, extras: Extras) -> dict[str, Any]:
     """The graph twice, to play with and to print, and the curve."""
-    graph, r = findings.graph, findings.recipe.r
+    graph, r, floor = findings.graph, findings.recipe.r, findings.distances.noise_floor
     assert extras.positions is not None
-    still = to_svg(
-        graph,
-        extras.positions,
-        groups=extras.groups,
-        group_names=extras.group_names,
-        signs=extras.signs,
-        hidden_names=extras.hidden_names,
-    )
-    floor = findings.distances.noise_floor
+    drawing = drawing_of(graph, extras)
+    for look in drawing["options"].values():  # the wheel is the page's until a click: report.js
+        look["interaction"] = look.get("interaction", {}) | {"zoomView": False}
     _, last = shown_range(findings.curve, findings.distances, r)
-    counts = zip(LINES, counts_at(findings.curve, r), strict=True)
     return {
         "summary": summary_of(graph),
-        "drawing": _scrolling(drawing_of(graph, extras)),
+        "drawing": drawing,
         "legend": legend_pairs(graph, extras),
         "symbols": SYMBOLS,
-        "still": still,
+        "still": to_svg(graph, extras.positions, **extras.looks, hidden_names=extras.hidden_names),
         "curve": curve_svg(findings.curve, r),
-        "curve_counts": list(counts),
+        "curve_counts": list(zip(LINES, counts_at(findings.curve, r), strict=True)),
         "noise_shown": floor is not None and floor < last,
     }
 
 
-def _scrolling(drawing: dict[str, Any]) -> dict[str, Any]:
-    """Leave the wheel to the page until the graph is clicked; report.js switches it."""
-    options = {
-        theme: look | {"interaction": look.get("interaction", {}) | {"zoomView": False}}
-        for theme, look in drawing["options"].items()
-    }
-    return drawing | {"options": options}
-
-
 def _texts(findings: Findings, labels: tuple[str, ...]) -> dict[str, Any]:
     """Sentences and rows."""
-    edges, columns = rows.edge_rows(findings, labels), rows.column_rows(findings)
+    edges, columns = _edge_rows(findings, labels), _column_rows(findings)
+    graph, recipe, most = findings.graph, findings.recipe, findings.max_hidden
+    command: str | Skipped
+    try:
+        command = to_command(recipe, max_hidden=most)
+    except LoopyLatentError as error:
+        command = Skipped(sentence(str(error)))
     return {
         "short": content.in_short(findings),
         "warnings": content.warnings(findings),
         "data": content.data_facts(findings),
         "columns": columns,
         "settings": content.setting_facts(findings),
-        "topics": rows.topics(findings, labels),
-        "groups": rows.group_rows(findings, labels),
+        "topics": _topics(findings, labels),
+        "groups": _group_rows(findings, labels),
         "group_sentences": content.group_sentences(findings),
         "loop_sentence": content.loop_sentence(findings),
         "loop_test": findings.loops if isinstance(findings.loops, LoopTest) else None,
-        "cycles": rows.cycle_rows(findings, labels),
+        "cycles": _cycle_rows(findings, labels),
         "edges": edges,
         "edges_open": len(edges) <= MOST_OPEN,
         "columns_open": len(columns) <= MOST_OPEN // 2,
         "fitted": isinstance(findings.model, Model),
-        "script": content.script_of(findings),
-        "command": content.command_of(findings),
-        "known": _is_known(findings.graph, labels),
+        "script": to_python(recipe, max_hidden=most),
+        "command": command,
+        "known": labels[graph.n_observed :] != graph.labels[graph.n_observed :],
     }
-
-
-def _is_known(graph: LatentGraph, labels: tuple[str, ...]) -> bool:
-    """Whether any hidden node has been given a name."""
-    return labels[graph.n_observed :] != graph.labels[graph.n_observed :]
 
 
 def _sureness(findings: Findings) -> dict[str, Any]:
-    """Scores and support, or why they are not there."""
+    """Scores and support, as far as they are there."""
     model, held, found = findings.model, findings.held_out, findings.stability
+    steps = scale()
     return {
         "scores": content.score_facts(model) if isinstance(model, Model) else None,
-        "no_scores": None if isinstance(model, Model) else model.reason,
         "held": held if isinstance(held, HeldOut) else None,
-        "held_rows": rows.held_out_rows(held) if isinstance(held, HeldOut) else [],
-        "no_held": None if isinstance(held, HeldOut) else held.reason,
+        "held_rows": _held_out_rows(held) if isinstance(held, HeldOut) else [],
         "support": found if isinstance(found, Stability) else None,
-        "no_support": None if isinstance(found, Stability) else found.reason,
-        "support_rows": rows.support_by_kind(findings),
-        "scale": rows.scale_rows(),
+        "support_rows": _support_rows(found) if isinstance(found, Stability) else [],
+        "scale": [
+            {
+                "support": f"{step.low:.0%} to {step.high:.0%}",
+                "shares": [_share(steps[kind][k].share) for kind in KINDS],
+            }
+            for k, step in enumerate(steps["hidden"])
+        ],
         "scale_kinds": list(KINDS.values()),
-        "sure": rows.SURE,
     }
+
+
+def _share(share: float | None) -> str:
+    return "–" if share is None else f"{share:.0%}"
+
+
+# Rows --------------------------------------------------------------------------------------
+
+
+def _column_rows(findings: Findings) -> list[dict[str, str]]:
+    D, obs = findings.distances, findings.observations
+    rows = []
+    for node, name in enumerate(D.names):
+        near = nearest_columns(D, node, 1)
+        row = {
+            "name": xml_text(name),
+            "kind": "" if obs is None else obs.kinds[node],
+            "missing": "" if obs is None else f"{obs.missing_share(name):.1%}",
+            "nearest": xml_text(D.names[near[0].node]) if near else "",
+            "distance": f"{near[0].distance:.3f}" if near else "",
+        }
+        rows.append(row)
+    return rows
+
+
+def _topics(findings: Findings, labels: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Each hidden node with the columns that are nearest to it along the graph."""
+    graph, found = findings.graph, findings.stability
+    support = found.hidden.tolist() if isinstance(found, Stability) else [None] * graph.n_hidden
+    return [
+        {
+            "name": labels[node],
+            "near": [
+                (labels[near.node], f"{near.strength:.2f}")
+                for near in nearest_columns(graph, node, MOST_NEAR)
+            ],
+            "n_neighbours": int(graph.degrees[node]),
+            "support": share,
+        }
+        for node, share in zip(graph.hidden_nodes, support, strict=True)
+    ]
+
+
+def _edge_rows(findings: Findings, labels: tuple[str, ...]) -> list[dict[str, Any]]:
+    """A row for each edge, the strongest first."""
+    graph, found, model = findings.graph, findings.stability, findings.model
+    support = found.edges.tolist() if isinstance(found, Stability) else [None] * graph.n_edges
+    fitted = model.edge_strengths.tolist() if isinstance(model, Model) else None
+    signs = edge_signs(graph, findings.distances)
+    rows = []
+    for k in sorted(range(graph.n_edges), key=lambda k: (graph.lengths[k], k)):
+        (u, v), length = graph.edges[k], float(graph.lengths[k])
+        row = {
+            "ends": (labels[u], labels[v]),
+            "distance": f"{length:.3f}",
+            "strength": f"{math.exp(-length):.3f}",
+            "sign": "" if signs is None or not signs[k] else ("+" if signs[k] > 0 else "−"),
+            "fitted": "" if fitted is None else signed(fitted[k], 3),
+            "support": support[k],
+        }
+        rows.append(row)
+    return rows
+
+
+def _cycle_rows(findings: Findings, labels: tuple[str, ...]) -> list[dict[str, Any]]:
+    """The cycles of a minimum cycle basis, the best supported first."""
+    cycles, found = findings.graph.cycles, findings.stability
+    support = found.cycles.tolist() if isinstance(found, Stability) else [None] * len(cycles)
+    rows = [
+        {"nodes": [labels[node] for node in cycle], "support": share}
+        for cycle, share in zip(cycles, support, strict=True)
+    ]
+    return sorted(rows, key=lambda row: (-(row["support"] or 0.0), len(row["nodes"])))
+
+
+def _group_rows(findings: Findings, labels: tuple[str, ...]) -> list[dict[str, Any]]:
+    members: dict[int, list[str]] = {}
+    for node, group in enumerate(findings.groups.labels.tolist()):
+        members.setdefault(group, []).append(labels[node])
+    return [{"name": _group_name(one), "columns": members[one]} for one in sorted(members)]
+
+
+def _held_out_rows(held: HeldOut) -> list[tuple[str, str, str]]:
+    """Measures of the graph and of independent columns on the rows kept apart."""
+    ours, none = held.scores, held.independent
+    measures = {
+        "Log-likelihood of a row (higher is better)": [
+            one.log_likelihood / one.n_samples for one in (ours, none)
+        ],
+        "Perplexity (lower is better)": [ours.perp_ll, none.perp_ll],
+        "Perplexity with the cost of parameters": [ours.perp_bic, none.perp_bic],
+        "Perplexity of half of each row, given the other half": [
+            one.pred_perp_ll for one in (ours, none)
+        ],
+    }
+    return [(name, signed(a, 4), signed(b, 4)) for name, (a, b) in measures.items()]
+
+
+def _support_rows(found: Stability) -> list[tuple[str, int, int]]:
+    """Kinds of parts, how many there are, and how many of them came back."""
+    graph = found.graph
+    parts: dict[str, list[float]] = {kind: [] for kind in KINDS}
+    for (u, v), share in zip(graph.edges.tolist(), found.edges.tolist(), strict=True):
+        parts[edge_kind(graph, u, v)].append(share)
+    parts["hidden"], parts["cycle"] = found.hidden.tolist(), found.cycles.tolist()
+    return [
+        (KINDS[kind], len(parts[kind]), sum(share >= SURE for share in parts[kind]))
+        for kind in KINDS
+    ]
