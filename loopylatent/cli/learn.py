@@ -30,8 +30,7 @@ from loopylatent.distances.files import to_npz
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.distances.sparse import Distances
 from loopylatent.errors import DataError
-from loopylatent.exporting.formats import to_edge_csv
-from loopylatent.exporting.graph_files import WRITERS, format_of
+from loopylatent.exporting.graph_files import WRITERS, format_of, to_edge_csv
 from loopylatent.inference.evidence import rows_like
 from loopylatent.inference.fit import fit_parameters
 from loopylatent.inference.model import Model

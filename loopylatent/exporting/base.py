@@ -23,33 +23,14 @@ Setting = str | float | int
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where a graph came from; goes into every exported file.
-
-    Parameters
-    ----------
-    settings : mapping from str to str, float or int
-        What the graph was learned with, such as r, Lambda and tau.
-    data_digest : str
-        Fingerprint of the data.
-    graph_digest : str
-        Fingerprint of the graph, ``graph.digest``.
-    version : str
-        Of loopylatent.
-    created : str, optional
-        A date or time. None by default, so that the same graph gives the same file.
-
-    Examples
-    --------
-    >>> star = LatentGraph.build(["a", "b", "c"], 1, [(0, 3), (1, 3), (2, 3)])
-    >>> Provenance.of(star, settings={"r": 5.0, "Lambda": 0.0}, data_digest="1f3a").summary
-    'Lambda=0.0; r=5.0'
-    """
+    """Where a graph came from; goes into every exported file."""
 
     settings: Mapping[str, Setting]
     data_digest: str
     graph_digest: str
     version: str = __version__
     created: str | None = None
+    """A date or time. None by default, so that the same graph gives the same file."""
 
     def __post_init__(self) -> None:
         plain = {str(key): _plain_setting(key, self.settings[key]) for key in sorted(self.settings)}
@@ -112,9 +93,6 @@ class Extras:
 NO_EXTRAS = Extras()
 
 
-# The graph with all that is known ----------------------------------------------------------
-
-
 def attributed(graph: LatentGraph, extras: Extras, clean: Callable[[str], str]) -> nx.Graph[int]:
     """Everything that is known, as attributes of a networkx graph."""
     content = graph.to_networkx()
@@ -124,30 +102,23 @@ def attributed(graph: LatentGraph, extras: Extras, clean: Callable[[str], str]) 
     names = names_of_groups(group_of, extras.group_names)
     for node, group in group_of.items():
         content.nodes[node].update(group=group, group_name=clean(names[group]))
-    for node, (x, y) in enumerate(_places(graph, extras)):
-        content.nodes[node].update(x=x, y=y)
+    if extras.positions is not None:
+        place = np.asarray(extras.positions, dtype=np.float64)
+        if place.shape != (graph.n_nodes, 2) or not np.isfinite(place).all():
+            raise DataError(
+                f"positions must be ({graph.n_nodes}, 2) finite numbers; leave them out?"
+            )
+        for node, (x, y) in enumerate(place.tolist()):
+            content.nodes[node].update(x=x, y=y)
     for _, _, values in content.edges(data=True):
         values["weight"] = math.exp(-values["distance"])
     if extras.signs is not None:
-        for (u, v), sign in zip(graph.edges.tolist(), _signs(graph, extras.signs), strict=True):
-            content.edges[u, v]["sign"] = sign
+        n = len(extras.signs)
+        if n != graph.n_edges:
+            raise DataError(f"{n} signs for {graph.n_edges} edges; give one for each edge.")
+        for (u, v), sign in zip(graph.edges.tolist(), extras.signs, strict=True):
+            content.edges[u, v]["sign"] = int(np.sign(sign))
     return content
-
-
-def _places(graph: LatentGraph, extras: Extras) -> list[list[float]]:
-    if extras.positions is None:
-        return []
-    place = np.asarray(extras.positions, dtype=np.float64)
-    if place.shape != (graph.n_nodes, 2) or not np.isfinite(place).all():
-        raise DataError(f"positions must be ({graph.n_nodes}, 2) finite numbers; leave them out?")
-    rows: list[list[float]] = place.tolist()
-    return rows
-
-
-def _signs(graph: LatentGraph, signs: Sequence[int] | NDArray[np.integer]) -> list[int]:
-    if len(signs) != graph.n_edges:
-        raise DataError(f"{len(signs)} signs for {graph.n_edges} edges; give one for each edge.")
-    return [int(np.sign(sign)) for sign in signs]
 
 
 def edge_signs(graph: LatentGraph, D: DistanceMatrix) -> NDArray[np.int64] | None:

@@ -7,40 +7,129 @@ or run in a spreadsheet.
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import os
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import escape
 
-from loopylatent.compute.files import check_place, write_atomically
+import networkx as nx
+
+from loopylatent.compute.files import write_atomically
 from loopylatent.errors import DataError
-from loopylatent.exporting.base import NO_EXTRAS, Extras, Provenance, Setting, edge_signs
-from loopylatent.exporting.formats import to_edge_csv, to_gexf, to_graphml, to_json, to_node_csv
+from loopylatent.exporting.base import NO_EXTRAS, Extras, Provenance, attributed, has_attribute
 from loopylatent.exporting.page import to_html
 from loopylatent.graph import LatentGraph
-from loopylatent.tables.spreadsheet import name_from_csv, name_to_csv, table_to_csv
+from loopylatent.tables.spreadsheet import name_to_csv, xml_text
 
-__all__ = [
-    "NO_EXTRAS",
-    "WRITERS",
-    "Extras",
-    "Provenance",
-    "Setting",
-    "check_place",
-    "edge_signs",
-    "export",
-    "format_of",
-    "name_from_csv",
-    "name_to_csv",
-    "render",
-    "table_to_csv",
-    "to_edge_csv",
-    "to_gexf",
-    "to_graphml",
-    "to_html",
-    "to_json",
-    "to_node_csv",
-    "write_atomically",
-]
+# Graph formats -----------------------------------------------------------------------------
+
+
+def to_graphml(graph: LatentGraph, provenance: Provenance, extras: Extras = NO_EXTRAS) -> str:
+    """Return GraphML; the origin is in attributes of the graph, ``settings`` as JSON.
+
+    Characters that XML cannot hold are written as U+FFFD.
+    """
+    content = attributed(graph, extras, xml_text)
+    origin = provenance.as_dict() | {"settings": json.dumps(dict(provenance.settings))}
+    content.graph.update({key: xml_text(value) for key, value in origin.items()})
+    return _serialised(nx.write_graphml_xml, content)
+
+
+def to_gexf(graph: LatentGraph, provenance: Provenance, extras: Extras = NO_EXTRAS) -> str:
+    """Return GEXF for Gephi; the origin is in ``meta``, its description is JSON.
+
+    Characters that XML cannot hold are written as U+FFFD.
+    """
+    content = attributed(graph, extras, xml_text)
+    for _, values in content.nodes(data=True):
+        if "x" in values:
+            values["viz"] = {"position": {"x": values["x"], "y": -values["y"], "z": 0.0}}
+    text = _serialised(nx.write_gexf, content)
+    # networkx writes the day of writing here
+    return re.sub("<meta.*?</meta>", lambda _: _gexf_meta(provenance), text, count=1, flags=re.S)
+
+
+def _gexf_meta(provenance: Provenance) -> str:
+    created = _escaped(provenance.created or "")
+    date = f' lastmodifieddate="{created}"' if created else ""
+    return (
+        f"<meta{date}>\n    <creator>loopylatent {_escaped(provenance.version)}</creator>\n"
+        f"    <description>{_escaped(json.dumps(provenance.as_dict()))}</description>\n  </meta>"
+    )
+
+
+def to_json(graph: LatentGraph, provenance: Provenance, extras: Extras = NO_EXTRAS) -> str:
+    """Return node-link JSON, for ``networkx.node_link_graph(..., edges="edges")``."""
+    content = attributed(graph, extras, str)
+    content.graph.update(provenance.as_dict())
+    data = nx.node_link_data(content, edges="edges")
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, indent=1)
+    # half a surrogate pair has no UTF-8, but \ud800 is good JSON
+    return text.encode("utf-8", "backslashreplace").decode() + "\n"
+
+
+def _serialised(write: Callable[..., None], content: nx.Graph[int]) -> str:
+    buffer = io.BytesIO()
+    write(content, buffer, encoding="utf-8")
+    # a parser reads a bare carriage return as a line feed
+    return buffer.getvalue().decode("utf-8").replace("\r", "&#13;")
+
+
+def _escaped(text: str) -> str:
+    return escape(xml_text(text), {'"': "&quot;"})
+
+
+# Tables ------------------------------------------------------------------------------------
+
+
+def to_node_csv(graph: LatentGraph, provenance: Provenance, extras: Extras = NO_EXTRAS) -> str:
+    """Return one row a node; the origin is in the last columns.
+
+    Read it with ``pandas.read_csv(path, keep_default_na=False, dtype={"label": str})``. A name
+    that a spreadsheet would run as a formula has a quote ``'`` in front; `name_from_csv` takes
+    it away.
+    """
+    content = attributed(graph, extras, name_to_csv)
+    columns = [name for name in ("group", "group_name", "x", "y") if has_attribute(content, name)]
+    rows = [
+        [node, values["label"], values["hidden"], int(graph.degrees[node])]
+        + [values.get(name, "") for name in columns]
+        for node, values in content.nodes(data=True)
+    ]
+    return _csv(["id", "label", "hidden", "degree", *columns], rows, provenance)
+
+
+def to_edge_csv(graph: LatentGraph, provenance: Provenance, extras: Extras = NO_EXTRAS) -> str:
+    """Return one row an edge, with the numbers and the names of both ends.
+
+    Names and origin are written as in `to_node_csv`; ``weight`` is the strength e^-distance.
+    """
+    content = attributed(graph, extras, name_to_csv)
+    names = nx.get_node_attributes(content, "label")
+    columns = ["distance", "weight"] + (["sign"] if extras.signs is not None else [])
+    rows = [
+        [u, v, names[u], names[v], *(content.edges[u, v][name] for name in columns)]
+        for u, v in graph.edges.tolist()
+    ]
+    return _csv(["source", "target", "source_name", "target_name", *columns], rows, provenance)
+
+
+def _csv(columns: Sequence[str], rows: Iterable[Sequence[Any]], provenance: Provenance) -> str:
+    origin = provenance.as_dict() | {"settings": provenance.summary}
+    del origin["generator"]
+    buffer = io.StringIO(newline="")
+    table = csv.writer(buffer, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
+    table.writerow([*columns, *origin])
+    table.writerows([*row, *map(xml_text, origin.values())] for row in rows)
+    return buffer.getvalue()
+
+
+# Files -------------------------------------------------------------------------------------
 
 WRITERS: Mapping[str, Callable[[LatentGraph, Provenance, Extras], str]] = {
     "graphml": to_graphml,
@@ -61,38 +150,9 @@ def export(
     format: str | None = None,  # noqa: A002
     extras: Extras = NO_EXTRAS,
 ) -> Path:
-    """Write a graph to a file, whole or not at all.
-
-    Parameters
-    ----------
-    graph : LatentGraph
-    path : path
-        Its ending says the format: .graphml, .gexf, .json, .csv (edges), .nodes.csv, .html.
-    provenance : Provenance
-    format : str, optional
-        One of these endings without the dot, where the path has another one.
-    extras : Extras
-        Positions, groups, signs and names of hidden nodes, to be written too.
-
-    Returns
-    -------
-    Path
-        The file.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import networkx as nx
-    >>> pair = LatentGraph.build(["a", "b"], 0, [(0, 1)], [0.5])
-    >>> origin = Provenance.of(pair, settings={"r": 5.0}, data_digest="1f3a")
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = export(pair, Path(folder) / "pair.graphml", provenance=origin)
-    ...     nx.read_graphml(file, node_type=int).edges[0, 1]["distance"]
-    0.5
-    """
-    target = Path(path)
-    content = render(format_of(target, format), graph, provenance, extras)
-    return write_atomically(target, content)
+    """Write a graph to a file, whole or not at all; the ending of its name says the format."""
+    content = render(format_of(Path(path), format), graph, provenance, extras)
+    return write_atomically(path, content)
 
 
 def render(

@@ -82,7 +82,7 @@ def page_template(text: str) -> Template:
 
 @cache
 def beside(name: str) -> str:
-    """Return the text of a file of this folder, its lines ended by a line feed as the browser hashes it."""
+    """Return the text of a file of this folder, with the line feeds that the browser hashes."""
     return (files("loopylatent.exporting") / name).read_text(encoding="utf-8")
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,40 +23,13 @@ from loopylatent.tables.observations import Observations
 
 @dataclass(frozen=True, eq=False)
 class SavedModel:
-    """What a fit has found.
-
-    Parameters
-    ----------
-    graph : LatentGraph
-    kind : {"binary", "discrete", "gaussian"}
-    values : float64 array
-        Discrete: the log-potentials of nodes and edges. Gaussian: the means of the columns, the
-        diagonal of the precision matrix and its entries on the edges.
-    history : float64 array
-    converged : bool
-    largest_slope : float
-    fitted_by : {"exact", "lbp"}
-    train_log_likelihood, n_samples : float
-    settings : FitSettings
-    data_digest : str
-        Of the rows.
-    note : str
-
-    Examples
-    --------
-    >>> from loopylatent.inference import fit_parameters
-    >>> from loopylatent.synthetic import latent_tree
-    >>> truth = latent_tree(n_hidden=2, n_observed_inner=0, leaves=3, seed=1)
-    >>> obs = truth.sample(300)
-    >>> model = fit_parameters(truth.graph, obs)
-    >>> again = SavedModel.of(model).on(obs)
-    >>> bool((again.edge_strengths == model.edge_strengths).all())
-    True
-    """
+    """What a fit has found: all of a model but what comes from its rows."""
 
     graph: LatentGraph
     kind: Kind
     values: NDArray[np.float64] = field(repr=False)
+    """Discrete: the log-potentials of nodes and edges. Gaussian: the means of the columns, the
+    diagonal of the precision matrix and its entries on the edges."""
     history: NDArray[np.float64] = field(repr=False)
     converged: bool
     largest_slope: float
@@ -69,20 +43,7 @@ class SavedModel:
     @classmethod
     def of(cls, model: Model) -> SavedModel:
         """Take the parameters out of a model."""
-        return cls(
-            model.graph,
-            model.kind,
-            _values(model),
-            model.history,
-            model.converged,
-            model.largest_slope,
-            model.fitted_by,
-            model.train_log_likelihood,
-            model.n_samples,
-            model.settings,
-            model.data_digest,
-            model.note,
-        )
+        return cls(values=_values(model), **_shared(model))
 
     def on(self, obs: Observations) -> Model:
         """Return the model on the rows that it was fitted to; nothing is fitted."""
@@ -90,20 +51,8 @@ class SavedModel:
             raise InferenceError("the parameters were fitted to other rows; fit them again.")
         if not np.isfinite(self.values).all():
             raise InferenceError("the fitted parameters are not finite; fit them again.")
-        return Model(
-            self.graph,
-            self.kind,
-            self._gaussian(obs) if self.kind == "gaussian" else self._discrete(obs),
-            self.history,
-            self.converged,
-            self.largest_slope,
-            self.fitted_by,
-            self.train_log_likelihood,
-            self.n_samples,
-            self.settings,
-            self.data_digest,
-            self.note,
-        )
+        found = self._gaussian(obs) if self.kind == "gaussian" else self._discrete(obs)
+        return Model(distribution=found, **_shared(self))
 
     def _discrete(self, obs: Observations) -> DiscreteModel:
         columns = pick(obs, self.graph.names).columns
@@ -135,6 +84,11 @@ class SavedModel:
     def _check_size(self, wanted: int) -> None:
         if self.values.shape != (wanted,):
             raise InferenceError("the fitted parameters do not belong to this graph.")
+
+
+def _shared(one: Model | SavedModel) -> dict[str, Any]:
+    names = (part.name for part in fields(SavedModel) if part.name != "values")
+    return {name: getattr(one, name) for name in names}
 
 
 def _values(model: Model) -> NDArray[np.float64]:

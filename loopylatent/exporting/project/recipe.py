@@ -207,13 +207,7 @@ class Recipe:
 
 
 def digest_of(content: bytes) -> str:
-    """Return the fingerprint of a file's content that a recipe keeps.
-
-    Examples
-    --------
-    >>> digest_of(b"a,b,c")
-    '205830ca5b23bbe3'
-    """
+    """Return the fingerprint of a file's content that a recipe keeps."""
     return hashlib.sha256(content).hexdigest()[:16]
 
 
@@ -225,19 +219,6 @@ def to_python(recipe: Recipe, *, max_hidden: int | None = None) -> str:
 
     It reads the table from the folder in which it runs. ``max_hidden`` is the limit with which a
     graph with a penalty was learned.
-
-    Examples
-    --------
-    >>> recipe = Recipe(source="votes.csv", source_kind="table", r=2, Lambda=0, tau=0.1,
-    ...                 drop=("it's",))
-    >>> print(to_python(recipe).split("import ")[1], end="")
-    loopylatent as ll
-    <BLANKLINE>
-    obs = ll.read_table('votes.csv', drop=["it's"])
-    D = ll.information_distances(obs, metric='auto')
-    result = ll.learn(D, r=2.0, Lambda=0.0, tau=0.1, method='quartet', order='degree', seed=0)
-    print(result.graph)
-    ll.export(result, 'graph.graphml')
     """
     named = [f"{name}={getattr(recipe, name)!r}" for name in SETTINGS]
     if recipe.regularize != "none":
@@ -288,23 +269,8 @@ def to_command(
     """Return a line for a POSIX shell that learns the same graph and writes it to a file.
 
     It is one line without control characters: names that hold any are written with backslash
-    escapes, which the option ``--escaped`` announces.
-
-    Parameters
-    ----------
-    recipe : Recipe
-    program : str
-        How the command line of this package is called; goes into the line as it is.
-    max_hidden : int, optional
-        The limit with which a graph with a penalty was learned.
-
-    Examples
-    --------
-    >>> recipe = Recipe(source="votes.csv", source_kind="table", r=2, Lambda=0, tau=0.1,
-    ...                 drop=("$(date)",))
-    >>> print(to_command(recipe, "loopylatent"))
-    loopylatent learn votes.csv '--drop=$(date)' --metric=auto --r=2.0 --Lambda=0.0 --tau=0.1 \
---method=quartet --order=degree --seed=0 -o graph.graphml
+    escapes, which the option ``--escaped`` announces. ``program`` is how
+    the command line of this package is called; it goes into the line as it is.
     """
     texts = _named_arguments(recipe)
     if not all(text.isprintable() for text in texts):
@@ -351,13 +317,7 @@ _ESCAPE = re.compile(r"\\(?:[\\ntr]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
 
 
 def escaped(text: str) -> str:
-    r"""Write backslashes, and what is not seen, as backslash escapes.
-
-    Examples
-    --------
-    >>> print(escaped("two\nlines"))
-    two\nlines
-    """
+    r"""Write backslashes, and what is not seen, as backslash escapes."""
     return "".join(
         char if char.isprintable() and char != "\\" else char.encode("unicode_escape").decode()
         for char in text
@@ -365,13 +325,7 @@ def escaped(text: str) -> str:
 
 
 def unescaped(text: str) -> str:
-    r"""Return the text that `escaped` has written.
-
-    Examples
-    --------
-    >>> unescaped("two\\nlines")
-    'two\nlines'
-    """
+    r"""Return the text that `escaped` has written."""
     try:
         if "\\" in _ESCAPE.sub("", text):
             raise ValueError
