@@ -1,68 +1,90 @@
-"""Bounded memories of results."""
+"""Results that need not be computed again: one bounded cache, which threads may share."""
 
 from __future__ import annotations
 
-import math
 import threading
-from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable, Mapping
+from dataclasses import fields, is_dataclass
 from typing import Any
 
+import numpy as np
+import pandas as pd
+from cachetools import LRUCache
+from scipy import sparse
+
 MOST_KEPT = 4000
+MOST_PARTS = 20_000
 
 
-class Known:
-    """Results that need not be computed again; threads may share one.
+class ResultCache:
+    """Keeps at most so many results, or so many bytes; the least recently used go first.
+
+    The last one is kept however large it is.
 
     Examples
     --------
-    >>> known = Known(most=2)
+    >>> cache = ResultCache(most=2)
     >>> for key in "abc":
-    ...     known.put(key, key.upper())
-    >>> known.get("a"), known.get("c")
+    ...     cache.put(key, key.upper())
+    >>> cache.get("a"), cache.get("c")
     (None, 'C')
-    >>> known = Known(most_bytes=5, size_of=len)
+    >>> cache = ResultCache(most_bytes=5)
     >>> for word in ("abc", "de", "f"):
-    ...     known.put(word, word)
-    >>> known.get("abc"), known.get("f"), known.n_bytes
-    (None, 'f', 3)
+    ...     cache.put(word, word)
+    >>> cache.get("abc"), cache.get("f")
+    (None, 'f')
     """
 
-    def __init__(
-        self,
-        most: int = MOST_KEPT,
-        *,
-        most_bytes: float = math.inf,
-        size_of: Callable[[Any], int] | None = None,
-    ) -> None:
-        self._most, self._most_bytes, self._size_of = most, most_bytes, size_of
-        self._kept: OrderedDict[Hashable, Any] = OrderedDict()
-        self._sizes: dict[Hashable, int] = {}
-        self.n_bytes = 0
-        """What all results take; 0 where nothing says how large they are."""
+    def __init__(self, most: int = MOST_KEPT, most_bytes: int | None = None) -> None:
+        def room(result: Any) -> int:
+            return min(max(size_of(result), most_bytes // most), most_bytes) if most_bytes else 1
+
+        self._kept: LRUCache[Hashable, Any] = LRUCache(most_bytes or most, getsizeof=room)
         self._lock = threading.Lock()
 
     def get(self, key: Hashable) -> Any:
         """Return what is known under ``key``, or None."""
         with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
             return self._kept.get(key)
 
-    def put(self, key: Hashable, value: Any) -> None:
-        """Keep a result; the ones that were not asked for longest go first."""
-        size = 0 if self._size_of is None else self._size_of(value)
+    def put(self, key: Hashable, result: Any) -> None:
+        """Keep a result, in the place of an older one."""
         with self._lock:
-            self.n_bytes += size - self._sizes.get(key, 0)
-            self._kept[key], self._sizes[key] = value, size
-            self._kept.move_to_end(key)
-            while len(self._kept) > self._most or (
-                len(self._kept) > 1 and self.n_bytes > self._most_bytes
-            ):
-                gone, _ = self._kept.popitem(last=False)
-                self.n_bytes -= self._sizes.pop(gone)
+            self._kept.pop(key, None)  # else it would keep its place among the others
+            self._kept[key] = result
 
     def items(self) -> list[tuple[Hashable, Any]]:
         """Return all that is known, the newest first."""
         with self._lock:
-            return list(reversed(self._kept.items()))
+            return list(self._kept.items())[::-1]
+
+
+def size_of(result: Any) -> int:
+    """Return about how many bytes the arrays and texts in a result take.
+
+    Examples
+    --------
+    >>> size_of((np.zeros(100), {"text": b"abc"}))
+    803
+    """
+    total, seen, waiting = 0, set[int](), [result]
+    while waiting and len(seen) < MOST_PARTS:
+        one = waiting.pop()
+        if id(one) in seen or one is None:
+            continue
+        seen.add(id(one))
+        if isinstance(one, np.ndarray):
+            total += one.nbytes
+        elif isinstance(one, (bytes, str)):
+            total += len(one)
+        elif isinstance(one, pd.DataFrame):
+            total += int(one.memory_usage(index=True).sum())
+        elif isinstance(one, sparse.csr_array):
+            waiting.extend((one.data, one.indices, one.indptr))
+        elif is_dataclass(one) and not isinstance(one, type):
+            waiting.extend(getattr(one, field.name, None) for field in fields(one))
+        elif isinstance(one, Mapping):
+            waiting.extend(one.values())
+        elif isinstance(one, (tuple, list)):
+            waiting.extend(one[:MOST_PARTS])
+    return total

@@ -16,14 +16,12 @@ import streamlit as st
 
 from loopylatent.analysis.matching import name_node
 from loopylatent.compute.arrays import Progress
-from loopylatent.compute.limits import APP
 from loopylatent.errors import DataError, LimitError, LoopyLatentError
 from loopylatent.figures.looks import ThemeName
 from loopylatent.figures.simplify import SIMPLE_FROM
 from loopylatent.graph import LatentGraph
 from loopylatent.learning.initial_graph import EdgeDensity
 from loopylatent.learning.learner import LearnResult
-from loopylatent.tables.read import read_frame
 from loopylatent.ui.open.opening import follow_curve, follow_test
 from loopylatent.ui.shell import link
 from loopylatent.ui.shell.background import Job, upkeep, warm_up_once
@@ -307,9 +305,8 @@ def name_field(s: Session, result: LearnResult, node: int, label: str) -> None:
     )
 
 
-def read_groups(content: bytes, file_name: str, graph: LatentGraph) -> dict[str, str]:
-    """Read a grouping of the columns from a table of two columns."""
-    frame = read_frame(content, name=file_name, max_cells=APP.cells)
+def read_groups(frame: pd.DataFrame, graph: LatentGraph) -> dict[str, str]:
+    """Take a grouping of the columns from a table of two columns."""
     if len(frame.columns) != 2:
         raise DataError(f"a grouping has two columns, name and group; this has {frame.shape[1]}.")
     pairs: pd.DataFrame = frame.dropna().astype(str)

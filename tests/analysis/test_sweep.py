@@ -28,7 +28,7 @@ from loopylatent.analysis.sweep.points import (
 )
 from loopylatent.analysis.sweep.scores import Failed, PointScores, Split, iter_scores
 from loopylatent.cli.main import main
-from loopylatent.compute.cache import Known
+from loopylatent.compute.cache import ResultCache
 from loopylatent.compute.threads import Stopped, as_they_finish
 from loopylatent.errors import DataError, ThresholdError
 from loopylatent.learning.initial_graph import edge_density, initial_graph
@@ -120,7 +120,7 @@ def test_equal_initial_graphs_are_learned_once(ring, monkeypatch):
 
 def test_what_is_known_is_not_learned_again(ring, monkeypatch):
     D = ll.information_distances(ring)
-    known = Known()
+    known = ResultCache()
     first = ll.sweep(D, most=10, known=known)
     calls = counted(monkeypatch, points_module, "learn")
     again = ll.sweep(D, most=10, known=known)
@@ -253,7 +253,7 @@ def test_equal_graphs_are_fitted_once_and_known_ones_never_again(ring, monkeypat
     split = Split.of(ring, D)
     calls = counted(monkeypatch, scores_module, "fit_parameters")
     wanted = along_r(LearnSettings(ll.default_thresholds(D)), np.linspace(D.r_min, D.r_max, 12))
-    known = Known()
+    known = ResultCache()
     first = {one.settings: one for one in iter_scores(split, wanted, known=known)}
     different = {learn(split.D, one).graph for one in wanted}
     assert set(first) == set(wanted)
@@ -318,7 +318,7 @@ def stop_after(n: int) -> Callable[[int, int], None]:
 
 def test_a_stopped_sweep_keeps_what_is_done_and_goes_on_from_there(ring, monkeypatch):
     D = ll.information_distances(ring)
-    known = Known()
+    known = ResultCache()
     arrived: list[Any] = []
     with pytest.raises(Enough):
         ll.sweep(
@@ -337,7 +337,7 @@ def test_a_stopped_sweep_keeps_what_is_done_and_goes_on_from_there(ring, monkeyp
 
 def test_a_stopped_scoring_keeps_what_is_done(ring, monkeypatch):
     D = ll.information_distances(ring)
-    split, known = Split.of(ring, D), Known()
+    split, known = Split.of(ring, D), ResultCache()
     wanted = along_r(LearnSettings(ll.default_thresholds(D)), radii(edge_density(D), 8))
     list(iter_points(split.D, wanted, curve=split.curve, known=known))
     arrived: list[Any] = []

@@ -90,19 +90,40 @@ def test_distances_that_cannot_be_learned_from_in_memory_are_refused(
     assert "6,000,000 columns take about" in " ".join(said(way(distance_file())))
 
 
-def test_distances_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[int] = []
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The sizes of the files that were parsed."""
+    found: list[int] = []
 
     def counted(content: bytes, **options: Any) -> pd.DataFrame:
-        read.append(len(content))
+        found.append(len(content))
         return read_frame(content, **options)
 
-    monkeypatch.setattr(distance_files, "read_frame", counted)
+    for module in (distance_files, stages):
+        monkeypatch.setattr(module, "read_frame", counted)
+    return found
+
+
+def test_distances_are_read_once(read: list[int]) -> None:
     page = uploaded(distance_file())
     asked(page).run()
+    asked(page).number_input[0].set_value(100).run()
     pressed(page, BUTTONS[DISTANCES])
     assert len(read) == 1
     assert session_of(page).recipe.source == "mine.csv"
+
+
+def test_a_table_is_read_once(read: list[int]) -> None:
+    content = csv_of(numbers())
+    page = shown(opened(sample=RING), TABLE, "mine.csv", content)
+    page = pressed(page, BUTTONS[TABLE])
+    s = session_of(page)
+    s.change(drop=(numbers().columns[0],))
+    page.run()
+    assert (
+        stages.source_of(s.memo, s.uploads, s.recipe).distances.n_columns == numbers().shape[1] - 1
+    )
+    assert read == [len(content)]
 
 
 def test_large_weights_do_not_make_a_table_long(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,7 +32,7 @@ from streamlit.testing.v1 import AppTest
 import loopylatent as ll
 from loopylatent.analysis.sweep.points import PointKey
 from loopylatent.analysis.sweep.scores import Split
-from loopylatent.compute.cache import Known
+from loopylatent.compute.cache import ResultCache, size_of
 from loopylatent.compute.limits import APP as APP_LIMITS
 from loopylatent.exporting.project.recipe import Recipe, digest_of
 from loopylatent.lesson.presets import made_up
@@ -41,7 +41,7 @@ from loopylatent.ui.evaluate.state import JOB, Choice, Scoreboard, begin_scores
 from loopylatent.ui.page import Present
 from loopylatent.ui.shell import link
 from loopylatent.ui.shell.background import Cancelled, Job
-from loopylatent.ui.shell.cache import Memo, size_of
+from loopylatent.ui.shell.cache import Memo
 from loopylatent.ui.shell.keys import EvaluationKey
 from loopylatent.ui.shell.session import Moment, Session
 from loopylatent.ui.shell.stages import curve_of, learned, source_of
@@ -132,17 +132,16 @@ def test_a_sweep_keeps_no_copy_of_the_table():
 
 
 def test_results_of_a_page_stay_within_bytes():
-    known = Known(most_bytes=10_000, size_of=size_of)
+    known = ResultCache(most_bytes=10_000)
     for k in range(50):
         known.put(k, np.zeros(100))
-        assert known.n_bytes <= 10_000
+        assert sum(size_of(one) for _, one in known.items()) <= 10_000
     assert [key for key, _ in known.items()] == list(range(49, 37, -1))
     known.put("large", np.zeros(10_000))
     assert known.get("large") is not None, "the last one stays, however large"
     assert len(known.items()) == 1
     for one in (session_on(answers(1))[0].swept, session_on(answers(1))[0].scored):
-        assert one._most_bytes <= APP_LIMITS.session_bytes // 4
-        assert one._size_of is size_of
+        assert one._kept.maxsize <= APP_LIMITS.session_bytes // 4
 
 
 def test_a_file_that_is_kept_again_drops_no_other():

@@ -27,7 +27,7 @@ from loopylatent.analysis.stability.loop_test import loop_test
 from loopylatent.analysis.sweep import points as sweep_points, scores as sweep_scores
 from loopylatent.analysis.sweep.points import radii
 from loopylatent.analysis.sweep.suggest import choose
-from loopylatent.compute.cache import Known
+from loopylatent.compute.cache import ResultCache
 from loopylatent.exporting.project.recipe import Recipe, digest_of
 from loopylatent.ui.shell.background import Job
 from loopylatent.ui.shell.messages import progress_line
@@ -316,7 +316,7 @@ def test_progress_is_told_in_numbers_and_time():
 
 def test_two_sessions_share_nothing():
     one, other = opened(**RING), opened(**RING)
-    assert isinstance(tuning_of(one).known, Known)
+    assert isinstance(tuning_of(one).known, ResultCache)
     assert tuning_of(one).known is not tuning_of(other).known
 
 

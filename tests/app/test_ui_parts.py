@@ -24,9 +24,9 @@ from loopylatent.ui.shell.session import Moment, Session
 from loopylatent.ui.shell.stages import (
     carried_nodes,
     learned,
-    observations_of,
     sample_recipe,
     source_of,
+    table_of,
     title_of,
 )
 from loopylatent.ui.sidebar import (
@@ -317,7 +317,7 @@ def test_a_look_at_a_table_counts_no_column_that_repeats_another():
         tau=0.0, drop_degenerate=True,
     )  # fmt: skip
     s = Session(Moment(recipe, recipe))
-    obs = observations_of(content, recipe)
+    obs = table_of(s.memo, content, recipe)
     assert obs.n_columns == 9
     assert _kept_columns(s, recipe, content, obs) == tuple(frame.columns[:-1])
     assert s.uploads == {}

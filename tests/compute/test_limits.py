@@ -13,10 +13,11 @@ import pytest
 import loopylatent as ll
 from loopylatent.cli.main import main
 from loopylatent.compute import limits
+from loopylatent.compute.cache import size_of
 from loopylatent.compute.limits import APP, LIMITS, MEMORY_VARIABLE, Estimate, Stage, estimate
 from loopylatent.errors import LimitError, LoopyLatentError
 from loopylatent.ui.open.dialog import opening_work
-from loopylatent.ui.shell.cache import Memo, size_of
+from loopylatent.ui.shell.cache import Memo
 
 
 @pytest.mark.parametrize("stage", get_args(Stage))

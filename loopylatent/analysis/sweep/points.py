@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loopylatent.compute.arrays import Check, FloatArray, Progress, frozen_array
-from loopylatent.compute.cache import Known
+from loopylatent.compute.cache import ResultCache
 from loopylatent.compute.threads import OnThreads, Runner
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.errors import ThresholdError
@@ -185,7 +185,7 @@ def iter_points(
     settings: Sequence[LearnSettings],
     *,
     curve: EdgeDensity | None = None,
-    known: Known | None = None,
+    known: ResultCache | None = None,
     progress: Progress | None = None,
     threads: int | None = None,
     run: Runner | None = None,
@@ -200,7 +200,7 @@ def iter_points(
     where = run or OnThreads(threads)
     where = OnThreads(1) if where == OnThreads() else where
     curve = edge_density(D) if curve is None else curve
-    known = Known() if known is None else known
+    known = ResultCache() if known is None else known
     starts: dict[Hashable, LatentGraph] = {}
     waiting: dict[Hashable, list[LearnSettings]] = {}
     for one in dict.fromkeys(settings):
@@ -231,7 +231,7 @@ def _beside_start(settings: LearnSettings) -> LearnSettings:
     return replace(settings, thresholds=Thresholds(0.0, Lambda, tau))
 
 
-def _kept(known: Known, D: DistanceMatrix, point: SweepPoint) -> SweepPoint:
+def _kept(known: ResultCache, D: DistanceMatrix, point: SweepPoint) -> SweepPoint:
     known.put(PointKey(D.digest, point.settings), point)
     return point
 

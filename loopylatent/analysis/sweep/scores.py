@@ -17,7 +17,7 @@ import numpy as np
 
 from loopylatent.analysis.sweep.points import halving_order, iter_points
 from loopylatent.compute.arrays import Check, Progress
-from loopylatent.compute.cache import Known
+from loopylatent.compute.cache import ResultCache
 from loopylatent.compute.threads import OnThreads, Runner, one_thread
 from loopylatent.distances.matrix import DistanceMatrix, information_distances
 from loopylatent.errors import DataError, LoopyLatentError, Remedy, ThresholdError
@@ -158,7 +158,7 @@ def iter_scores(
     settings: Sequence[LearnSettings],
     *,
     fit: FitSettings | None = None,
-    known: Known | None = None,
+    known: ResultCache | None = None,
     progress: Progress | None = None,
     threads: int | None = None,
     run: Runner | None = None,
@@ -170,7 +170,7 @@ def iter_scores(
     Scores that are in ``known`` are not computed again; new ones are kept there.
     """
     fit = fit or FitSettings()
-    known = Known() if known is None else known
+    known = ResultCache() if known is None else known
     wanted = list(dict.fromkeys(settings))
     new = []
     for one in wanted:
@@ -228,7 +228,7 @@ def _for(scored: Scored, settings: LearnSettings) -> Scored:
     return PointScores(settings, *parts)
 
 
-def _kept(known: Known, split: Split, fit: FitSettings, scored: Scored) -> Scored:
+def _kept(known: ResultCache, split: Split, fit: FitSettings, scored: Scored) -> Scored:
     known.put(ScoreKey(split.digest, scored.settings, fit), scored)
     return scored
 

@@ -10,7 +10,7 @@ from loopylatent.analysis.sweep.points import MOST_RADII, SweepPoint
 from loopylatent.analysis.sweep.scores import TEST_SHARE, PointScores, Scored
 from loopylatent.analysis.sweep.table import sweep
 from loopylatent.compute.arrays import Progress
-from loopylatent.compute.cache import Known
+from loopylatent.compute.cache import ResultCache
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.settings import LearnSettings, Thresholds
 from loopylatent.tables.observations import Observations
@@ -168,7 +168,7 @@ def suggest(
     most: int = MOST_RADII,
     test_share: float = TEST_SHARE,
     seed: int = 0,
-    known: Known | None = None,
+    known: ResultCache | None = None,
     progress: Progress | None = None,
 ) -> tuple[Suggestion, ...]:
     """Suggest at most three settings: a tree, the best BIC, the best on rows kept apart.
@@ -184,7 +184,7 @@ def suggest(
         Radii to try at most.
     test_share, seed
         Which rows are kept apart.
-    known : Known, optional
+    known : ResultCache, optional
         A memory to share with sweeps.
     progress : callable, optional
 

@@ -23,7 +23,7 @@ from loopylatent.analysis.sweep.scores import (
     iter_scores,
 )
 from loopylatent.compute.arrays import Progress
-from loopylatent.compute.cache import Known
+from loopylatent.compute.cache import ResultCache
 from loopylatent.compute.cluster import Engine, runner
 from loopylatent.compute.shown import Shown
 from loopylatent.distances.matrix import DistanceMatrix
@@ -127,7 +127,7 @@ def sweep(
     obs: Observations | None = None,
     test_share: float = TEST_SHARE,
     fit: FitSettings | None = None,
-    known: Known | None = None,
+    known: ResultCache | None = None,
     progress: Progress | None = None,
     on_result: OnResult | None = None,
     threads: int | None = None,
@@ -157,7 +157,7 @@ def sweep(
     test_share : float
         Share of the rows that are kept apart.
     fit : FitSettings, optional
-    known : Known, optional
+    known : ResultCache, optional
         A memory to share between sweeps.
     progress : callable, optional
         Called with what is done and what there is to do, first for the graphs, then for the
@@ -183,7 +183,7 @@ def sweep(
     >>> found.to_frame()[["edges", "hidden", "cycles"]].shape
     (3, 3)
     """
-    known = Known() if known is None else known
+    known = ResultCache() if known is None else known
     curve = edge_density(D)
     default = default_thresholds(D)
     axes = (

@@ -21,6 +21,7 @@ from loopylatent.ui.evaluate.topics import Found, found_topics, show_topics
 from loopylatent.ui.page import Present, read_groups, say_notices, summary_line
 from loopylatent.ui.shell.messages import plain, said
 from loopylatent.ui.shell.session import Session
+from loopylatent.ui.shell.stages import frame_of
 
 __all__ = ["headline", "say_notices", "show"]
 
@@ -160,7 +161,9 @@ def _bring(s: Session, now: Present) -> None:
     if file is None:
         return
     try:
-        s.view["brought"] = read_groups(file.getvalue(), file.name, now.result.graph)
+        s.view["brought"] = read_groups(
+            frame_of(s.memo, file.getvalue(), file.name), now.result.graph
+        )
     except LoopyLatentError as error:
         st.error(said(error))
         return

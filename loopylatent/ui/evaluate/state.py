@@ -18,7 +18,7 @@ from loopylatent.analysis.evaluation.contest import (
 )
 from loopylatent.analysis.sweep.scores import TEST_SHARE, Split
 from loopylatent.compute.arrays import Progress
-from loopylatent.compute.cache import Known
+from loopylatent.compute.cache import ResultCache
 from loopylatent.errors import ThresholdError
 from loopylatent.exporting.project.recipe import Recipe
 from loopylatent.settings import LearnSettings, Method, Thresholds
@@ -73,7 +73,7 @@ class Choice:
 class Scoreboard:
     """What one session has scored."""
 
-    known: Known = field(default_factory=Known)
+    known: ResultCache = field(default_factory=ResultCache)
     choice: Choice | None = None
     chosen_for: str = ""
     """The data that the choice was made for."""
@@ -115,7 +115,7 @@ def begin_scores(s: Session, board: Scoreboard, obs: Observations, choice: Choic
     s.jobs.again(JOB, (key, chosen, choice.belief), work)
 
 
-def split_of(last: Known, obs: Observations, recipe: Recipe, choice: Choice) -> Split:
+def split_of(last: ResultCache, obs: Observations, recipe: Recipe, choice: Choice) -> Split:
     """Return the rows split as chosen; only the split of the last choice is remembered."""
     key = choice.split_key(obs, recipe.metric)
     found: Split | None = last.get(key)

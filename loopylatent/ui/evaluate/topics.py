@@ -18,12 +18,10 @@ from loopylatent.analysis.evaluation.coherence import (
     pairs_in_table,
 )
 from loopylatent.analysis.evaluation.topics import SharedColumn, Topic, shared_columns, topics
-from loopylatent.compute.limits import APP
 from loopylatent.errors import LoopyLatentError
 from loopylatent.graph import LatentGraph
 from loopylatent.tables.headers import free_name
 from loopylatent.tables.observations import Observations
-from loopylatent.tables.read import read_frame
 from loopylatent.ui.evaluate import words
 from loopylatent.ui.evaluate.state import Choice, Scoreboard, split_of
 from loopylatent.ui.page import Present, name_field
@@ -39,6 +37,7 @@ from loopylatent.ui.shell.fits import (
 from loopylatent.ui.shell.keys import FitKey
 from loopylatent.ui.shell.messages import plain, said
 from loopylatent.ui.shell.session import Session, bound
+from loopylatent.ui.shell.stages import frame_of
 
 TRAINING, HELD, NEWSPAPER, BROUGHT = (
     "these rows",
@@ -176,7 +175,7 @@ def _brought(s: Session, names: tuple[str, ...]) -> WordPairs | None:
         )
         file = st.file_uploader("A word table", type=["csv", "tsv", "xlsx"], key="brought_words")
     if file is not None:
-        frame = read_frame(file.getvalue(), name=file.name, max_cells=APP.cells)
+        frame = frame_of(s.memo, file.getvalue(), file.name)
         s.view["brought words"] = pairs_in_table(frame, file.name, names)
     brought: WordPairs | None = s.view.get("brought words")
     return None if brought is None else brought.among(names)

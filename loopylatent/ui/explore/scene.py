@@ -42,7 +42,7 @@ from loopylatent.ui.page import read_groups
 from loopylatent.ui.shell.background import Job
 from loopylatent.ui.shell.messages import said
 from loopylatent.ui.shell.session import Session, bound
-from loopylatent.ui.shell.stages import Source
+from loopylatent.ui.shell.stages import Source, frame_of
 
 LEARNED, LOCAL, CHANGED = "Learned graph", "Local trees", "What changed"
 STAYED = "stayed; the wider, the stronger"
@@ -332,7 +332,7 @@ def _brought(s: Session, graph: LatentGraph) -> Colouring:
     )
     if file is not None:
         try:
-            s.view["brought"] = read_groups(file.getvalue(), file.name, graph)
+            s.view["brought"] = read_groups(frame_of(s.memo, file.getvalue(), file.name), graph)
         except LoopyLatentError as error:
             st.error(said(error))
     brought: dict[str, str] = s.view.get("brought", {})

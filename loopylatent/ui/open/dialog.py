@@ -32,14 +32,12 @@ from loopylatent.learning.initial_graph import check_radius
 from loopylatent.learning.thresholds import default_thresholds
 from loopylatent.tables.kinds import Kind, type_column
 from loopylatent.tables.observations import Observations
-from loopylatent.tables.read import read_frame
 from loopylatent.ui.open.opening import open_quickly, opens_quickly
 from loopylatent.ui.open.project import checked, take, uploads_with
 from loopylatent.ui.shell import words
-from loopylatent.ui.shell.keys import DataKey
 from loopylatent.ui.shell.messages import plain, said
 from loopylatent.ui.shell.session import Session
-from loopylatent.ui.shell.stages import Source, observations_of, source_of
+from loopylatent.ui.shell.stages import Source, frame_of, source_of, table_of
 
 PREVIEW_ROWS = 4
 QUICK = 1.0
@@ -106,7 +104,7 @@ def _offer_linked(s: Session, content: bytes) -> None:
     )
     if st.button("Go on with the settings of the link", type="primary"):
         if recipe.source_kind == "table":
-            s.memo.get("preview", digest, lambda: _look_at(content, recipe.source))
+            check_shape(*frame_of(s.memo, content, recipe.source).shape, APP)
         opened = source_of(s.memo, {digest: content}, recipe)
         _checked_work(0, opened.distances.n_columns)
         check_radius(opened.distances, recipe.r)
@@ -133,19 +131,15 @@ class _refusals:  # noqa: N801  (reads as a clause: with _refusals():)
         return False
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
-    frame: pd.DataFrame
-    proposals: tuple[Proposal, ...]
-
-
 def _open_table(s: Session, name: str, content: bytes) -> None:
     digest = digest_of(content)
-    table = s.memo.get("preview", digest, lambda: _look_at(content, name))
+    frame = frame_of(s.memo, content, name)
+    check_shape(*frame.shape, APP)
+    proposals = s.memo.get("proposals", digest, lambda: understand(frame))
     said, use = st.columns([3, 1], vertical_alignment="center")
-    first = _shown(table.frame.head(PREVIEW_ROWS))
+    first = _shown(frame.head(PREVIEW_ROWS))
     st.dataframe(first, width="stretch", height=min(178, 38 + 35 * len(first)))
-    reading = _edited_columns(table.proposals, digest)
+    reading = _edited_columns(proposals, digest)
     drop_degenerate = st.checkbox(
         "Leave out columns that hold one value, or repeat another column",
         value=True,
@@ -159,7 +153,7 @@ def _open_table(s: Session, name: str, content: bytes) -> None:
         weights=reading.weights,
         drop_degenerate=drop_degenerate,
     )
-    obs = s.memo.get("table", DataKey.of(recipe), lambda: observations_of(content, recipe))
+    obs = table_of(s.memo, content, recipe)
     for dropped in obs.dropped:
         if dropped.reason not in ("left out on request", "label", "weights"):
             st.caption(plain(f"{dropped.name!r} is left out: {dropped.reason}."))
@@ -167,7 +161,7 @@ def _open_table(s: Session, name: str, content: bytes) -> None:
     for repeated in [column for column in obs.names if column not in set(kept)]:
         st.caption(plain(f"{repeated!r} is left out: it repeats another column."))
     said.markdown(
-        f"**{len(table.frame):,} rows, {len(table.frame.columns)} columns**, of which "
+        f"**{len(frame):,} rows, {len(frame.columns)} columns**, of which "
         f"**{len(kept)}** are to be learned. The first rows:"
     )
     with use:
@@ -191,12 +185,6 @@ def _kept_columns(s: Session, recipe: Recipe, content: bytes, obs: Observations)
         return source_of(s.memo, {str(recipe.data_digest): content}, recipe).distances.names
     except LoopyLatentError:  # said when the table is used
         return obs.names
-
-
-def _look_at(content: bytes, name: str) -> _Table:
-    frame = read_frame(content, name=name, max_bytes=APP.file_bytes, max_cells=APP.cells)
-    check_shape(*frame.shape, APP)
-    return _Table(frame, understand(frame))
 
 
 def _edited_columns(proposals: tuple[Proposal, ...], digest: str) -> Reading:
@@ -273,7 +261,7 @@ def _project_source(s: Session, project: Project) -> Source:
     recipe, uploads = project.recipe, uploads_with(s, project)
     content = uploads.get(recipe.data_digest or "")
     if recipe.source_kind == "table" and content is not None:
-        obs = s.memo.get("table", DataKey.of(recipe), lambda: observations_of(content, recipe))
+        obs = table_of(s.memo, content, recipe)
         _checked_work(obs.n_rows, obs.n_columns)
     source = source_of(s.memo, uploads, recipe)
     if recipe.source_kind == "distances":

@@ -15,7 +15,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from loopylatent.analysis.matching import NamedNode
-from loopylatent.compute.cache import Known
+from loopylatent.compute.cache import ResultCache
 from loopylatent.compute.limits import APP
 from loopylatent.errors import LoopyLatentError
 from loopylatent.exporting.project.file import Pin
@@ -26,7 +26,7 @@ from loopylatent.graph import LatentGraph
 from loopylatent.lesson.presets import made_up_files
 from loopylatent.ui.shell import link
 from loopylatent.ui.shell.background import Jobs
-from loopylatent.ui.shell.cache import Memo, known_last, known_within
+from loopylatent.ui.shell.cache import Memo
 from loopylatent.ui.shell.keys import PlacesKey
 from loopylatent.ui.shell.stages import carried_nodes
 
@@ -36,6 +36,11 @@ MOST_UPLOADS = 4
 ASPECT = 1.3
 """Width to height of the graph on the page."""
 KEY = "loopylatent"
+
+
+def _small_results() -> ResultCache:
+    """Room for the many small results of a page, within its part of the memory."""
+    return ResultCache(most_bytes=APP.session_bytes // 4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +92,11 @@ class Session:
     jobs: Jobs = field(default_factory=Jobs)
     pins: tuple[Pin, ...] = ()
     """Settings that are kept to be compared."""
-    swept: Known = field(default_factory=known_within)
+    swept: ResultCache = field(default_factory=_small_results)
     """What the page Tune has learned and scored."""
-    scored: Known = field(default_factory=known_within)
+    scored: ResultCache = field(default_factory=_small_results)
     """What the page Evaluate has scored."""
-    split: Known = field(default_factory=known_last)
+    split: ResultCache = field(default_factory=lambda: ResultCache(most=1))
     """The rows that were split last: a copy of the table, so results never hold one."""
     view: dict[str, Any] = field(default_factory=dict)
     """What is shown and how: small plain values that change no result."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import pandas as pd
+
 from loopylatent.analysis.matching import match_hidden
 from loopylatent.api import settings_for
 from loopylatent.compute.arrays import Progress
@@ -17,7 +19,7 @@ from loopylatent.distances.files import read_distances
 from loopylatent.distances.matrix import DistanceMatrix, information_distances
 from loopylatent.errors import DataError, quoted
 from loopylatent.exporting.base import edge_signs as edge_signs
-from loopylatent.exporting.project.recipe import Recipe
+from loopylatent.exporting.project.recipe import Recipe, digest_of
 from loopylatent.figures.simplify import SIMPLE_FROM, WHOLE_UP_TO
 from loopylatent.graph import LatentGraph
 from loopylatent.learning.initial_graph import (
@@ -28,7 +30,8 @@ from loopylatent.learning.initial_graph import (
 )
 from loopylatent.learning.learner import LearnResult, learn
 from loopylatent.learning.regularized import learn_regularized
-from loopylatent.tables.observations import Observations, read_table
+from loopylatent.tables.observations import Observations
+from loopylatent.tables.read import read_frame
 from loopylatent.tables.samples import Sample, load_sample, sample_folder
 from loopylatent.ui.shell.background import Job, Jobs
 from loopylatent.ui.shell.cache import Memo
@@ -98,28 +101,48 @@ def _content(uploads: Uploads, recipe: Recipe) -> bytes:
 
 def _uploaded_source(memo: Memo, content: bytes, recipe: Recipe) -> Source:
     if recipe.source_kind == "distances":
-        distances = read_distances(
-            content, n_samples=recipe.n_samples, name=recipe.source, max_cells=APP.cells
-        )
+        distances = _read_distances(memo, content, recipe)
         check_shape(distances.n_columns, distances.n_columns, APP)
         about = f"Distances between {distances.n_columns} columns, as given."
         return Source(recipe.source, about, distances, None, None, None)
-    obs = memo.get("table", DataKey.of(recipe), lambda: observations_of(content, recipe))
+    obs = table_of(memo, content, recipe)
     about = f"{obs.n_rows:,} rows, {obs.n_columns} columns."
     return Source(recipe.source, about, _distances(memo, obs, recipe), obs, None, None)
 
 
-def observations_of(content: bytes, recipe: Recipe) -> Observations:
-    """Read an uploaded table as the recipe says."""
-    return read_table(
-        content,
-        drop=recipe.drop,
-        labels=recipe.labels,
-        kinds=dict(recipe.kinds),
-        weights=recipe.weights,
-        on_degenerate="drop" if recipe.drop_degenerate else "error",
-        max_cells=APP.cells,
+def _read_distances(memo: Memo, content: bytes, recipe: Recipe) -> DistanceMatrix:
+    """Read distances, once; how many rows are behind them may be corrected later."""
+    read = memo.get(
+        "read distances",
+        digest_of(content),
+        lambda: read_distances(content, name=recipe.source, max_cells=APP.cells),
     )
+    return DistanceMatrix.from_array(read.values, read.names, recipe.n_samples)
+
+
+def frame_of(memo: Memo, content: bytes, name: str) -> pd.DataFrame:
+    """Return a file as a table that is not to be changed; it is parsed once."""
+    return memo.get(
+        "frame",
+        digest_of(content),
+        lambda: read_frame(content, name=name, max_bytes=APP.file_bytes, max_cells=APP.cells),
+    )
+
+
+def table_of(memo: Memo, content: bytes, recipe: Recipe) -> Observations:
+    """Return an uploaded table with the roles and kinds that the recipe gives to its columns."""
+
+    def read() -> Observations:
+        return Observations.from_frame(
+            frame_of(memo, content, recipe.source),
+            drop=recipe.drop,
+            labels=recipe.labels,
+            kinds=dict(recipe.kinds),
+            weights=recipe.weights,
+            on_degenerate="drop" if recipe.drop_degenerate else "error",
+        )
+
+    return memo.get("table", DataKey.of(recipe), read)
 
 
 def _distances(memo: Memo, obs: Observations, recipe: Recipe) -> DistanceMatrix:

@@ -24,7 +24,7 @@ from loopylatent.analysis.sweep.points import (
 )
 from loopylatent.analysis.sweep.scores import Scored, ScoreKey, Split, iter_scores
 from loopylatent.compute.arrays import Progress
-from loopylatent.compute.cache import Known
+from loopylatent.compute.cache import ResultCache
 from loopylatent.compute.limits import Estimate, estimate
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.exporting.project.recipe import Recipe
@@ -74,7 +74,7 @@ class Work:
 class Tuning:
     """What one session remembers on this page."""
 
-    known: Known = field(default_factory=Known)
+    known: ResultCache = field(default_factory=ResultCache)
     said: str | None = None
     """What the last click did."""
     said_of: Recipe | None = None
