@@ -317,7 +317,7 @@ def test_a_bomb_is_refused_before_it_is_unpacked(monkeypatch):
 
 
 def test_more_values_than_fit_into_the_memory_are_refused(monkeypatch):
-    monkeypatch.setattr("loopylatent.exporting.project.checks.MAX_VALUES", 1_000)
+    monkeypatch.setattr("loopylatent.exporting.project.file.MAX_VALUES", 1_000)
     monkeypatch.setattr(msgspec.json, "decode", lambda *_: pytest.fail("nothing may be read"))
     assert "more values" in refusal(packed(project=b"[" + b"[]," * 1_000 + b"0]"))
 

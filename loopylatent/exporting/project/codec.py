@@ -23,7 +23,6 @@ from msgspec import Meta, Struct
 
 from loopylatent.compute.arrays import frozen_array
 from loopylatent.errors import DataError, LoopyLatentError
-from loopylatent.exporting.project.checks import in_short
 from loopylatent.graph import LatentGraph
 
 KIND = "is"
@@ -183,6 +182,11 @@ def decoded(kind: Any, content: bytes) -> Any:
         raise
     except (msgspec.DecodeError, RecursionError, TypeError, ValueError, OverflowError) as error:
         raise DataError(f"its results do not fit: {in_short(error)}.") from None
+
+
+def in_short(error: Exception) -> str:
+    """Return what msgspec says, which may repeat anything, on one line and not too long."""
+    return repr(str(error)[:200])[1:-1]
 
 
 @cache

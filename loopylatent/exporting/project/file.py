@@ -11,12 +11,14 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 import os
 import struct
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -25,27 +27,27 @@ import numpy as np
 from loopylatent.analysis.matching import NamedNode
 from loopylatent.compute.files import write_atomically
 from loopylatent.errors import DataError, LoopyLatentError, listed, quoted
-from loopylatent.exporting.project.checks import (
-    Preference,
-    check_encodable,
-    check_json,
-    check_size,
-    check_text,
-    checked_groups,
-    checked_view,
-    in_short,
-)
-from loopylatent.exporting.project.codec import encoded
-from loopylatent.exporting.project.recipe import Recipe, digest_of
+from loopylatent.exporting.project.codec import encoded, in_short
+from loopylatent.exporting.project.recipe import Recipe, check_encodable, digest_of
 from loopylatent.exporting.project.results import Results, read_results
 from loopylatent.settings import __version__
 from loopylatent.tables.files import MAX_BYTES
+
+Plain = str | int | float | bool | None
+Preference = Plain | tuple[Plain, ...]
 
 VERSION = 3
 """Of the file format: raised where an older program could not read a newer file."""
 FORMAT = "loopylatent project"
 MAX_DESCRIPTION = MAX_RESULTS = 64 * 2**20
 """Bytes of ``project.json`` and of ``results.json``, unpacked."""
+MAX_VALUES = 8_000_000
+"""Numbers, texts and lists in one file of JSON."""
+MAX_PREFERENCES = 200
+MAX_LISTED = 100
+"""Values of a preference that is a list."""
+MAX_TEXT = 10_000
+"""Characters of a title, and of a preference or its name."""
 MOST_PINS = 8
 LONGEST_PIN_NAME = 40
 
@@ -131,39 +133,87 @@ class Project:
         if self.version != VERSION:
             raise DataError(f"a project has version {VERSION} and not {self.version!r}.")
         for what in ("title", "written_by"):
-            check_text(what, getattr(self, what))
+            _check_text(what, getattr(self, what))
         for named in self.names:
             for text in (named.name, *named.columns):
                 check_encodable("the name", text)
         object.__setattr__(self, "names", tuple(self.names))
-        object.__setattr__(self, "view", checked_view(self.view))
-        object.__setattr__(self, "groups", checked_groups(self.groups))
-        self._check_data()
-        self._check_pins()
-
-    def _check_data(self) -> None:
-        if self.data is None:
-            return
-        if self.recipe.source_kind == "sample":
+        object.__setattr__(self, "view", _checked_view(self.view))
+        object.__setattr__(self, "groups", _checked_groups(self.groups))
+        if self.data is not None and self.recipe.source_kind == "sample":
             raise DataError("a bundled sample brings its own data; leave the data out.")
-        if self.recipe.data_digest != digest_of(self.data):
+        if self.data is not None and self.recipe.data_digest != digest_of(self.data):
             raise DataError(
                 f"the data is not the file {quoted(self.recipe.source)} of the recipe: "
                 "its digest is another one."
             )
+        self._check_pins()
 
     def _check_pins(self) -> None:
         names = [pin.name for pin in self.pins]
         if len(names) > MOST_PINS or len(set(names)) < len(names):
             raise DataError(f"pins are at most {MOST_PINS}, each with a name of its own.")
         for name in names:
-            check_text("name of a pin", name)
+            _check_text("name of a pin", name)
             if not name.strip() or len(name) > LONGEST_PIN_NAME:
                 raise DataError(f"a pin has a name of 1 to {LONGEST_PIN_NAME} characters.")
         wanted = {pin.recipe.data_digest for pin in self.pins} - {self.recipe.data_digest, None}
         found = [digest_of(content) for content in self.pinned_data]
         if len(set(found)) < len(found) or not set(found) <= wanted:
             raise DataError("the pinned data is not what the pins are of: a digest is another one.")
+
+
+def _check_text(what: str, text: Any) -> None:
+    if not isinstance(text, str) or len(text) > MAX_TEXT:
+        raise DataError(f"the {what} must be text of at most {MAX_TEXT} characters.")
+    check_encodable(f"the {what}", text)
+
+
+def _checked_view(view: Any) -> Mapping[str, Preference]:
+    """Return preferences in the order of their names, after checking each."""
+    if not isinstance(view, Mapping) or len(view) > MAX_PREFERENCES:
+        raise DataError(f"the view must be at most {MAX_PREFERENCES} named preferences.")
+    for name, value in view.items():
+        _check_text("name of a preference", name)
+        if isinstance(value, tuple) and len(value) > MAX_LISTED:
+            raise DataError(f"the preference {quoted(name)} lists more than {MAX_LISTED} values.")
+        for one in value if isinstance(value, tuple) else (value,):
+            if isinstance(one, str):
+                _check_text(f"preference {quoted(name)}", one)
+            elif one is not None and not _is_finite(one):
+                raise DataError(
+                    f"the preference {quoted(name)} must be text, a finite number, true, false "
+                    "or none."
+                )
+    return MappingProxyType({name: view[name] for name in sorted(view)})
+
+
+def _is_finite(value: Any) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, int) and abs(value) <= 2**53
+
+
+def _checked_groups(groups: Any) -> Mapping[str, str]:
+    if not isinstance(groups, Mapping):
+        raise DataError("the groups must be columns, each with the name of its group.")
+    for text in (*groups, *groups.values()):
+        _check_text("name of a column or group", text)
+    return MappingProxyType(dict(groups))
+
+
+def _check_size(what: str, size: int, most: int) -> None:
+    if size > most:
+        raise DataError(
+            f"the {what} takes {size / 2**20:,.0f} MB; at most {most / 2**20:,.0f} are allowed."
+        )
+
+
+def _check_json(what: str, content: bytes, most: int) -> None:
+    """Refuse what is too large, or so full of values that reading it would fill the memory."""
+    _check_size(what, len(content), most)
+    if sum(content.count(mark) for mark in (b",", b"[", b"{")) > MAX_VALUES:
+        raise DataError(f"the {what} holds more values than a project can have")
 
 
 # Writing -----------------------------------------------------------------------------------
@@ -179,7 +229,7 @@ def save_project(project: Project) -> bytes:
     True
     """
     data = () if project.data is None else (project.data,)
-    check_size("data", sum(map(len, (*data, *project.pinned_data))), MAX_BYTES)
+    _check_size("data", sum(map(len, (*data, *project.pinned_data))), MAX_BYTES)
     results = None if project.results is None else encoded(project.results)
     members = {_DESCRIPTION: _described(project, results)}
     if project.data is not None:
@@ -187,8 +237,8 @@ def save_project(project: Project) -> bytes:
     members |= dict(zip(_PINNED_DATA, project.pinned_data, strict=False))
     if results is not None:
         members[_RESULTS] = results
-        check_json("results", results, MAX_RESULTS)
-    check_json("description", members[_DESCRIPTION], MAX_DESCRIPTION)
+        _check_json("results", results, MAX_RESULTS)
+    _check_json("description", members[_DESCRIPTION], MAX_DESCRIPTION)
     return _packed(members)
 
 
@@ -321,13 +371,13 @@ def _content(source: str | os.PathLike[str] | bytes, most: int) -> bytes:
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or "no file can have this name"
             raise DataError(f"{reason}; check the path") from None
-    check_size("file", len(content), most)
+    _check_size("file", len(content), most)
     return content
 
 
 def _description(content: bytes) -> _Description:
     """Read the description and bring it to the present version, whatever it was written in."""
-    check_json("description", content, MAX_DESCRIPTION)
+    _check_json("description", content, MAX_DESCRIPTION)
     try:
         values = msgspec.json.decode(content)
     except (msgspec.DecodeError, RecursionError):
@@ -360,7 +410,7 @@ def _project(members: Mapping[str, bytes]) -> Project:
         raise DataError("the data of its pins has been changed since it was saved")
     results = members.get(_RESULTS)
     if results is not None:
-        check_json("results", results, MAX_RESULTS)
+        _check_json("results", results, MAX_RESULTS)
     return Project(
         Recipe.from_dict(values.recipe),
         members.get(_DATA),
@@ -421,7 +471,7 @@ def _unpacked(content: bytes, max_bytes: int) -> dict[str, bytes]:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             _check_members(archive.infolist(), limits)
             total = sum(one.file_size for one in archive.infolist())
-            check_size("content", total, max_bytes + MAX_DESCRIPTION + MAX_RESULTS)
+            _check_size("content", total, max_bytes + MAX_DESCRIPTION + MAX_RESULTS)
             return {name: archive.read(name) for name in archive.namelist()}
     except LoopyLatentError:
         raise
@@ -440,7 +490,7 @@ def _check_members(members: list[zipfile.ZipInfo], limits: Mapping[str, int]) ->
         raise DataError("it holds one file twice, which no project does")
     for member in members:
         shown = {_DESCRIPTION: "description", _RESULTS: "results"}.get(member.filename, "data")
-        check_size(shown, member.file_size, limits[member.filename])
+        _check_size(shown, member.file_size, limits[member.filename])
         if member.flag_bits & 1 or member.compress_type not in (
             zipfile.ZIP_STORED,
             zipfile.ZIP_DEFLATED,

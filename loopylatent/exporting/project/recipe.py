@@ -15,24 +15,16 @@ from typing import Any, Literal, get_args
 
 from loopylatent.distances.matrix import METRICS, Metric
 from loopylatent.errors import DataError, did_you_mean, listed, quoted
-from loopylatent.exporting.project.checks import (
-    LONGEST_FILE_NAME,
-    check_whole,
-    choice,
-    column_kinds,
-    column_names,
-    finite_number,
-    require,
-    some_text,
-)
 from loopylatent.settings import LearnSettings, Method, Order, Thresholds, __version__
-from loopylatent.tables.kinds import Kind
+from loopylatent.tables.kinds import KINDS, Kind
 from loopylatent.tables.samples import sample_names
 
 SourceKind = Literal["sample", "table", "distances"]
 Regularize = Literal["none", "bic"]
 
 SAMPLE = "sample:"
+LONGEST_FILE_NAME = 255
+LARGEST_WHOLE = 2**63 - 1
 LONGEST_COMMAND = 100_000
 """Characters; systems refuse longer command lines."""
 WIDTH = 100
@@ -112,22 +104,22 @@ class Recipe:
 
     def __post_init__(self) -> None:
         for name, allowed in _CHOICES.items():
-            choice(name, getattr(self, name), allowed)
-        some_text("source", self.source)
+            _choice(name, getattr(self, name), allowed)
+        _some_text("source", self.source)
         if self.weights is not None:
-            some_text("weights", self.weights)
+            _some_text("weights", self.weights)
         if self.n_samples is not None:
-            check_whole("n_samples", self.n_samples, 3)
-        check_whole("seed", self.seed, 0)
+            _check_whole("n_samples", self.n_samples, 3)
+        _check_whole("seed", self.seed, 0)
         digest, drops = self.data_digest, self.drop_degenerate
-        require("drop_degenerate", drops, isinstance(drops, bool), "be true or false")
+        _require("drop_degenerate", drops, isinstance(drops, bool), "be true or false")
         fits = digest is None or (isinstance(digest, str) and bool(_DIGEST.fullmatch(digest)))
-        require("data_digest", digest, fits, "be 16 hexadecimal digits")
+        _require("data_digest", digest, fits, "be 16 hexadecimal digits")
         for name in ("r", "Lambda", "tau"):
-            object.__setattr__(self, name, finite_number(name, getattr(self, name)))
+            object.__setattr__(self, name, _finite_number(name, getattr(self, name)))
         for name in ("drop", "labels"):
-            object.__setattr__(self, name, column_names(name, getattr(self, name)))
-        object.__setattr__(self, "kinds", column_kinds(self.kinds))
+            object.__setattr__(self, name, _column_names(name, getattr(self, name)))
+        object.__setattr__(self, "kinds", _column_kinds(self.kinds))
         self._check_source()
         _ = self.settings  # refuses thresholds outside their limits
 
@@ -209,6 +201,74 @@ class Recipe:
 def digest_of(content: bytes) -> str:
     """Return the fingerprint of a file's content that a recipe keeps."""
     return hashlib.sha256(content).hexdigest()[:16]
+
+
+# Checks ------------------------------------------------------------------------------------
+
+
+def _require(what: str, value: Any, fits: bool, must: str) -> None:
+    """Refuse a value, which may be anything, shown on one line and not too long."""
+    if fits:
+        return
+    if isinstance(value, str):
+        shown = quoted(value)
+    elif isinstance(value, int) and abs(value) > LARGEST_WHOLE:
+        shown = "a huge number"
+    else:
+        is_short = value is None or isinstance(value, bool | int | float)
+        shown = repr(value) if is_short else f"a {type(value).__name__}"
+    raise DataError(f"{what} is {shown}; it must {must}.")
+
+
+def check_encodable(what: str, text: str) -> None:
+    """Refuse text that no file can hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise DataError(f"{what} {quoted(text)} holds half a character; correct it.") from None
+
+
+def _some_text(what: str, value: Any) -> str:
+    _require(what, value, isinstance(value, str) and bool(value.strip()), "be some text")
+    check_encodable(what, value)
+    return str(value)
+
+
+def _column_names(what: str, values: Any) -> tuple[str, ...]:
+    _require(what, values, isinstance(values, list | tuple), "be a list of column names")
+    return tuple(sorted({_some_text(f"a name in {what}", value) for value in values}))
+
+
+def _column_kinds(values: Any) -> tuple[tuple[str, Any], ...]:
+    pairs = list(values.items()) if isinstance(values, Mapping) else values
+    fits = isinstance(pairs, list | tuple) and all(
+        isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs
+    )
+    _require("kinds", values, fits, "give columns their kinds")
+    found: dict[str, str] = {}
+    for column, kind in pairs:
+        name = _some_text("a name in kinds", column)
+        _choice(f"the kind of column {quoted(name)}", kind, KINDS)
+        if found.setdefault(name, kind) != kind:
+            raise DataError(f"column {quoted(name)} is given two kinds; give it one.")
+    return tuple(sorted(found.items()))
+
+
+def _choice(what: str, value: Any, allowed: Sequence[str]) -> None:
+    fits = isinstance(value, str) and value in allowed
+    _require(what, value, fits, f"be one of {', '.join(allowed)}")
+
+
+def _finite_number(what: str, value: Any) -> float:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    _require(what, value, is_number and abs(value) <= LARGEST_WHOLE, "be a finite number")
+    return float(value) + 0.0  # one way to write zero
+
+
+def _check_whole(what: str, value: Any, least: int) -> None:
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    fits = is_whole and least <= value <= LARGEST_WHOLE
+    _require(what, value, fits, f"be a whole number from {least} on")
 
 
 # The same, elsewhere -----------------------------------------------------------------------

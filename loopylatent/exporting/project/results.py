@@ -20,7 +20,7 @@ from loopylatent.analysis.sweep.barcode import Bar
 from loopylatent.analysis.sweep.points import SweepPoint
 from loopylatent.analysis.sweep.scores import ComparedScores, Failed, PointScores
 from loopylatent.errors import DataError
-from loopylatent.exporting.project.codec import decoded, encoded as encoded, plain_size
+from loopylatent.exporting.project.codec import decoded, plain_size
 from loopylatent.graph import LatentGraph
 from loopylatent.inference.saved import SavedModel
 from loopylatent.settings import LearnSettings
@@ -93,42 +93,18 @@ class Places:
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """Everything that was computed on one table.
-
-    Parameters
-    ----------
-    data, distances : str
-        The digests of the rows, empty where there are none, and of the distances.
-    places : Places or None
-        Of the graph that is shown.
-    points, bars, loops
-        What the page Tune has learned: graphs, barcodes, tests of the loops.
-    split : str
-        The digest of the rows learned from and kept apart on that page.
-    scores
-        Of these graphs, on the rows kept apart.
-    support
-        Of graphs, by resampling.
-    groups : Groups or None
-        On which resamples agree.
-    models
-        Fitted parameters.
-    evaluations, comparisons
-        Tables of scores.
-
-    Examples
-    --------
-    >>> read_results(encoded(Results("d", "m"))).distances
-    'm'
-    """
+    """Everything that was computed on one table."""
 
     data: str
+    """The digest of the rows, empty where there are none."""
     distances: str
+    """The digest of the distances."""
     places: Places | None = None
     points: tuple[SweepPoint, ...] = ()
     bars: tuple[Barcode, ...] = ()
     loops: tuple[TestedLoops, ...] = ()
     split: str = ""
+    """The digest of the rows learned from and kept apart on the page Tune."""
     scores: tuple[PointScores | Failed, ...] = ()
     support: tuple[Supported, ...] = ()
     groups: Groups | None = None
@@ -157,13 +133,7 @@ class Results:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What is in it, for a person.
-
-        Examples
-        --------
-        >>> Results("d", "m").words
-        ()
-        """
+        """What is in it, for a person."""
         counts = {
             "graph{s} of a sweep": len(self.points),
             "score{s} of a sweep": len(self.scores),
@@ -202,14 +172,7 @@ class Chosen:
 
 
 def within(results: Results, most_bytes: int) -> Chosen:
-    """Return the results that take at most so many bytes as JSON; the first of a kind come first.
-
-    Examples
-    --------
-    >>> tested = TestedLoops(1.5, LoopTest(1, 0.5, 0.1, 9, 0))
-    >>> within(Results("d", "m", loops=(tested,)), 100).left_out.words
-    ('1 test of loops',)
-    """
+    """Return the results that take at most so many bytes as JSON; the first of a kind stay."""
     empty = Results(results.data, results.distances, split=results.split)
     room, seen = most_bytes - plain_size(empty, set()) - 100, set[Any]()
     kept: dict[str, Any] = {}

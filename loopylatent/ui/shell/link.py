@@ -14,9 +14,8 @@ from typing import Any
 
 from loopylatent.distances.matrix import METRICS
 from loopylatent.errors import DataError, LoopyLatentError, Message
-from loopylatent.exporting.project.checks import check_encodable
 from loopylatent.exporting.project.file import LONGEST_PIN_NAME, MOST_PINS, Pin
-from loopylatent.exporting.project.recipe import Recipe
+from loopylatent.exporting.project.recipe import Recipe, check_encodable
 from loopylatent.learning.initial_graph import check_radius
 from loopylatent.tables.samples import sample_names
 from loopylatent.ui.shell.cache import Memo
