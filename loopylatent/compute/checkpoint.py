@@ -31,17 +31,7 @@ class Saved:
 
 @dataclass(slots=True, eq=False)
 class Checkpoint:
-    """A file that holds how far some work has come; one with another key is refused.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Checkpoint(f"{folder}/so_far.npz", "these data")
-    ...     file.save(3, {"sums": np.ones(2)})
-    ...     Checkpoint(file.path, "these data").load().done
-    3
-    """
+    """A file that holds how far some work has come; one with another key is refused."""
 
     path: str | os.PathLike[str]
     key: str

@@ -48,12 +48,6 @@ def runner(
 
     ``scheduler`` is the address of a Dask scheduler, such as ``tcp://10.0.0.5:8786``; without it
     the engine ``dask`` starts processes on this machine. ``threads`` is for the engine ``threads``.
-
-    Examples
-    --------
-    >>> with runner() as run:
-    ...     sorted(run(lambda base, k, check: base * k, 10, [1, 2]))
-    [(0, 10), (1, 20)]
     """
     if engine not in ENGINES:
         raise ThresholdError(f"engine = {engine!r} is unknown; use one of {', '.join(ENGINES)}.")

@@ -68,13 +68,7 @@ class Estimate:
 
 
 def estimate(stage: Stage, n_rows: int, n_columns: int) -> Estimate:
-    """Say what a stage of learning takes for a table of this size.
-
-    Examples
-    --------
-    >>> estimate("distances", 10, 10_000).bytes // 10**9
-    9
-    """
+    """Say what a stage of learning takes for a table of this size."""
     n, p = n_rows, n_columns
     seconds, matrices = {
         "distances": (2e-10 * n * p**2 + 2e-7 * p**2 + 4e-8 * n * p, 12),
@@ -132,13 +126,7 @@ def slowness() -> float:
 
 
 def duration(seconds: float) -> str:
-    """Return a time in words.
-
-    Examples
-    --------
-    >>> duration(7.4), duration(95), duration(4000)
-    ('7 s', '1 min 35 s', '1 h 6 min')
-    """
+    """Return a time in words."""
     whole = max(1, round(seconds))
     if whole < 60:
         return f"{whole} s"
@@ -148,13 +136,7 @@ def duration(seconds: float) -> str:
 
 
 def size(n_bytes: float) -> str:
-    """Return a number of bytes in words.
-
-    Examples
-    --------
-    >>> size(8e9), size(52_428_800)
-    ('7.5 GB', '50 MB')
-    """
+    """Return a number of bytes in words."""
     if n_bytes >= GIGABYTE:
         return f"{n_bytes / GIGABYTE:.1f} GB"
     return f"{max(1, round(n_bytes / MEGABYTE)):,} MB"

@@ -37,12 +37,6 @@ def as_they_finish(
     times a second; what it raises ends the work, and so does giving up the iterator: tasks that
     have not begun are dropped, the others are stopped at their next call of what they are given.
     ``ahead`` is as in `Runner`.
-
-    Examples
-    --------
-    >>> squares = as_they_finish([lambda check, k=k: k * k for k in range(4)], threads=2)
-    >>> sorted(squares)
-    [(0, 0), (1, 1), (2, 4), (3, 9)]
     """
     stop = threading.Event()
 
@@ -75,14 +69,6 @@ class Window:
     """Which pieces may begin: none is far ahead of the first that has not been handed out.
 
     So the results that wait for an earlier one stay few, however slow that one is.
-
-    Examples
-    --------
-    >>> window = Window(5, ahead=2, most=8)
-    >>> window.begin(), window.begin(), window.end(1), window.begin()
-    ([0, 1], [], None, [])
-    >>> window.end(0), window.begin(), window.n_left
-    (None, [2, 3], 3)
     """
 
     def __init__(self, total: int, ahead: int | None, most: int) -> None:
@@ -131,13 +117,7 @@ class Runner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OnThreads:
-    """A `Runner` on the threads of this machine.
-
-    Examples
-    --------
-    >>> sorted(OnThreads(2)(lambda base, k, check: base + k, 10, [1, 2, 3]))
-    [(0, 11), (1, 12), (2, 13)]
-    """
+    """A `Runner` on the threads of this machine."""
 
     threads: int | None = None
 
@@ -157,11 +137,6 @@ def in_order(results: Generator[tuple[int, T], None, None]) -> Generator[T, None
     """Yield results in the order of their positions, each as soon as all before it are there.
 
     Whoever gives up this iterator gives up the one that it reads.
-
-    Examples
-    --------
-    >>> list(in_order(pair for pair in [(1, "b"), (0, "a"), (2, "c")]))
-    ['a', 'b', 'c']
     """
     waiting: dict[int, T] = {}
     position = 0

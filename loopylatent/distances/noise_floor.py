@@ -20,13 +20,7 @@ FEWEST_NULL_ROWS = 1_000
 
 
 def correlation_noise_floor(n_samples: float) -> float:
-    """Return -log(2/sqrt(n)): the distance at which a correlation is two standard errors.
-
-    Examples
-    --------
-    >>> round(correlation_noise_floor(8121), 2)
-    3.81
-    """
+    """Return -log(2/sqrt(n)): the distance at which a correlation is two standard errors."""
     return math.log(math.sqrt(n_samples) / 2)
 
 

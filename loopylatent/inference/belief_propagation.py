@@ -6,12 +6,13 @@ the truth, and a fit that maximises it can end where the estimate is far too goo
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from loopylatent.compute._kernels.propagation import propagate
+from loopylatent.compute import _kernels
 from loopylatent.compute.arrays import FloatArray, IntArray, StateArray
 from loopylatent.inference.circuit import Elimination
 from loopylatent.inference.evidence import Rows
@@ -46,8 +47,6 @@ class Propagation:
     values: on loopy graphs there can be several fixed points.
     """
 
-    is_exact = False
-
     def __init__(self, layout: Layout, elimination: Elimination, damping: float = DAMPING) -> None:
         self.layout = layout
         self._damping = damping if layout.graph.n_cycles else 0.0
@@ -57,17 +56,14 @@ class Propagation:
 
     def evaluate(self, tables: FloatArray) -> Propagated:
         """Estimate log Z and the marginals."""
-        return self._run(tables, self._empty)
+        return self.row(tables, self._empty)
 
     def row(self, tables: FloatArray, states: StateArray) -> Propagated:
         """Estimate what a row with these states (negative where open) sums to."""
-        return self._run(tables, states)
-
-    def _run(self, tables: FloatArray, states: StateArray) -> Propagated:
         n_states = self._network.n_states
         messages = np.zeros((len(self._network.other), int(n_states.max(initial=1))))
         beliefs = np.zeros(self.layout.n_cells)
-        value, residual, rounds = propagate(
+        value, residual, rounds = _kernels.propagation.propagate(
             self._network, states, tables, self._back, messages, self._damping, TOLERANCE,
             MOST_ROUNDS, 1.0, beliefs,
         )  # fmt: skip
@@ -81,11 +77,9 @@ class PropagatedRows:
     propagation: Propagation
     rows: Rows
 
-    is_exact = False
-
     def evaluate(self, tables: FloatArray) -> Propagated:
         """Return the weighted sum over all rows and its derivatives."""
-        found = [self.propagation.row(tables, states) for states in self._states]
+        found = list(self.runs(tables))
         weights = self.rows.patterns(self._columns).weights
         return Propagated(
             float(weights @ np.array([one.value for one in found])),
@@ -96,22 +90,28 @@ class PropagatedRows:
 
     def row_values(self, tables: FloatArray) -> FloatArray:
         """(rows,) the Bethe estimate of the logarithm of what each row sums to."""
-        values = np.array([self.propagation.row(tables, states).value for states in self._states])
-        return values[self.rows.pattern_of_rows(self._columns)]
+        return self.of_rows(np.array([run.value for run in self.runs(tables)]))
+
+    def runs(self, tables: FloatArray) -> Iterator[Propagated]:
+        """Run each different row once."""
+        return (self.propagation.row(tables, states) for states in self.states)
+
+    def of_rows(self, found: FloatArray) -> FloatArray:
+        """Give each row what was found for those that are like it."""
+        return found[self.rows.pattern_of_rows(self._columns)]
 
     def posteriors(self, tables: FloatArray, nodes: IntArray) -> list[FloatArray]:
         """For each node (rows, K): the beliefs in its states given each row."""
         layout = self.propagation.layout
-        beliefs = np.array([self.propagation.row(tables, s).by_cells for s in self._states])
-        of_row = self.rows.pattern_of_rows(self._columns)
-        return [beliefs[:, layout.node_cells(node)][of_row] for node in nodes.tolist()]
+        beliefs = np.array([run.by_cells for run in self.runs(tables)])
+        return [self.of_rows(beliefs[:, layout.node_cells(node)]) for node in nodes.tolist()]
 
     @property
     def _columns(self) -> tuple[int, ...]:
         return tuple(range(self.rows.states.shape[1]))
 
     @cached_property
-    def _states(self) -> StateArray:
+    def states(self) -> StateArray:
         """(different rows, nodes)"""
         known = self.rows.patterns(self._columns).states
         states = np.full((len(known), self.propagation.layout.graph.n_nodes), -1, np.int16)

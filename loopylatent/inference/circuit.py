@@ -1,13 +1,11 @@
-"""Whether exact summation is possible, decided before anything is summed (section 6.1).
+"""Exact sums over everything that a row leaves open, for all rows at once (section 6.1).
 
 Summing out the nodes of a graph one after the other needs a table over each node and those still
-beside it. A good order keeps these tables small; the largest of them decides.
-
-Exact sums over everything that a row leaves open, for all rows at once (section 6.1).
-
-Once the columns of a row are clamped, its hidden part falls into components, and what a component
-sums to depends only on the values next to it. A circuit holds each different message of the
-elimination once, for any pattern of missing values; a row without any value gives log Z.
+beside it. A good order keeps these tables small; the largest of them decides whether exact sums
+are possible, before anything is summed. Once the columns of a row are clamped, its hidden part
+falls into components, and what a component sums to depends only on the values next to it. A
+circuit holds each different message of the elimination once, for any pattern of missing values; a
+row without any value gives log Z.
 """
 
 from __future__ import annotations
@@ -16,26 +14,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from loopylatent.compute._kernels.circuit import (
+from loopylatent.compute import _kernels
+from loopylatent.compute.arrays import BoolArray, FloatArray, IntArray, StateArray, frozen_array
+from loopylatent.compute.tape import (
     CELLS,
     CLAMPS,
     INPUTS,
+    LENGTHS,
     LOCALS,
     N_COUNTS,
+    ONE_MORE,
     RECORDS,
     ROOTS,
     SCOPES,
     STRIDES,
     Network,
     Tape,
-    fill_slots,
-    record_rows,
 )
-from loopylatent.compute._kernels.circuit_run import LARGE, run_backward, run_forward
-from loopylatent.compute._kernels.evidence import eliminate_by_fill
-from loopylatent.compute.arrays import FloatArray, IntArray, StateArray, frozen_array
 from loopylatent.graph import LatentGraph
 from loopylatent.inference.parameters import Layout
 
@@ -44,25 +40,20 @@ LARGEST_TABLE = 2**20
 WORTH_A_SEARCH = 2**14
 """From this many entries in all, ties of the rule are broken in several ways and the best kept."""
 MORE_ORDERS = 4
+MOST_CELLS = 2**24
+"""Cells up to which rows are put into one circuit where they need not all be in one."""
 
 
 @dataclass(frozen=True, eq=False)
 class Elimination:
-    """An order of elimination and the tables that it needs.
-
-    Parameters
-    ----------
-    order : (k,) int64 array
-        The nodes that are summed out, first to last.
-    widths : (k,) int64 array
-        How many other nodes are in the table of each.
-    log2_tables : (k,) float64 array
-        The size of each table, as a power of two.
-    """
+    """An order of elimination and the tables that it needs."""
 
     order: IntArray = field(repr=False)
+    """The nodes that are summed out, first to last."""
     widths: IntArray = field(repr=False)
-    log2_tables: NDArray[np.float64] = field(repr=False)
+    """How many other nodes are in the table of each."""
+    log2_tables: FloatArray = field(repr=False)
+    """The size of each table, as a power of two."""
 
     @property
     def treewidth(self) -> int:
@@ -92,26 +83,13 @@ def eliminate(
     graph: LatentGraph,
     n_states: Sequence[int] | IntArray | int = 2,
     *,
-    given: NDArray[np.bool_] | None = None,
+    given: BoolArray | None = None,
 ) -> Elimination:
     """Find an elimination order by the min-fill rule.
 
-    Parameters
-    ----------
-    graph : LatentGraph
-    n_states : int or sequence of int
-        States of each node.
-    given : (nodes,) bool array, optional
-        Nodes whose values are known. They are not summed out and link nothing; among equal
-        choices those nodes go first on which the fewest known values bear, so that rows have the
-        first tables in common.
-
-    Examples
-    --------
-    >>> ring = LatentGraph.build(list("abcde"), 0, [(0, 1), (1, 2), (2, 3), (3, 4), (0, 4)])
-    >>> found = eliminate(ring)
-    >>> found.treewidth, found.largest_table, found.fits()
-    (2, 8.0, True)
+    Nodes whose values are ``given`` are not summed out and link nothing; among equal choices
+    those nodes go first on which the fewest known values bear, so that rows have the first tables
+    in common.
     """
     active = np.ones(graph.n_nodes, np.bool_) if given is None else ~given
     linked = np.zeros((graph.n_nodes, graph.n_nodes), np.bool_)
@@ -129,50 +107,13 @@ def eliminate(
 
 
 def _ordered(
-    linked: NDArray[np.bool_],
-    active: NDArray[np.bool_],
-    log2_states: NDArray[np.float64],
-    burden: NDArray[np.float64],
+    linked: BoolArray, active: BoolArray, log2_states: FloatArray, burden: FloatArray
 ) -> Elimination:
-    order, widths, log2_tables = eliminate_by_fill(
+    order, widths, log2_tables = _kernels.evidence.eliminate_by_fill(
         linked.copy(), active.copy(), log2_states, burden
     )
-    return Elimination(
-        frozen_array(order, np.int64),
-        frozen_array(widths, np.int64),
-        frozen_array(log2_tables, np.float64),
-    )
-
-
-UNKNOWN = -1
-"""The state of a hidden node, and of a column where it is missing."""
-MOST_CELLS = 2**24
-"""Cells up to which rows are put into one circuit where they need not all be in one."""
-
-LENGTHS = {
-    "local_node": LOCALS,
-    "local_row": LOCALS,
-    "local_cell": LOCALS,
-    "local_hash": LOCALS,
-    "first_clamp": LOCALS,
-    "clamp_cell": CLAMPS,
-    "clamp_stride": CLAMPS,
-    "node": RECORDS,
-    "local": RECORDS,
-    "cell": RECORDS,
-    "size": RECORDS,
-    "record_hash": RECORDS,
-    "n_messages": RECORDS,
-    "first_input": RECORDS,
-    "first_stride": RECORDS,
-    "first_scope": RECORDS,
-    "input_cell": INPUTS,
-    "input_record": INPUTS,
-    "stride": STRIDES,
-    "scope": SCOPES,
-    "root": ROOTS,
-}
-ONE_MORE = ("first_clamp", "first_input", "first_stride", "first_scope")
+    sizes = frozen_array(log2_tables, np.float64)
+    return Elimination(frozen_array(order, np.int64), frozen_array(widths, np.int64), sizes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +153,8 @@ class Circuit:
         """Compute all cells from the log-potentials."""
         cells = np.empty(self.n_cells)
         cells[: self.layout.n_cells] = tables
-        run_forward(self.network, self.tape, cells, LARGE)
+        kernels = _kernels.circuit_run
+        kernels.run_forward(self.network, self.tape, cells, kernels.LARGE)
         return cells
 
     def row_sums(self, cells: FloatArray) -> FloatArray:
@@ -233,7 +175,8 @@ class Circuit:
         adjoint = np.zeros(self.n_cells)
         used = np.flatnonzero(root_weights)
         adjoint[self.tape.cell[used]] = root_weights[used]
-        run_backward(self.network, self.tape, cells, adjoint, LARGE)
+        kernels = _kernels.circuit_run
+        kernels.run_backward(self.network, self.tape, cells, adjoint, kernels.LARGE)
         return adjoint
 
     def locals(self) -> Iterator[tuple[int, IntArray, IntArray]]:
@@ -270,19 +213,15 @@ def _circuits(
 
 
 def _record(
-    layout: Layout,
-    network: Network,
-    states: StateArray,
-    share: bool,
-    room: IntArray,
+    layout: Layout, network: Network, states: StateArray, share: bool, room: IntArray,
     most_cells: int,
-) -> Circuit:
+) -> Circuit:  # fmt: skip
     tape = _empty_tape(room, layout.n_cells)
     row_roots = np.zeros(len(states) + 1, np.int64)
     most = max(most_cells, int(tape.counts[CELLS] + room[CELLS]))
     row = 0
     while True:
-        row = record_rows(network, tape, states, row_roots, row, share, room, most)
+        row = _kernels.circuit.record_rows(network, tape, states, row_roots, row, share, room, most)
         if row == len(states) or tape.counts[CELLS] + room[CELLS] > most:
             return Circuit(layout, network, tape, row_roots[: row + 1])
         tape = _enlarged(tape, room)
@@ -310,12 +249,8 @@ def _empty_tape(room: IntArray, first_cell: int) -> Tape:
     counts = np.zeros(N_COUNTS, np.int64)
     counts[CELLS] = first_cell
     slots = 1 << int(4 * max(room[LOCALS], 1)).bit_length()
-    return Tape(
-        counts=counts,
-        local_slots=np.full(slots, -1, np.int64),
-        record_slots=np.full(slots, -1, np.int64),
-        **arrays,
-    )
+    empty = {name: np.full(slots, -1, np.int64) for name in ("local_slots", "record_slots")}
+    return Tape(counts=counts, **empty, **arrays)
 
 
 def _enlarged(tape: Tape, room: IntArray) -> Tape:
@@ -327,11 +262,10 @@ def _enlarged(tape: Tape, room: IntArray) -> Tape:
         if tape.counts[kind] + room[kind] > length:
             changes[name] = np.zeros(2 * length + extra, np.int64)
             changes[name][: len(array)] = array
-    larger = tape._replace(**changes)
-    if "local_node" in changes:
-        larger = larger._replace(local_slots=np.empty(2 * len(tape.local_slots), np.int64))
-        fill_slots(larger.local_slots, larger.local_hash, int(tape.counts[LOCALS]))
-    if "node" in changes:
-        larger = larger._replace(record_slots=np.empty(2 * len(tape.record_slots), np.int64))
-        fill_slots(larger.record_slots, larger.record_hash, int(tape.counts[RECORDS]))
-    return larger
+    for name, kind in (("local", LOCALS), ("record", RECORDS)):
+        if f"{name}_hash" in changes:
+            slots = np.empty(2 * len(getattr(tape, f"{name}_slots")), np.int64)
+            count = int(tape.counts[kind])
+            _kernels.circuit.fill_slots(slots, changes[f"{name}_hash"], count)
+            changes[f"{name}_slots"] = slots
+    return tape._replace(**changes)

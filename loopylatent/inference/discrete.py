@@ -27,15 +27,7 @@ from loopylatent.tables.observations import Observations
 
 
 def layout_of(graph: LatentGraph, columns: Sequence[Column]) -> Layout:
-    """Return the layout of a graph: a hidden node has the states that all columns have, else two.
-
-    Examples
-    --------
-    >>> star = LatentGraph.build(["a", "b", "c"], 1, [(0, 3), (1, 3), (2, 3)])
-    >>> columns = [Column(name, "categorical", ("x", "y", "z")) for name in "abc"]
-    >>> layout_of(star, columns).n_states.tolist()
-    [3, 3, 3, 3]
-    """
+    """Return the layout of a graph: hidden nodes have the states that all columns share, or two."""
     counts = [len(column.states) for column in columns]
     alphabets = {column.states for column in columns}
     hidden = counts[0] if len(alphabets) == 1 else 2
@@ -67,10 +59,6 @@ class Method:
                 " for fewer cycles.",
             )
         return cls(layout, elimination, fits and wanted != "lbp", largest_table)
-
-    @property
-    def can_be_exact(self) -> bool:
-        return self.elimination.fits(self.largest_table)
 
     def partition(self) -> ExactPartition | Propagation:
         if self.is_exact:
@@ -131,22 +119,14 @@ class DiscreteProblem:
 
 @dataclass(frozen=True, eq=False)
 class DiscreteModel:
-    """A fitted pairwise model.
-
-    Parameters
-    ----------
-    layout : Layout
-    columns : tuple of Column
-    cells : (cells,) float64 array
-        The log-potentials of nodes and edges; see ``Layout``.
-    largest_table : float
-        Up to here likelihoods are exact.
-    """
+    """A fitted pairwise model."""
 
     layout: Layout
     columns: tuple[Column, ...]
     cells: FloatArray = field(repr=False)
+    """(cells,) the log-potentials of nodes and edges; see ``Layout``."""
     largest_table: float = LARGEST_TABLE
+    """Up to here likelihoods are exact."""
 
     @cached_property
     def method(self) -> Method:
@@ -174,11 +154,7 @@ class DiscreteModel:
     @cached_property
     def edge_strengths(self) -> FloatArray:
         """(edges,) correlation of two binary ends, else their largest canonical correlation."""
-        found = [
-            pair_strength(self.layout.edge_table(self.marginals, edge))
-            for edge in range(self.layout.graph.n_edges)
-        ]
-        return frozen_array(found, np.float64)
+        return frozen_array(strengths_of(self.layout, self.marginals), np.float64)
 
     def rows(self, obs: Observations) -> Rows:
         """Return the rows of a table in the states of this model."""
@@ -194,13 +170,7 @@ class DiscreteModel:
 
 
 def pair_strength(joint: FloatArray) -> float:
-    """Return the correlation in a 2 x 2 table, else the largest canonical correlation.
-
-    Examples
-    --------
-    >>> round(pair_strength(np.array([[0.4, 0.1], [0.1, 0.4]])), 6)
-    0.6
-    """
+    """Return the correlation in a 2 x 2 table, else the largest canonical correlation."""
     first, second = joint.sum(axis=1), joint.sum(axis=0)
     scale = np.sqrt(np.outer(first, second))
     excess = (joint - np.outer(first, second)) / np.where(scale > 0, scale, 1.0)
@@ -211,34 +181,34 @@ def pair_strength(joint: FloatArray) -> float:
     return float(np.linalg.norm(excess, 2))
 
 
+def strengths_of(layout: Layout, marginals: FloatArray) -> FloatArray:
+    """(edges,) the strength of each edge under these marginals."""
+    edges = range(layout.graph.n_edges)
+    return np.array([pair_strength(layout.edge_table(marginals, edge)) for edge in edges])
+
+
 def turned(layout: Layout, cells: FloatArray, strengths: FloatArray) -> FloatArray:
     """Swap the states of two-state hidden nodes that run against the column nearest to them."""
     graph = layout.graph
     sign = signs_towards_columns(graph, strengths)
+    step = np.where((sign < 0) & (layout.n_states == 2), -1, 1).tolist()
     result = cells.copy()
     for h in graph.hidden_nodes:
-        if sign[h] < 0 and layout.n_states[h] == 2:
-            table = layout.node_table(result, h)
-            table[:] = table[::-1].copy()
+        layout.node_table(result, h)[:] = layout.node_table(cells, h)[:: step[h]]
     for edge, (u, v) in enumerate(graph.edges.tolist()):
-        table = layout.edge_table(result, edge)
-        if sign[u] < 0 and layout.n_states[u] == 2:
-            table[:] = table[::-1].copy()
-        if sign[v] < 0 and layout.n_states[v] == 2:
-            table[:] = table[:, ::-1].copy()
+        table = layout.edge_table(cells, edge)
+        layout.edge_table(result, edge)[:] = table[:: step[u], :: step[v]]
     return result
 
 
 def signs_towards_columns(graph: LatentGraph, strengths: FloatArray) -> FloatArray:
     """(nodes,) the sign of a node along the shortest way to a column; 1 for columns."""
     nearest = np.zeros(graph.n_nodes)
-    if graph.n_hidden:
-        lengths = graph.path_lengths(graph.hidden_nodes)[:, : graph.n_observed]
-        nearest[graph.n_observed :] = lengths.min(axis=1)
+    lengths = graph.path_lengths(graph.hidden_nodes)[:, : graph.n_observed]
+    nearest[graph.n_observed :] = lengths.min(axis=1)
     edge_of = {tuple(edge): k for k, edge in enumerate(graph.edges.tolist())}
     sign = np.ones(graph.n_nodes)
-    hidden = sorted(graph.hidden_nodes, key=lambda h: (nearest[h], h))
-    for h in hidden:
+    for h in sorted(graph.hidden_nodes, key=lambda h: (nearest[h], h)):
         ways = [
             (nearest[w] + graph.lengths[edge_of[min(h, w), max(h, w)]], w)
             for w in graph.neighbours(h)

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from loopylatent.compute._kernels.evidence import group_rows
-from loopylatent.compute.arrays import FloatArray, IntArray, StateArray, frozen_array
+from loopylatent.compute import _kernels
+from loopylatent.compute.arrays import BoolArray, FloatArray, IntArray, StateArray, frozen_array
 from loopylatent.errors import DataError, InferenceError, listed, quoted
 from loopylatent.tables.kinds import Column, type_column
 from loopylatent.tables.observations import Observations, check_observations
@@ -30,16 +30,10 @@ class Patterns:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The rows of a discrete table.
-
-    Parameters
-    ----------
-    states : (rows, columns) int16 array
-        -1 where a value is missing.
-    weights : (rows,) float64 array
-    """
+    """The rows of a discrete table."""
 
     states: StateArray = field(repr=False)
+    """(rows, columns) -1 where a value is missing."""
     weights: FloatArray = field(repr=False)
     _patterns: dict[tuple[int, ...], Patterns] = field(default_factory=dict, repr=False)
 
@@ -58,14 +52,14 @@ class Rows:
         return float(self.weights.sum())
 
     @cached_property
-    def ever_missing(self) -> NDArray[np.bool_]:
+    def ever_missing(self) -> BoolArray:
         """(columns,) whether a value is missing in some row."""
         return frozen_array((self.states < 0).any(axis=0), np.bool_)
 
     def patterns(self, columns: tuple[int, ...]) -> Patterns:
         """Return the different rows within ``columns``; asked again, the same object."""
         if columns not in self._patterns:
-            group, first = group_rows(self.states, np.array(columns, np.int64))
+            group, first = self._grouped(columns)
             weights = np.bincount(group, weights=self.weights, minlength=len(first))
             chosen = self.states[first][:, list(columns)]
             self._patterns[columns] = Patterns(chosen, weights.astype(np.float64))
@@ -73,8 +67,10 @@ class Rows:
 
     def pattern_of_rows(self, columns: tuple[int, ...]) -> IntArray:
         """(rows,) the position of each row among ``patterns(columns)``."""
-        group, _ = group_rows(self.states, np.array(columns, np.int64))
-        return group
+        return self._grouped(columns)[0]
+
+    def _grouped(self, columns: tuple[int, ...]) -> tuple[IntArray, IntArray]:
+        return _kernels.evidence.group_rows(self.states, np.array(columns, np.int64))
 
     def counts(self, columns: tuple[int, ...], n_states: tuple[int, ...]) -> FloatArray:
         """The weight of every combination of states of some columns, where all are present."""
@@ -89,12 +85,6 @@ def encode(obs: Observations, columns: Sequence[Column]) -> Rows:
     """Return the rows in the states of ``columns``, found by name.
 
     A table that was read on its own may lack a state, so codes are matched by what they stand for.
-
-    Examples
-    --------
-    >>> table = Observations.from_array([[0, 1, 1], [1, 1, 0], [0, 0, 0]])
-    >>> encode(table, table.columns).states.tolist()
-    [[0, 1, 1], [1, 1, 0], [0, 0, 0]]
     """
     chosen = pick(obs, [column.name for column in columns])
     values = chosen.dense()
@@ -111,12 +101,6 @@ def rows_like(table: Any, known: Observations) -> Observations:
 
     A few rows may well be constant in a column, so they are not checked like a table to learn
     from. Columns that the known table does not have are left out.
-
-    Examples
-    --------
-    >>> known = Observations.from_array([[0, 1, 1], [1, 1, 0], [0, 0, 0]])
-    >>> rows_like([[1, 1, 1]], known).n_rows
-    1
     """
     if isinstance(table, Observations):
         return table

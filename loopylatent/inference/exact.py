@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from loopylatent.compute._kernels.evidence import sum_clamped
-from loopylatent.compute.arrays import FloatArray, IntArray, StateArray
+from loopylatent.compute import _kernels
+from loopylatent.compute.arrays import BoolArray, FloatArray, IntArray, StateArray
 from loopylatent.inference.circuit import Circuit, Elimination, circuits, eliminate
 from loopylatent.inference.evidence import Patterns, Rows
 from loopylatent.inference.parameters import Layout
@@ -32,8 +31,6 @@ class Sum:
 
 class ExactPartition:
     """log Z of the models on a layout, and their marginals."""
-
-    is_exact = True
 
     def __init__(self, layout: Layout, elimination: Elimination) -> None:
         self.elimination = elimination
@@ -72,8 +69,6 @@ class ExactRows:
     rows: Rows = field(repr=False)
     elimination: Elimination = field(repr=False)
 
-    is_exact = True
-
     @classmethod
     def of(cls, layout: Layout, rows: Rows, whole: Elimination | None = None) -> ExactRows:
         """Choose an order for the open nodes, never worse than that of the ``whole`` graph."""
@@ -94,15 +89,10 @@ class ExactRows:
     def row_values(self, tables: FloatArray) -> FloatArray:
         """(rows,) the logarithm of what each row sums to."""
         layout = self.layout
-        sums = [
-            circuit.row_sums(circuit.forward(tables))
-            for circuit in circuits(layout, self.elimination, self._states)
-        ]
-        by_pattern = np.concatenate(sums)
-        values = sum_clamped(
-            self._all_states, tables, layout.node_cell, layout.graph.edges, layout.edge_cell,
-            layout.n_states,
-        )  # fmt: skip
+        parts = circuits(layout, self.elimination, self._states)
+        by_pattern = np.concatenate([one.row_sums(one.forward(tables)) for one in parts])
+        places = (layout.node_cell, layout.graph.edges, layout.edge_cell, layout.n_states)
+        values = _kernels.evidence.sum_clamped(self._all_states, tables, *places)
         for part in self._parts:
             values += by_pattern[part.first + self.rows.pattern_of_rows(part.columns)]
         return values
@@ -183,30 +173,26 @@ class ExactRows:
 
     @cached_property
     def _clamped_counts(self) -> FloatArray:
-        layout = self.layout
-        graph = layout.graph
-        columns = np.flatnonzero(graph.edges.max(axis=1, initial=-1) < graph.n_observed)
+        layout, p = self.layout, self.layout.graph.n_observed
         counts = np.zeros(layout.n_cells)
-        for v in range(layout.graph.n_observed):
+        for v in range(p):
             table = layout.node_table(counts, v)
             table[:] = self.rows.counts((v,), table.shape)
-        for edge in columns.tolist():
-            u, v = layout.graph.edges[edge].tolist()
-            table = layout.edge_table(counts, edge)
-            table[:] = self.rows.counts((u, v), table.shape)
+        for edge, (u, v) in enumerate(layout.graph.edges.tolist()):
+            if v < p:
+                table = layout.edge_table(counts, edge)
+                table[:] = self.rows.counts((u, v), table.shape)
         return counts
 
 
-def _given(rows: Rows, layout: Layout) -> NDArray[np.bool_]:
+def _given(rows: Rows, layout: Layout) -> BoolArray:
     """(nodes,) which nodes are known in every row."""
     given = np.zeros(layout.graph.n_nodes, np.bool_)
     given[: len(rows.ever_missing)] = ~rows.ever_missing
     return given
 
 
-def _open_parts(
-    layout: Layout, given: NDArray[np.bool_]
-) -> Iterator[tuple[IntArray, tuple[int, ...]]]:
+def _open_parts(layout: Layout, given: BoolArray) -> Iterator[tuple[IntArray, tuple[int, ...]]]:
     """Yield the connected parts of the open nodes, each with its columns and those next to it."""
     graph = layout.graph
     u, v = graph.edges.T

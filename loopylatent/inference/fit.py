@@ -7,7 +7,6 @@ gradient are exact wherever the graph allows that, which is nearly always.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from loopylatent.graph import LatentGraph, check_graph
 from loopylatent.inference.discrete import DiscreteProblem
 from loopylatent.inference.model import Model
 from loopylatent.inference.optimise import Climb, StepProgress, climb
-from loopylatent.inference.problems import Family, Fitted, Problem, family_of
+from loopylatent.inference.problems import Family, Problem, family_of
 from loopylatent.settings import FitSettings
 from loopylatent.tables.observations import Observations
 
@@ -69,19 +68,7 @@ def fit_parameters(
         if problem.total_weight <= 0:
             raise InferenceError("the table has no rows that count; there is nothing to fit.")
         best = _best_climb(family, problem, settings, progress)
-        return finished(family, Reached(problem, best), obs)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Reached:
-    """A problem and the climb that ended on it."""
-
-    problem: Problem
-    climb: Climb
-
-    @property
-    def fitted(self) -> Fitted:
-        return Fitted(self.problem, self.climb.point, self.climb.value)
+        return finished(family, problem, best, obs)
 
 
 def ascend(
@@ -96,37 +83,22 @@ def ascend(
     """Climb the likelihood of a problem from a start."""
     settled = SETTLED_TOTAL / problem.total_weight
     return climb(
-        problem.evaluate,
-        start,
-        max_steps=max_steps,
-        tolerance=tolerance,
-        settled=settled,
-        progress=progress,
-        hopeless=hopeless,
-    )
+        problem.evaluate, start, max_steps=max_steps, tolerance=tolerance, settled=settled,
+        progress=progress, hopeless=hopeless,
+    )  # fmt: skip
 
 
-def finished(family: Family, reached: Reached, obs: Observations) -> Model:
+def finished(family: Family, problem: Problem, end: Climb, obs: Observations) -> Model:
     """Turn the end of a climb into a model."""
-    problem, end = reached.problem, reached.climb
-    distribution = family.model(problem, end.point)
+    distribution, graph = family.model(problem, end.point), problem.graph
     exact_fit = not isinstance(problem, DiscreteProblem) or problem.method.is_exact
-    chosen = obs if obs.names == problem.graph.names else obs.select(list(problem.graph.names))
+    chosen = obs if obs.names == graph.names else obs.select(list(graph.names))
     weights = np.ones(obs.n_rows) if obs.weights is None else obs.weights
     return Model(
-        problem.graph,
-        family.kind,
-        distribution,
-        end.history,
-        end.converged,
-        end.largest_slope,
-        "exact" if exact_fit else "lbp",
-        float(weights @ distribution.log_likelihood(chosen)),
-        problem.total_weight,
-        family.settings,
-        obs.digest,
-        family.note,
-    )
+        graph, family.kind, distribution, end.history, end.converged, end.largest_slope,
+        "exact" if exact_fit else "lbp", float(weights @ distribution.log_likelihood(chosen)),
+        problem.total_weight, family.settings, obs.digest, family.note,
+    )  # fmt: skip
 
 
 def _best_climb(
@@ -144,13 +116,8 @@ def _best_climb(
             if progress is not None:
                 progress(done + step, most)
 
-        found = ascend(
-            problem,
-            start,
-            max_steps=settings.max_steps,
-            tolerance=settings.tolerance,
-            progress=after_step,
-        )
+        steps, tolerance = settings.max_steps, settings.tolerance
+        found = ascend(problem, start, max_steps=steps, tolerance=tolerance, progress=after_step)
         if best is None or found.value > best.value:
             best = found
     assert best is not None

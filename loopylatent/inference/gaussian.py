@@ -8,6 +8,7 @@ precision 1 while it is fitted (its scale is free) and variance 1 afterwards.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -15,7 +16,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.lapack import dpotrf, dpotri
 
-from loopylatent.compute._kernels.gaps import fill_gaps
+from loopylatent.compute import _kernels
 from loopylatent.compute.arrays import FloatArray, IntArray, frozen_array
 from loopylatent.errors import InferenceError, quoted
 from loopylatent.graph import LatentGraph
@@ -30,19 +31,8 @@ SMALLEST_PIVOT = 1e-6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Group:
-    """Rows that have values in the same columns, as sums."""
-
-    columns: IntArray
-    weight: float
-    mean: FloatArray
-    scatter: FloatArray
-    """(columns, columns) mean of the products of deviations from ``mean``."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class _Sums:
-    """All groups in arrays."""
+    """Sums over each group of rows that have values in the same columns."""
 
     weights: FloatArray
     means: FloatArray
@@ -98,8 +88,12 @@ class GaussianRows:
         return tuple(np.split(order, np.cumsum(np.bincount(of_row))[:-1]))
 
     @cached_property
-    def groups(self) -> tuple[Group, ...]:
-        found = []
+    def _sums(self) -> _Sums:
+        n_columns = self.scores.shape[1]
+        totals: list[float] = []
+        own: list[FloatArray] = []
+        means = np.full((len(self.row_groups), n_columns), np.nan)
+        scatter = np.zeros((n_columns, n_columns))
         for rows in self.row_groups:
             columns = np.flatnonzero(~np.isnan(self.scores[rows[0]]))
             weights = self.weights[rows]
@@ -109,34 +103,22 @@ class GaussianRows:
             values = self.scores[np.ix_(rows, columns)]
             mean = weights @ values / total
             centred = values - mean
-            scatter = (centred * weights[:, None]).T @ centred / total
-            found.append(Group(columns, total, mean, scatter))
-        return tuple(found)
-
-    @cached_property
-    def _sums(self) -> _Sums:
-        groups, n_columns = self.groups, self.scores.shape[1]
-        means = np.full((len(groups), n_columns), np.nan)
-        scatter = np.zeros((n_columns, n_columns))
-        for row, group in zip(means, groups, strict=True):
-            row[group.columns] = group.mean
-            scatter[np.ix_(group.columns, group.columns)] += group.weight * group.scatter
-        own = [one.scatter.ravel() if one.scatter.any() else np.zeros(0) for one in groups]
-        return _Sums(
-            np.array([group.weight for group in groups]),
-            means,
-            scatter,
-            np.argsort(np.isnan(means), axis=1, kind="stable"),
-            np.array([len(group.columns) for group in groups]),
-            np.concatenate([np.zeros(0), *own]),
-            np.cumsum([0, *map(len, own)]),
-        )
+            spread = (centred * weights[:, None]).T @ centred / total
+            means[len(totals), columns] = mean
+            scatter[np.ix_(columns, columns)] += total * spread
+            totals.append(total)
+            own.append(spread.ravel() if spread.any() else np.zeros(0))
+        means = means[: len(totals)]
+        lacking = np.isnan(means)
+        order, n_present = np.argsort(lacking, axis=1, kind="stable"), (~lacking).sum(axis=1)
+        own_scatter, starts = np.concatenate([np.zeros(0), *own]), np.cumsum([0, *map(len, own)])
+        return _Sums(np.array(totals), means, scatter, order, n_present, own_scatter, starts)
 
     def completed(self, precision: FloatArray, mean: FloatArray) -> Completed | None:
         """Sum up the rows under a model of the columns; None where it is no safe model."""
         sums = self._sums
         off, second = np.nan_to_num(sums.means - mean), sums.scatter.copy()
-        log_det = fill_gaps(
+        log_det = _kernels.gaps.fill_gaps(
             precision, off, second, sums.order, sums.n_present, sums.weights, sums.own, sums.starts,
             SMALLEST_PIVOT,
         )  # fmt: skip
@@ -282,16 +264,7 @@ class Inverse:
 
 
 def inverse_of(matrix: FloatArray) -> Inverse | None:
-    """Invert a symmetric matrix; None where it is not safely positive definite.
-
-    Examples
-    --------
-    >>> found = inverse_of(np.diag([2.0, 4.0]))
-    >>> np.diag(found.matrix).round(6).tolist(), round(found.log_det, 4)
-    ([0.5, 0.25], -2.0794)
-    >>> inverse_of(np.array([[1.0, 2.0], [2.0, 1.0]])) is None
-    True
-    """
+    """Invert a symmetric matrix; None where it is not safely positive definite."""
     factor, failed = dpotrf(matrix, lower=True)
     if failed or factor.diagonal().min() < SMALLEST_PIVOT:
         return None
@@ -349,26 +322,28 @@ class EdgeParts:
         return cls(odds / variance[u], odds / variance[v], between)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Solved:
+    """Rows with values in the same columns: how far they are off, and that solved."""
+
+    rows: IntArray
+    columns: IntArray
+    off: FloatArray
+    solved: FloatArray
+    log_det: float
+
+
 @dataclass(frozen=True, eq=False)
 class GaussianModel:
-    """A fitted Gaussian model.
-
-    Parameters
-    ----------
-    graph : LatentGraph
-    columns : tuple of Column
-    scale : Scale
-    mean : (columns,) float64 array
-        In standard scores.
-    precision : (nodes, nodes) float64 array
-        Of standard scores and hidden nodes of variance 1.
-    """
+    """A fitted Gaussian model."""
 
     graph: LatentGraph
     columns: tuple[Column, ...]
     scale: Scale = field(repr=False)
     mean: FloatArray = field(repr=False)
+    """(columns,) in standard scores."""
     precision: FloatArray = field(repr=False)
+    """(nodes, nodes) of standard scores and hidden nodes of variance 1."""
 
     @cached_property
     def correlation(self) -> FloatArray:
@@ -391,33 +366,34 @@ class GaussianModel:
 
     def log_likelihood(self, obs: Observations, *, standard: bool = False) -> FloatArray:
         """(rows,) the log-density of each row, in the table's units or of its standard scores."""
-        rows = self.rows(obs)
-        values = np.zeros(len(rows.scores))
-        for group in rows.row_groups:
-            columns = np.flatnonzero(~np.isnan(rows.scores[group[0]]))
-            factor = cho_factor(self.correlation[np.ix_(columns, columns)], lower=True)
-            off = rows.scores[np.ix_(group, columns)] - self.mean[columns]
-            spread = (off * cho_solve(factor, off.T).T).sum(axis=1)
-            level = len(columns) * LOG_2PI + 2 * np.log(np.diag(factor[0])).sum()
+        obs = pick(obs, self.graph.names)
+        values = np.zeros(obs.n_rows)
+        for one in self._solved(obs):
+            spread = (one.off * one.solved.T).sum(axis=1)
+            level = len(one.columns) * LOG_2PI + one.log_det
             if not standard:
-                level += 2 * np.log(self.scale.deviation[columns]).sum()
-            values[group] = -0.5 * (level + spread)
+                level += 2 * np.log(self.scale.deviation[one.columns]).sum()
+            values[one.rows] = -0.5 * (level + spread)
         return values
 
     def hidden_means(self, obs: Observations) -> FloatArray:
         """(rows, hidden) the expectation of each hidden node given each row."""
-        rows, p = self.rows(obs), self.graph.n_observed
-        found = np.zeros((len(rows.scores), self.graph.n_hidden))
+        obs = pick(obs, self.graph.names)
+        found = np.zeros((obs.n_rows, self.graph.n_hidden))
+        for one in self._solved(obs):
+            between = self.correlation[self.graph.n_observed :, one.columns]
+            found[one.rows] = (between @ one.solved).T
+        return found
+
+    def _solved(self, obs: Observations) -> Iterator[_Solved]:
+        """Yield the rows of each pattern of missing values."""
+        rows = self.scale.rows(obs)
         for group in rows.row_groups:
             columns = np.flatnonzero(~np.isnan(rows.scores[group[0]]))
             factor = cho_factor(self.correlation[np.ix_(columns, columns)], lower=True)
             off = rows.scores[np.ix_(group, columns)] - self.mean[columns]
-            found[group] = (self.correlation[p:, columns] @ cho_solve(factor, off.T)).T
-        return found
-
-    def rows(self, obs: Observations) -> GaussianRows:
-        """Return the standard scores of a table's rows."""
-        return self.scale.rows(pick(obs, self.graph.names))
+            log_det = 2 * np.log(np.diag(factor[0])).sum()
+            yield _Solved(group, columns, off, cho_solve(factor, off.T), float(log_det))
 
 
 def normalised(graph: LatentGraph, precision: FloatArray) -> FloatArray:

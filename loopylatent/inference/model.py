@@ -25,20 +25,12 @@ from loopylatent.tables.observations import Observations
 
 @dataclass(frozen=True, slots=True)
 class LbpError:
-    """Loopy belief propagation beside the exact value, for the model as it is.
-
-    Parameters
-    ----------
-    exact, lbp : float
-        log Z, or the mean log-likelihood of some rows.
-    residual : float
-        The largest change of a message in the last round.
-    converged : bool
-    """
+    """Belief propagation beside the exact log Z, or mean log-likelihood of some rows."""
 
     exact: float
     lbp: float
     residual: float
+    """The largest change of a message in the last round."""
     converged: bool
 
     @property
@@ -83,11 +75,10 @@ class Model(Shown):
 
     Examples
     --------
-    >>> from loopylatent.inference import fit_parameters
-    >>> from loopylatent.samples import load_sample
-    >>> obs = load_sample("latent_cycle").observations
+    >>> import loopylatent as ll
+    >>> obs = ll.load_sample("latent_cycle").observations
     >>> chain = LatentGraph.build(obs.names[:3], 0, [(0, 1), (1, 2)])
-    >>> fit_parameters(chain, obs)
+    >>> ll.fit_parameters(chain, obs)
     Model(binary, LatentGraph(3 observed, 0 hidden, 2 edges, 0 cycles), 5000 rows, converged)
     """
 

@@ -37,7 +37,6 @@ class Climb:
     largest_slope: float
     """The largest entry of the gradient at the end, by size."""
     converged: bool
-    n_evaluations: int
 
     @property
     def value(self) -> float:
@@ -59,13 +58,6 @@ def climb(
     It has converged where no entry of the gradient is larger than ``tolerance``, or where the last
     20 steps together have gained less than ``settled``. ``hopeless`` is asked after each step, with
     the values so far, whether to give up.
-
-    Examples
-    --------
-    >>> hill = lambda x: Value(-float(((x - 3) ** 2).sum()), -2 * (x - 3))
-    >>> found = climb(hill, np.zeros(2), max_steps=50, tolerance=1e-6)
-    >>> found.point.round(6).tolist(), found.converged
-    ([3.0, 3.0], True)
     """
     history: list[float] = []
     best = start
@@ -95,26 +87,10 @@ def climb(
     if len(start) == 0 or max_steps == 0:
         found = objective(start)
         slope = float(np.abs(found.gradient).max(initial=0.0))
-        return Climb(start, np.array([found.value]), slope, slope <= tolerance, 1)
-    result = minimize(
-        downhill,
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        callback=after_step,
-        options={
-            "maxiter": max_steps,
-            "maxfun": 20 * max_steps,
-            "gtol": tolerance,
-            "ftol": NO_GAIN,
-            "maxcor": MEMORY,
-        },
-    )
+        return Climb(start, np.array([found.value]), slope, slope <= tolerance)
+    limits = {"maxiter": max_steps, "maxfun": 20 * max_steps, "maxcor": MEMORY}
+    options: Any = {**limits, "gtol": tolerance, "ftol": NO_GAIN}
+    minimize(downhill, start, jac=True, method="L-BFGS-B", callback=after_step, options=options)
     slope = float(np.abs(objective(best).gradient).max())
-    return Climb(
-        frozen_array(best, np.float64),
-        frozen_array(history, np.float64),
-        slope,
-        slope <= tolerance or has_settled(),
-        int(result.nfev),
-    )
+    way = frozen_array(best, np.float64), frozen_array(history, np.float64)
+    return Climb(*way, slope, slope <= tolerance or has_settled())

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import block_diag, csr_array
 
-from loopylatent.compute._kernels.circuit import Network
 from loopylatent.compute.arrays import FloatArray, IntArray, frozen_array
+from loopylatent.compute.tape import Network
 from loopylatent.graph import LatentGraph
 
 
@@ -28,13 +28,6 @@ class Layout:
     ----------
     graph : LatentGraph
     n_states : (nodes,) int64 array
-
-    Examples
-    --------
-    >>> pair = LatentGraph.build(["a", "b"], 0, [(0, 1)])
-    >>> layout = Layout(pair, np.array([2, 3]))
-    >>> layout.n_cells, layout.n_parameters
-    (11, 5)
     """
 
     graph: LatentGraph
@@ -107,13 +100,6 @@ class Basis:
 
     For two states they are the field and the coupling of spins -1 and 1. Contrasts scaled to the
     shares of rare states were tried: the optimiser then needs many times the steps.
-
-    Examples
-    --------
-    >>> pair = LatentGraph.build(["a", "b"], 0, [(0, 1)])
-    >>> cells = Basis(Layout(pair, np.array([2, 2]))).cells(np.array([0.5, 1.0, 2.0]))
-    >>> cells.round(6).tolist()
-    [-0.5, 0.5, -1.0, 1.0, 2.0, -2.0, -2.0, 2.0]
     """
 
     layout: Layout
@@ -127,33 +113,16 @@ class Basis:
 
     @cached_property
     def matrix(self) -> csr_array[np.float64, tuple[int, int]]:
-        """(cells, parameters): cells = matrix @ parameters."""
-        blocks = self._blocks()
-        free = np.cumsum([0, *(block.shape[1] for block, _ in blocks)])
-        rows = [np.repeat(first + np.arange(len(b)), b.shape[1]) for b, first in blocks]
-        columns = [
-            np.tile(free[k] + np.arange(b.shape[1]), len(b)) for k, (b, _) in enumerate(blocks)
-        ]
-        values = np.concatenate([block.ravel() for block, _ in blocks])
-        places = (np.concatenate(rows), np.concatenate(columns))
-        return csr_array((values, places), shape=(self.layout.n_cells, int(free[-1])))
+        """(cells, parameters): cells = matrix @ parameters; a block for each node and edge."""
+        contrasts, edges = self.contrasts, self.layout.graph.edges.tolist()
+        sizes = [(len(contrasts[u]), len(contrasts[v])) for u, v in edges]
+        ends = dict(zip(sizes, edges, strict=True))
+        products = {size: np.kron(contrasts[u], contrasts[v]) for size, (u, v) in ends.items()}
+        return csr_array(block_diag([*contrasts, *(products[size] for size in sizes)]))
 
     @cached_property
     def transposed(self) -> csr_array[np.float64, tuple[int, int]]:
         return csr_array(self.matrix.T)
-
-    def _blocks(self) -> list[tuple[FloatArray, int]]:
-        layout, contrasts = self.layout, self.contrasts
-        products: dict[tuple[int, int], FloatArray] = {}
-        blocks = list(zip(contrasts, layout.node_cell.tolist(), strict=True))
-        for (u, v), first in zip(
-            layout.graph.edges.tolist(), layout.edge_cell.tolist(), strict=True
-        ):
-            sizes = (len(contrasts[u]), len(contrasts[v]))
-            if sizes not in products:
-                products[sizes] = np.kron(contrasts[u], contrasts[v])
-            blocks.append((products[sizes], first))
-        return blocks
 
     def cells(self, parameters: FloatArray) -> FloatArray:
         """(cells,) the tables of a point."""
@@ -180,13 +149,7 @@ class Basis:
 
 
 def contrasts_of(shares: FloatArray) -> FloatArray:
-    """(K, K - 1) functions of the state with mean 0, variance 1 and no correlation.
-
-    Examples
-    --------
-    >>> contrasts_of(np.array([0.5, 0.5])).round(6).ravel().tolist()
-    [-1.0, 1.0]
-    """
+    """(K, K - 1) functions of the state with mean 0, variance 1 and no correlation."""
     root = np.sqrt(shares)
     # the reflection that takes the first axis to -root leaves an orthonormal rest
     normal = root.copy()

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from loopylatent.compute.arrays import FloatArray, IntArray, frozen_array
+from loopylatent.compute.arrays import BoolArray, FloatArray, IntArray, frozen_array
 from loopylatent.errors import InferenceError, Remedy, listed
 from loopylatent.graph import LatentGraph
 from loopylatent.inference.discrete import (
@@ -17,8 +16,8 @@ from loopylatent.inference.discrete import (
     DiscreteProblem,
     Method,
     layout_of,
-    pair_strength,
     signs_towards_columns,
+    strengths_of,
     turned,
 )
 from loopylatent.inference.evidence import Rows, encode, pick
@@ -104,7 +103,9 @@ class DiscreteFamily:
         before, after = old.problem.layout, problem.layout
         marginals = np.maximum(old.problem.marginals(old.point), LEAST_PROBABILITY)
         cells = _as_on_a_tree(before, old.problem.basis.cells(old.point), marginals)
-        start = DiscreteStart(after, self.rows, _anchors(old.problem, marginals, problem, origin))
+        signs = signs_towards_columns(before.graph, strengths_of(before, marginals))
+        anchors = _kept_anchors(before.graph, signs, after.graph, origin)
+        start = DiscreteStart(after, self.rows, anchors)
         shares = tuple(
             start.shares[v] if w < 0 else _normed(before.node_table(marginals, w))
             for v, w in enumerate(origin.tolist())
@@ -140,8 +141,7 @@ class DiscreteFamily:
         assert isinstance(problem, DiscreteProblem)
         layout = problem.layout
         cells = problem.basis.cells(point)
-        strengths = _strengths(layout, problem.marginals(point))
-        upright = turned(layout, cells, strengths)
+        upright = turned(layout, cells, strengths_of(layout, problem.marginals(point)))
         limit = self.settings.largest_table
         return DiscreteModel(layout, self.columns, frozen_array(upright, np.float64), limit)
 
@@ -185,7 +185,8 @@ class GaussianFamily:
         old_parts, own = _gaussian_parts(old_graph, precision, covariance)
         is_new = origin < 0
         variance = np.where(is_new, 1.0, np.diag(covariance)[origin])
-        anchors = _gaussian_anchors(old_graph, covariance, graph, origin)
+        towards = covariance[np.arange(old_graph.n_nodes), representatives(old_graph)]
+        anchors = _kept_anchors(old_graph, np.where(towards < 0, -1.0, 1.0), graph, origin)
         parts = EdgeParts.of(graph, variance, start_correlations(graph, self.rows, anchors))
         known = {tuple(edge): k for k, edge in enumerate(old_graph.edges.tolist())}
         for edge, (u, v) in enumerate(graph.edges.tolist()):
@@ -211,26 +212,15 @@ class GaussianFamily:
     def model(self, problem: Problem, point: FloatArray) -> GaussianModel:
         assert isinstance(problem, GaussianProblem)
         precision = normalised(problem.graph, problem.precision(point))
-        return GaussianModel(
-            problem.graph,
-            self.columns,
-            self.scale,
-            frozen_array(problem.mean(point), np.float64),
-            frozen_array(precision, np.float64),
-        )
+        values = (frozen_array(one, np.float64) for one in (problem.mean(point), precision))
+        return GaussianModel(problem.graph, self.columns, self.scale, *values)
 
 
 Family = DiscreteFamily | GaussianFamily
 
 
 def family_of(obs: Observations, names: tuple[str, ...], settings: FitSettings) -> Family:
-    """Return the family for the named columns of a table.
-
-    Raises
-    ------
-    InferenceError
-        Where a column is missing from the table, or where kinds are mixed.
-    """
+    """Return the family for the named columns of a table; their kinds must not be mixed."""
     chosen = pick(obs, names)
     kinds = Counter(chosen.kinds)
     numbers = kinds["ordinal"] + kinds["continuous"]
@@ -263,31 +253,11 @@ def _as_on_a_tree(layout: Layout, cells: FloatArray, marginals: FloatArray) -> F
     return result
 
 
-def _strengths(layout: Layout, marginals: FloatArray) -> FloatArray:
-    edges = range(layout.graph.n_edges)
-    return np.array([pair_strength(layout.edge_table(marginals, edge)) for edge in edges])
-
-
-def _anchors(
-    old: DiscreteProblem, marginals: FloatArray, new: DiscreteProblem, origin: IntArray
-) -> Anchors:
-    """Let old nodes keep the column that stood for them, and their sign."""
-    signs = signs_towards_columns(old.graph, _strengths(old.layout, marginals))
-    return _kept_anchors(old.graph, signs, new.graph, origin)
-
-
-def _gaussian_anchors(
-    old: LatentGraph, covariance: FloatArray, new: LatentGraph, origin: IntArray
-) -> Anchors:
-    near = representatives(old)
-    signs = np.where(covariance[np.arange(old.n_nodes), near] < 0, -1.0, 1.0)
-    return _kept_anchors(old, signs, new, origin)
-
-
 def _kept_anchors(
     old: LatentGraph, signs: FloatArray, new: LatentGraph, origin: IntArray
 ) -> Anchors:
-    is_new: NDArray[np.bool_] = origin < 0
+    """Let old nodes keep the column that stood for them, and their sign."""
+    is_new: BoolArray = origin < 0
     column = np.where(is_new, representatives(new), representatives(old)[origin])
     return Anchors(column, np.where(is_new, 1.0, signs[origin]))
 

@@ -100,52 +100,24 @@ def score(
     whole = likelihood(obs)
     kept = likelihood(with_half_hidden(obs, seed))
     total, predicted = float(weights @ whole), float(weights @ (whole - kept))
-    return Scores(
-        perplexity(total, n_values),
-        perplexity(bic(total, df, n), n_values),
-        perplexity(predicted, n_values),
-        perplexity(bic(predicted, df, n), n_values),
-        df,
-        n,
-        total,
-        bic(total, df, n),
-        train_bic,
-        method,
-        seed,
-    )
+    in_all = bic(total, df, n)
+    perp_ll, perp_bic = perplexity(total, n_values), perplexity(in_all, n_values)
+    predictive = perplexity(predicted, n_values), perplexity(bic(predicted, df, n), n_values)
+    return Scores(perp_ll, perp_bic, *predictive, df, n, total, in_all, train_bic, method, seed)
 
 
 def perplexity(log_likelihood: float, n_values: float) -> float:
-    """Return exp(-log-likelihood / number of values).
-
-    Examples
-    --------
-    >>> round(perplexity(-100 * math.log(2), 100), 6)   # a fair coin
-    2.0
-    """
+    """Return exp(-log-likelihood / number of values)."""
     return math.exp(min(-log_likelihood / n_values, 700.0))
 
 
 def bic(log_likelihood: float, df: int, n_samples: float) -> float:
-    """Return the Bayesian information criterion; higher is better.
-
-    Examples
-    --------
-    >>> round(bic(-50.0, df=2, n_samples=100), 4)
-    -54.6052
-    """
+    """Return the Bayesian information criterion; higher is better."""
     return log_likelihood - 0.5 * df * math.log(n_samples)
 
 
 def with_half_hidden(obs: Observations, seed: int = 0) -> Observations:
-    """Return the table with half of the columns of each row, chosen at random, missing.
-
-    Examples
-    --------
-    >>> table = Observations.from_array([[0, 1, 1, 0], [1, 0, 1, 1], [0, 1, 0, 1]])
-    >>> np.isnan(with_half_hidden(table).values).sum(axis=1).tolist()
-    [2, 2, 2]
-    """
+    """Return the table with half of the columns of each row, chosen at random, missing."""
     # a stream of its own: rows that were simulated with the same seed must not meet their own draws
     draws = np.random.default_rng([seed, STREAM]).random((obs.n_rows, obs.n_columns))
     hidden = draws.argsort(axis=1).argsort(axis=1) < obs.n_columns // 2

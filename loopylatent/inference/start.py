@@ -25,14 +25,7 @@ PSEUDO_COUNT = 0.5
 
 
 def representatives(graph: LatentGraph) -> IntArray:
-    """(nodes,) the column nearest to each node along the graph; a column stands for itself.
-
-    Examples
-    --------
-    >>> star = LatentGraph.build(["a", "b", "c"], 1, [(0, 3), (1, 3), (2, 3)], [2.0, 1.0, 3.0])
-    >>> representatives(star).tolist()
-    [0, 1, 2, 1]
-    """
+    """(nodes,) the column nearest to each node along the graph; a column stands for itself."""
     p = graph.n_observed
     lengths = graph.path_lengths(graph.hidden_nodes)[:, :p]
     return np.concatenate([np.arange(p), lengths.argmin(axis=1)]).astype(np.int64)
@@ -53,14 +46,7 @@ class Anchors:
 
 @dataclass(frozen=True, eq=False)
 class DiscreteStart:
-    """First shares and tables of the nodes and edges of one layout.
-
-    Parameters
-    ----------
-    layout : Layout
-    rows : Rows
-    anchors : Anchors
-    """
+    """First shares and tables of the nodes and edges of one layout."""
 
     layout: Layout
     rows: Rows = field(repr=False)
@@ -148,12 +134,6 @@ def log_ratio(first: FloatArray, second: FloatArray, matrix: FloatArray) -> Floa
     """(K, L) log P(s, t) / P(s) P(t) for two nodes whose contrasts have these correlations.
 
     Correlations that would make a probability negative are shrunk together.
-
-    Examples
-    --------
-    >>> half = np.array([0.5, 0.5])
-    >>> np.exp(log_ratio(half, half, np.array([[0.6]]))).round(3).tolist()
-    [[1.6, 0.4], [0.4, 1.6]]
     """
     excess = contrasts_of(first) @ matrix @ contrasts_of(second).T
     lowest = float(excess.min())

@@ -31,10 +31,9 @@ class LearnResult(Shown):
 
     Examples
     --------
-    >>> from loopylatent.distances import DistanceMatrix
-    >>> from loopylatent.settings import Thresholds
-    >>> D = DistanceMatrix.from_array([[0, 2, 2], [2, 0, 2], [2, 2, 0]])
-    >>> learn(D, LearnSettings(Thresholds(r=2, Lambda=0, tau=0.1)))
+    >>> import loopylatent as ll
+    >>> D = ll.DistanceMatrix.from_array([[0, 2, 2], [2, 0, 2], [2, 2, 0]])
+    >>> learn(D, LearnSettings(ll.Thresholds(r=2, Lambda=0, tau=0.1)))
     LearnResult(LatentGraph(3 observed, 1 hidden, 3 edges, 0 cycles), r=2, Lambda=0, tau=0.1)
     """
 
@@ -81,10 +80,8 @@ def learn(
             n_visits += 1
             n_stuck += step.stuck
             n_capped += step.capped
-    kept = tuple(steps) if trace else None
-    graph = workspace.graph()
-    counts = (n_visits, n_stuck, n_capped)
-    return LearnResult(graph, initial, settings, D.metric, D.digest, *counts, trace=kept)
+    known = (workspace.graph(), initial, settings, D.metric, D.digest)
+    return LearnResult(*known, n_visits, n_stuck, n_capped, tuple(steps) if trace else None)
 
 
 def iter_steps(
@@ -111,10 +108,9 @@ def iter_steps(
 
     Examples
     --------
-    >>> from loopylatent.distances import DistanceMatrix
-    >>> from loopylatent.settings import Thresholds
-    >>> D = DistanceMatrix.from_array([[0, 2, 2], [2, 0, 2], [2, 2, 0]])
-    >>> for step in iter_steps(D, LearnSettings(Thresholds(r=2, Lambda=0, tau=0.1))):
+    >>> import loopylatent as ll
+    >>> D = ll.DistanceMatrix.from_array([[0, 2, 2], [2, 0, 2], [2, 2, 0]])
+    >>> for step in iter_steps(D, LearnSettings(ll.Thresholds(r=2, Lambda=0, tau=0.1))):
     ...     print(step)
     InitialStep(graph=LatentGraph(3 observed, 0 hidden, 2 edges, 0 cycles))
     VisitStep(node=0, 3 in the neighbourhood, 1 joins, 0 contractions)
@@ -190,25 +186,16 @@ def visit(
     by_surrogates = settings.method in BY_SURROGATES
     between = workspace.distances_between_surrogates(members) if by_surrogates else distances
     between.setflags(write=False)
-    tree = group(
-        Neighbourhood(members, hidden, surrogates, distances, n_samples, rng, between, gaps),
-        settings,
-    )
+    around = Neighbourhood(members, hidden, surrogates, distances, n_samples, rng, between, gaps)
+    tree = group(around, settings)
     ids = workspace.replace(members, tree, surrogate=node)
     changes = workspace.take_changes()
+    joins = tuple(join.renamed(ids) for join in tree.joins)
+    contractions = tuple(one.renamed(ids) for one in tree.contractions)
+    rest = tuple(edge.renamed(ids) for edge in tree.rest)
+    rounds = tuple(one.renamed(ids) for one in tree.rounds)
+    stood_for = (surrogates, gaps) if by_surrogates else ((), ())
     return VisitStep(
-        node,
-        members,
-        hidden,
-        between,
-        tuple(join.renamed(ids) for join in tree.joins),
-        tuple(contraction.renamed(ids) for contraction in tree.contractions),
-        changes.removed,
-        changes.added,
-        tree.stuck,
-        tree.capped,
-        tuple(edge.renamed(ids) for edge in tree.rest),
-        tuple(one.renamed(ids) for one in tree.rounds),
-        surrogates if by_surrogates else (),
-        gaps if by_surrogates else (),
-    )
+        node, members, hidden, between, joins, contractions, changes.removed, changes.added,
+        tree.stuck, tree.capped, rest, rounds, *stood_for,
+    )  # fmt: skip

@@ -14,16 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from loopylatent.compute._kernels.node_distances import (
-    EMPTY,
-    LOWER,
-    collect_pairs,
-    extend_distances,
-    number_of,
-    put_numbers,
-    read_block,
-    work_out_pairs,
-)
+from loopylatent.compute import _kernels
 from loopylatent.compute.arrays import FloatArray, IntArray
 from loopylatent.distances.sparse import Distances, SparseDistances
 
@@ -41,7 +32,7 @@ class NodeDistances(Protocol):
         """There will be ``n_nodes`` working numbers."""
 
     def place(
-        self, members: list[int], born: list[int], paths: FloatArray, alive: Iterable[int]
+        self, members: list[int], born: list[int], paths: FloatArray, alive: Iterable[int], /
     ) -> None:
         """Say where new hidden nodes lie.
 
@@ -89,14 +80,15 @@ class DenseNodeDistances:
     ) -> None:
         inside = {*members, *born}
         outside = np.array([node for node in alive if node not in inside], dtype=np.int64)
-        extend_distances(self._values, np.array(members), paths, np.array(born), outside)
+        known, fresh = np.array(members), np.array(born)
+        _kernels.node_distances.extend_distances(self._values, known, paths, fresh, outside)
 
 
 class PairTable:
     """Numbers by pair of nodes; takes as much room as there are pairs."""
 
     def __init__(self) -> None:
-        self.keys = np.full(1024, EMPTY, np.int64)
+        self.keys = np.full(1024, _kernels.node_distances.EMPTY, np.int64)
         self.numbers = np.empty(1024)
         self.n = 0
 
@@ -106,13 +98,13 @@ class PairTable:
         return other
 
     def put(self, keys: IntArray, numbers: FloatArray) -> None:
-        self.keys, self.numbers, self.n = put_numbers(
+        self.keys, self.numbers, self.n = _kernels.node_distances.put_numbers(
             self.keys, self.numbers, self.n, keys, numbers
         )
 
     def get(self, u: int, v: int) -> float:
         """Return the number of two nodes; NaN where there is none."""
-        return number_of(self.keys, self.numbers, u, v)
+        return _kernels.node_distances.number_of(self.keys, self.numbers, u, v)
 
 
 class _Growing:
@@ -185,12 +177,9 @@ class LazyNodeDistances:
             self._edge_visit.values[int(index)] = self._visit
 
     def place(
-        self,
-        members: list[int],
-        born: list[int],
-        paths: FloatArray,
-        alive: Iterable[int],  # noqa: ARG002  (whoever is not yet known can be asked for later)
+        self, members: list[int], born: list[int], paths: FloatArray, _alive: Iterable[int]
     ) -> None:
+        """The same; whoever is alive and not yet known can be asked for later."""
         m = len(members)
         for x, node in enumerate(born):
             while len(self._born_at.values) < node - self._p:  # contracted as soon as it was born
@@ -205,24 +194,24 @@ class LazyNodeDistances:
         self._visit += 1
 
     def between(self, nodes: Sequence[int]) -> FloatArray:
+        kernels, known = _kernels.node_distances, self._known
         index = np.asarray(nodes, dtype=np.int64)
-        known = self._known
-        known.keys, known.numbers, known.n, wanted = collect_pairs(
+        known.keys, known.numbers, known.n, wanted = kernels.collect_pairs(
             known.keys, known.numbers, known.n, self._p,
             self._start.values, self._member.values, index,
         )  # fmt: skip
         columns = wanted[wanted >> 31 < self._p]
         hidden = np.sort(wanted[wanted >> 31 >= self._p])
-        known.put(columns, self._D.pairs(columns & LOWER, columns >> 31))
+        known.put(columns, self._D.pairs(columns & kernels.LOWER, columns >> 31))
         edges = (
             self._edges.keys, self._edges.numbers, self._edge_length.values, self._edge_visit.values
         )  # fmt: skip
-        work_out_pairs(
+        kernels.work_out_pairs(
             known.keys, known.numbers, self._p,
             self._start.values, self._member.values, self._path.values, self._born_at.values,
             *edges, hidden,
         )  # fmt: skip
-        return read_block(known.keys, known.numbers, *edges, index, self._visit)
+        return kernels.read_block(known.keys, known.numbers, *edges, index, self._visit)
 
     def _begin_birth(self, members: IntArray, paths: FloatArray) -> None:
         self._member.add(members)

@@ -23,14 +23,14 @@ from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.errors import DataError, InferenceError, Remedy, ThresholdError
 from loopylatent.graph import LatentGraph
 from loopylatent.inference.discrete import DiscreteProblem
-from loopylatent.inference.fit import Reached, ascend, finished
+from loopylatent.inference.fit import ascend, finished
 from loopylatent.inference.model import Model
 from loopylatent.inference.problems import Family, Fitted, Problem, family_of
 from loopylatent.inference.scores import bic
 from loopylatent.learning.initial_graph import check_radius, initial_graph
 from loopylatent.learning.learner import LearnResult, visit, visiting_order
 from loopylatent.learning.node_distances import node_distances
-from loopylatent.learning.trace import CleanUpStep, Edge, InitialStep, Step, VisitStep
+from loopylatent.learning.trace import CleanUpStep, InitialStep, VisitStep
 from loopylatent.learning.workspace import Workspace
 from loopylatent.settings import FitSettings, LearnSettings
 from loopylatent.tables.observations import Observations
@@ -90,30 +90,18 @@ def learn_regularized(
 ) -> RegularizedResult:
     """Learn a graph with as many hidden nodes as the Bayesian information criterion pays for.
 
-    Parameters
-    ----------
-    D : DistanceMatrix
-    obs : Observations
-        The rows behind the distances: columns of one sort, as for ``fit_parameters``.
-    settings : LearnSettings
-        Any grouping method.
-    max_hidden : int, optional
-        Never more hidden nodes than this.
-    progress : callable, optional
-        Called with the replacements tried and those known to be tried; may raise to stop.
-    taus : sequence of float, optional
-        Choose tau among these by the BIC on the rows, instead of the tau of the settings.
-    start : LatentGraph, optional
-        The initial graph at r, where it is already known.
+    ``obs`` holds the rows behind the distances, columns of one sort as for ``fit_parameters``;
+    any grouping method can be used. ``progress`` is called with the replacements tried and those
+    known to be tried, and may raise to stop. ``taus``: choose tau among these by the BIC on the
+    rows, instead of the tau of the settings. ``start`` is the initial graph at r, where known.
 
     Examples
     --------
-    >>> from loopylatent.distances import information_distances
-    >>> from loopylatent.settings import Thresholds
-    >>> from loopylatent.synthetic import latent_tree
-    >>> rows = latent_tree(n_hidden=2, n_observed_inner=0, leaves=3, seed=3).sample(2000)
-    >>> D = information_distances(rows)
-    >>> found = learn_regularized(D, rows, LearnSettings(Thresholds(D.r_max, 0.02, 0.1)))
+    >>> import loopylatent as ll
+    >>> tree = ll.synthetic.latent_tree(n_hidden=2, n_observed_inner=0, leaves=3, seed=3)
+    >>> rows = tree.sample(2000)
+    >>> D = ll.information_distances(rows)
+    >>> found = learn_regularized(D, rows, LearnSettings(ll.Thresholds(D.r_max, 0.02, 0.1)))
     >>> found.graph
     LatentGraph(6 observed, 2 hidden, 7 edges, 0 cycles)
     >>> [(one.node, one.gain > 0) for one in found.replacements if one.accepted][:1]
@@ -140,10 +128,9 @@ def learn_regularized(
                 f"2^{_log2_table(problem):.0f} entries, more than 2^20; the penalty needs exact "
                 "likelihoods: use a larger r."
             )
-        start_point = family.start(problem)
         first = ascend(
             problem,
-            start_point,
+            family.start(problem),
             max_steps=FIRST_STEPS,
             tolerance=TOLERANCE,
             progress=lambda _step, _value: report.pulse(),
@@ -152,7 +139,7 @@ def learn_regularized(
         for tau in (settings.thresholds.tau,) if taus is None else taus:
             chosen = replace(settings, thresholds=replace(settings.thresholds, tau=tau))
             run = _Run(D, family, chosen, max_hidden, pool, report)
-            runs.append(run.go(initial, Reached(problem, first).fitted))
+            runs.append(run.go(initial, Fitted(problem, first.point, first.value)))
         best = max(runs, key=lambda run: run.bic)
         return best.result(obs, tuple((run.settings.thresholds.tau, run.bic) for run in runs))
 
@@ -162,37 +149,19 @@ class _Report:
 
     def __init__(self, progress: Progress | None) -> None:
         self._progress = progress
-        self._done = self._known = 0
-
-    def expect(self, more: int) -> None:
-        self._known += more
-
-    def tried(self) -> None:
-        self._done += 1
-        self.pulse()
+        self.done = self.known = 0
 
     def pulse(self) -> None:
         """Give the caller a chance to stop."""
         if self._progress is not None:
-            self._progress(self._done, max(self._known, self._done, 1))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Offer:
-    """What a replacement would gain, and the size of the graph that it would make."""
-
-    node: int
-    gain: float
-    reason: Reason
-    n_hidden: int
-    n_edges: int
+            self._progress(self.done, max(self.known, self.done, 1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Change:
     """A replacement worked out in full: the workspace that it makes and the fit of its graph."""
 
-    offer: _Offer
+    offer: Replacement
     workspace: Workspace
     graph: LatentGraph
     step: VisitStep
@@ -203,19 +172,14 @@ class _Run:
     """The greedy path for one tau."""
 
     def __init__(
-        self,
-        D: DistanceMatrix,
-        family: Family,
-        settings: LearnSettings,
-        max_hidden: int | None,
-        pool: ThreadPoolExecutor,
-        report: _Report,
-    ) -> None:
+        self, D: DistanceMatrix, family: Family, settings: LearnSettings, max_hidden: int | None,
+        pool: ThreadPoolExecutor, report: _Report,
+    ) -> None:  # fmt: skip
         self.settings = settings
         self._D, self._family, self._pool, self._report = D, family, pool, report
         self._max_hidden = np.inf if max_hidden is None else max_hidden
         self._records: list[Replacement] = []
-        self._steps: list[Step] = []
+        self._round = 0
 
     @property
     def bic(self) -> float:
@@ -223,19 +187,18 @@ class _Run:
 
     def go(self, initial: LatentGraph, fitted: Fitted) -> _Run:
         """Take the best offer until none gains."""
-        self._initial, self._fitted = initial, fitted
+        self._graph, self._fitted = initial, fitted
         self._log2_limit = max(TABLE_ROOM, _log2_table(fitted.problem))
         self._workspace = Workspace(initial, node_distances(self._D))
-        self._graph = initial
-        self._steps.append(InitialStep(initial))
+        self._initial = InitialStep(initial)
+        self._visits: list[VisitStep] = []
         waiting = list(visiting_order(initial, self.settings))
-        offers: dict[int, _Offer] = {}
+        offers: dict[int, Replacement] = {}
         stale = set(waiting)
-        number = 0
         while waiting:
-            number += 1
-            self._score([node for node in waiting if node in stale], offers, number)
-            taken = self._take_best(offers, number)
+            self._round += 1
+            self._score([node for node in waiting if node in stale], offers)
+            taken = self._take_best(offers)
             if taken is None:
                 break
             waiting.remove(taken.node)
@@ -247,44 +210,36 @@ class _Run:
         self, obs: Observations, bic_by_tau: tuple[tuple[float, float], ...]
     ) -> RegularizedResult:
         """Fit the final graph to the end and put everything together."""
-        family, fitted = self._family, self._fitted
+        fitted, visits, D = self._fitted, self._visits, self._D
         last = ascend(fitted.problem, fitted.point, max_steps=LAST_STEPS, tolerance=TOLERANCE)
-        model = finished(family, Reached(fitted.problem, last), obs)
-        self._steps.append(CleanUpStep((), (), (), self._workspace.hidden_ids))
-        visits = [step for step in self._steps if isinstance(step, VisitStep)]
+        model = finished(self._family, fitted.problem, last, obs)
+        clean_up = CleanUpStep((), (), (), self._workspace.hidden_ids)
+        n_stuck, n_capped = sum(step.stuck for step in visits), sum(step.capped for step in visits)
         return RegularizedResult(
-            self._graph,
-            self._initial,
-            self.settings,
-            self._D.metric,
-            self._D.digest,
-            len(visits),
-            sum(step.stuck for step in visits),
-            sum(step.capped for step in visits),
-            tuple(self._steps),
-            tuple(self._records),
-            model,
+            self._graph, self._initial.graph, self.settings, D.metric, D.digest, len(visits),
+            n_stuck, n_capped, (self._initial, *visits, clean_up), tuple(self._records), model,
             bic_by_tau,
-        )
+        )  # fmt: skip
 
-    def _score(self, nodes: Sequence[int], offers: dict[int, _Offer], number: int) -> None:
+    def _score(self, nodes: Sequence[int], offers: dict[int, Replacement]) -> None:
         """Work out the offers of ``nodes`` on the present graph."""
-        self._report.expect(len(nodes))
+        self._report.known += len(nodes)
         jobs = [self._pool.submit(self._offer, node) for node in nodes]
         try:
             for node, job in zip(nodes, jobs, strict=True):
                 offer = job.result()
-                self._report.tried()
+                self._report.done += 1
+                self._report.pulse()
                 offers.pop(node, None)
                 if offer is not None:
                     offers[node] = offer
                     if offer.gain <= 0:
-                        self._record(number, offer, accepted=False)
+                        self._records.append(offer)
         finally:
             for job in jobs:
                 job.cancel()
 
-    def _take_best(self, offers: dict[int, _Offer], number: int) -> VisitStep | None:
+    def _take_best(self, offers: dict[int, Replacement]) -> VisitStep | None:
         """Refit the best offer on the present graph; where it no longer gains, the next one."""
         while True:
             best = max(offers.values(), key=lambda offer: offer.gain, default=None)
@@ -294,24 +249,25 @@ class _Run:
             if change is None:
                 del offers[best.node]
                 continue
-            if change.fitted is not None and change.offer.gain > 0:
-                self._record(number, replace(change.offer, reason="taken"), accepted=True)
+            offer = change.offer
+            if change.fitted is not None and offer.gain > 0:
+                self._records.append(replace(offer, accepted=True, reason="taken"))
                 self._workspace, self._graph = change.workspace, change.graph
                 self._fitted = change.fitted
-                self._steps.append(change.step)
+                self._visits.append(change.step)
                 return change.step
-            offers[best.node] = change.offer
-            refused = change.offer
-            if change.fitted is not None:
-                refused = replace(refused, reason="no gain after refit")
-            self._record(number, refused, accepted=False)
+            offers[best.node] = offer
+            refitted = change.fitted is not None
+            self._records.append(
+                replace(offer, reason="no gain after refit") if refitted else offer
+            )
 
-    def _offer(self, node: int) -> _Offer | None:
-        """Try the replacement of a node's neighbourhood; None where it changes nothing."""
+    def _offer(self, node: int) -> Replacement | None:
         change = self._change(node, TRIAL_STEPS)
-        return None if change is None else change.offer
+        return None if change is None else change.offer  # the rest would take much memory
 
     def _change(self, node: int, steps: int) -> _Change | None:
+        """Try the replacement of a node's neighbourhood; None where it changes nothing."""
         workspace = self._workspace.copy()
         if len(workspace.neighbours[node]) < 2:
             return None
@@ -321,18 +277,18 @@ class _Run:
             return None
         graph = workspace.graph()
         problem = self._family.problem(graph)
-        refused = self._refusal(graph, problem)
-        if refused is not None:
-            offer = _Offer(node, -np.inf, refused, graph.n_hidden, graph.n_edges)
-            return _Change(offer, workspace, graph, step, None)
-        fitted = self._refitted(problem, _origin(self._workspace, workspace), steps)
-        gain = _bic(fitted) - self.bic
-        offer = _Offer(node, gain, "no gain", graph.n_hidden, graph.n_edges)
+        gain, fitted, reason = -np.inf, None, self._refusal(graph, problem)
+        if reason is None:
+            fitted = self._refitted(problem, _origin(self._workspace, workspace), steps)
+            gain, reason = _bic(fitted) - self.bic, "no gain"
+        sizes = (graph.n_hidden, graph.n_edges)
+        offer = Replacement(self._round, node, gain, False, reason, *sizes)
         return _Change(offer, workspace, graph, step, fitted)
 
     def _refitted(self, problem: Problem, origin: IntArray, steps: int) -> Fitted:
         """Fit a changed graph from where the present one is; give up where it cannot gain."""
-        target = _value_for(problem, self.bic)
+        n = problem.total_weight
+        target = (self.bic - bic(0.0, problem.df, n)) / n  # the mean log-likelihood to reach
         found = ascend(
             problem,
             self._family.continued(self._fitted, problem, origin),
@@ -340,7 +296,7 @@ class _Run:
             tolerance=TOLERANCE,
             hopeless=lambda values: _is_hopeless(values, target),
         )
-        return Reached(problem, found).fitted
+        return Fitted(problem, found.point, found.value)
 
     def _refusal(self, graph: LatentGraph, problem: Problem) -> Reason | None:
         if graph.n_hidden > self._max_hidden:
@@ -349,33 +305,16 @@ class _Run:
 
     def _touched(self, step: VisitStep, waiting: Iterable[int]) -> set[int]:
         """Return the waiting nodes whose offer a replacement may have changed."""
-        workspace = self._workspace
-        moved = {node for node in step.neighbourhood if node in workspace.neighbours}
-        moved |= {end for edge in step.added for end in (edge.u, edge.v)}
-        moved = {node for node in moved if node in workspace.neighbours}
-        queue = [node for node in moved if workspace.is_hidden(node)]
+        around, is_hidden = self._workspace.neighbours, self._workspace.is_hidden
+        ends = {end for edge in step.added for end in (edge.u, edge.v)}
+        moved = {node for node in ends.union(step.neighbourhood) if node in around}
+        queue = [node for node in moved if is_hidden(node)]
         while queue:
-            for end in workspace.neighbours[queue.pop()]:
-                if workspace.is_hidden(end) and end not in moved:
+            for end in around[queue.pop()]:
+                if is_hidden(end) and end not in moved:
                     queue.append(end)
                 moved.add(end)
-        return {
-            node for node in waiting
-            if node in moved or any(end in moved for end in workspace.neighbours[node])
-        }  # fmt: skip
-
-    def _record(self, number: int, offer: _Offer, *, accepted: bool) -> None:
-        self._records.append(
-            Replacement(
-                number,
-                offer.node,
-                offer.gain,
-                accepted,
-                offer.reason,
-                offer.n_hidden,
-                offer.n_edges,
-            )
-        )
+        return {node for node in waiting if node in moved or not moved.isdisjoint(around[node])}
 
 
 def _bic(fitted: Fitted) -> float:
@@ -388,12 +327,6 @@ def _log2_table(problem: Problem) -> float:
     if isinstance(problem, DiscreteProblem):
         return problem.method.elimination.log2_largest
     return 0.0
-
-
-def _value_for(problem: Problem, wanted: float) -> float:
-    """Return the mean log-likelihood at which a problem has the wanted BIC."""
-    n = problem.total_weight
-    return (wanted - bic(0.0, problem.df, n)) / n
 
 
 def _is_hopeless(values: list[float], target: float) -> bool:
@@ -423,8 +356,5 @@ def _tidied(step: VisitStep, workspace: Workspace) -> VisitStep:
         added[edge.u, edge.v] = edge
     for ends in [ends for ends, edge in added.items() if removed.get(ends) == edge]:
         del added[ends], removed[ends]
-    return replace(step, removed=_sorted(removed), added=_sorted(added))
-
-
-def _sorted(edges: dict[tuple[int, int], Edge]) -> tuple[Edge, ...]:
-    return tuple(edges[ends] for ends in sorted(edges))
+    before, after = (tuple(edges[ends] for ends in sorted(edges)) for edges in (removed, added))
+    return replace(step, removed=before, added=after)

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from loopylatent.compute._kernels.spanning import spanning_lengths
+from loopylatent.compute import _kernels
+from loopylatent.compute.arrays import FloatArray
 from loopylatent.distances.sparse import Distances, SparseDistances, check_distances
 from loopylatent.settings import Thresholds
 
@@ -29,8 +29,8 @@ def default_thresholds(D: Distances) -> Thresholds:
 
     Examples
     --------
-    >>> from loopylatent.distances import DistanceMatrix
-    >>> D = DistanceMatrix.from_array([[0, 1, 5], [1, 0, 4], [5, 4, 0]], n_samples=100)
+    >>> import loopylatent as ll
+    >>> D = ll.DistanceMatrix.from_array([[0, 1, 5], [1, 0, 4], [5, 4, 0]], n_samples=100)
     >>> default_thresholds(D)
     Thresholds(r=5.0, Lambda=0.05, tau=0.5)
     """
@@ -51,13 +51,15 @@ def loop_radius(D: Distances) -> float:
 
     Examples
     --------
-    >>> from loopylatent.distances import DistanceMatrix
-    >>> D = DistanceMatrix.from_array([[0, 1, 5], [1, 0, 2], [5, 2, 0]])
+    >>> import loopylatent as ll
+    >>> D = ll.DistanceMatrix.from_array([[0, 1, 5], [1, 0, 2], [5, 2, 0]])
     >>> loop_radius(D)
     3.0
     """
     return float(np.clip(1.5 * _spanning_lengths(D).max(), D.r_min, D.r_max))
 
 
-def _spanning_lengths(D: Distances) -> NDArray[np.float64]:
-    return D.spanning_lengths if isinstance(D, SparseDistances) else spanning_lengths(D.values)
+def _spanning_lengths(D: Distances) -> FloatArray:
+    if isinstance(D, SparseDistances):
+        return D.spanning_lengths
+    return _kernels.spanning.spanning_lengths(D.values)

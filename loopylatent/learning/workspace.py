@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from loopylatent.compute._kernels.node_distances import tree_path_lengths
+from loopylatent.compute import _kernels
 from loopylatent.compute.arrays import FloatArray
 from loopylatent.graph import LatentGraph
 from loopylatent.learning.grouping.base import LocalTree
@@ -40,10 +40,7 @@ class Workspace:
         self.surrogates = list(range(self._p))
         """For each working number the observed node at whose visit it was created, or itself."""
         self.gaps = [0.0] * self._p
-        """How far each was from its surrogate in the tree that it was born in, uncontracted.
-
-        Known where local trees are built by surrogates.
-        """
+        """How far each was from its surrogate at birth, where trees are built by surrogates."""
         self._distances = distances
         self._before: dict[tuple[int, int], float | None] = {}
 
@@ -93,19 +90,15 @@ class Workspace:
         return renumbered(self._names, self.hidden_ids, edges)
 
     def replace(self, members: tuple[int, ...], tree: LocalTree, surrogate: int) -> tuple[int, ...]:
-        """Put a local tree in the place of all edges between ``members``.
-
-        Returns the working number of each position of the tree.
-        """
+        """Replace all edges between ``members``; return the number of each position of the tree."""
         first_new = len(self.surrogates)
         born = range(first_new, first_new + tree.n_new)
         ids = members + tuple(born)
         self.surrogates += [surrogate] * len(born)
+        gaps = np.zeros(len(born))
         if tree.by_surrogates:
-            paths = _lengths_from(members.index(surrogate), len(ids), tree.grown)
-            self.gaps += paths[len(members) :]
-        else:
-            self.gaps += [0.0] * len(born)
+            gaps = _paths(len(ids), tree.grown)[members.index(surrogate), len(members) :]
+        self.gaps += np.where(np.isfinite(gaps), gaps, 0.0).tolist()
         self._distances.make_room(len(self.surrogates))
         self.neighbours.update({node: {} for node in born})
         inside = set(members)
@@ -120,10 +113,7 @@ class Workspace:
         return ids
 
     def drop_idle_hidden(self) -> tuple[int, ...]:
-        """Remove hidden nodes of degree 0 and 1 and bridge those of degree 2, until none is left.
-
-        Returns the nodes that went.
-        """
+        """Remove hidden nodes of degree 0 and 1, bridge those of degree 2; return what went."""
         gone: list[int] = []
         while idle := [node for node in self.hidden_ids if len(self.neighbours[node]) <= 2]:
             for node in idle:
@@ -207,28 +197,13 @@ class Workspace:
         if not born:
             return
         there = [node for node in members if node in self.neighbours]
-        paths = tree_path_lengths(
-            len(ids),
-            np.array([(edge.u, edge.v) for edge in tree.edges], dtype=np.int64),
-            np.array([edge.length for edge in tree.edges]),
-        )
+        paths = _paths(len(ids), tree.edges)
         kept = np.array([position[node] for node in there + born])
         self._distances.place(there, born, paths[kept[:, None], kept], self.neighbours)
 
 
-def _lengths_from(source: int, n_nodes: int, edges: list[Edge]) -> list[float]:
-    """Path lengths in a forest from one node to all; 0 where no path leads."""
-    ends: list[list[tuple[int, float]]] = [[] for _ in range(n_nodes)]
-    for edge in edges:
-        ends[edge.u].append((edge.v, edge.length))
-        ends[edge.v].append((edge.u, edge.length))
-    found = [np.inf] * n_nodes
-    found[source] = 0.0
-    stack = [source]
-    while stack:
-        node = stack.pop()
-        for other, length in ends[node]:
-            if found[other] == np.inf:
-                found[other] = found[node] + length
-                stack.append(other)
-    return [length if length < np.inf else 0.0 for length in found]
+def _paths(n_nodes: int, edges: Sequence[Edge]) -> FloatArray:
+    """(nodes, nodes) path lengths in a forest."""
+    ends = np.array([(edge.u, edge.v) for edge in edges], dtype=np.int64).reshape(-1, 2)
+    lengths = np.array([edge.length for edge in edges], dtype=np.float64)
+    return _kernels.node_distances.tree_path_lengths(n_nodes, ends, lengths)

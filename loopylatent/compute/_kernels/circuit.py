@@ -9,71 +9,24 @@ first, after them, as they are met, the sums of clamped potentials ("locals") an
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from loopylatent.compute._kernels.jit import kernel
 from loopylatent.compute.arrays import IntArray, StateArray
+from loopylatent.compute.tape import (
+    CELLS,
+    CLAMPS,
+    INPUTS,
+    LOCALS,
+    RECORDS,
+    ROOTS,
+    SCOPES,
+    STRIDES,
+    Network,
+    Tape,
+)
 
-LOCALS, CLAMPS, RECORDS, INPUTS, STRIDES, SCOPES, ROOTS, CELLS = range(8)
-N_COUNTS = 8
 HASH_FACTOR = -7046029254386353131
-
-
-class Network(NamedTuple):
-    """A graph and the places of its log-potentials among the cells."""
-
-    n_states: IntArray
-    """(nodes,)"""
-    order: IntArray
-    """Nodes that may be summed out, first to last."""
-    rank: IntArray
-    """(nodes,) position in ``order``."""
-    node_cell: IntArray
-    """(nodes,) first cell of the node's own table."""
-    start: IntArray
-    """(nodes + 1,) where the neighbours of a node begin in the arrays below."""
-    other: IntArray
-    table: IntArray
-    """First cell of the table of the edge to that neighbour."""
-    own_stride: IntArray
-    other_stride: IntArray
-
-
-class Tape(NamedTuple):
-    """What is to be computed: locals, then records, each from what stands before it."""
-
-    counts: IntArray
-    """(8,) how much of the arrays below is used, and how many cells there are."""
-    local_node: IntArray
-    local_row: IntArray
-    """The row in which the clamped values were met first."""
-    local_cell: IntArray
-    local_hash: IntArray
-    first_clamp: IntArray
-    clamp_cell: IntArray
-    clamp_stride: IntArray
-    node: IntArray
-    local: IntArray
-    cell: IntArray
-    """First cell of the message."""
-    size: IntArray
-    record_hash: IntArray
-    n_messages: IntArray
-    first_input: IntArray
-    first_stride: IntArray
-    first_scope: IntArray
-    input_cell: IntArray
-    input_record: IntArray
-    """The record that an input comes from; -1 for locals and edges."""
-    stride: IntArray
-    """For each input of a record: of its node, then of each node of its scope."""
-    scope: IntArray
-    root: IntArray
-    """Records without scope, row after row."""
-    local_slots: IntArray
-    record_slots: IntArray
 
 
 @kernel

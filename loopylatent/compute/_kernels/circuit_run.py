@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from loopylatent.compute._kernels.circuit import LOCALS, RECORDS, Network, Tape
 from loopylatent.compute._kernels.jit import kernel
 from loopylatent.compute.arrays import FloatArray, IntArray
+from loopylatent.compute.tape import LOCALS, RECORDS, Network, Tape
 
 LARGE = 32
 """Entries from which levels and blocks pay."""

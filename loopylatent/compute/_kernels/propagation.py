@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from loopylatent.compute._kernels.circuit import Network
 from loopylatent.compute._kernels.jit import kernel
 from loopylatent.compute.arrays import FloatArray, IntArray, StateArray
+from loopylatent.compute.tape import Network
 
 
 @kernel

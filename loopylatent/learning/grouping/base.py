@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,7 @@ from scipy.sparse.csgraph import connected_components, shortest_path
 
 from loopylatent.compute.arrays import FloatArray
 from loopylatent.learning.trace import Contraction, Edge, Family, Join, Round
+from loopylatent.settings import LearnSettings
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,15 +83,7 @@ class Part:
 
 
 def finite_parts(distances: FloatArray) -> tuple[Part, ...]:
-    """Split nodes where no finite distance connects them; complete each part by shortest paths.
-
-    Examples
-    --------
-    >>> d = np.array([[0, 1, np.inf, np.inf], [1, 0, 2, np.inf], [np.inf, 2, 0, np.inf]])
-    >>> d = np.vstack([d, [np.inf, np.inf, np.inf, 0]])
-    >>> [(part.nodes, part.distances.tolist()) for part in finite_parts(d)][0]
-    ((0, 1, 2), [[0.0, 1.0, 3.0], [1.0, 0.0, 2.0], [3.0, 2.0, 0.0]])
-    """
+    """Split nodes where no finite distance connects them; complete each part by shortest paths."""
     known = np.isfinite(distances)
     if known.all():
         return (Part(tuple(range(len(distances))), distances),)
@@ -111,6 +104,21 @@ class Contracted:
 
     edges: tuple[Edge, ...]
     contractions: tuple[Contraction, ...]
+
+
+def contracted_tree(
+    neighbourhood: Neighbourhood,
+    settings: LearnSettings,
+    joins: Sequence[Join | Family],
+    rest: Sequence[Edge],
+    *,
+    stuck: bool = False,
+    capped: bool = False,
+) -> LocalTree:
+    """Return the local tree of some joins and of what connects the rest, short edges contracted."""
+    edges, limit = [*edges_of(joins), *rest], settings.shortest_edge
+    left = contract_short_edges(edges, neighbourhood.hidden, limit)
+    return LocalTree(left.edges, tuple(joins), left.contractions, stuck, capped, tuple(rest))
 
 
 def contract_short_edges(edges: list[Edge], hidden: tuple[bool, ...], tau: float) -> Contracted:
@@ -139,8 +147,6 @@ def contract_short_edges(edges: list[Edge], hidden: tuple[bool, ...], tau: float
             contractions.append(Contraction(goes, stays, edge.length))
         else:
             kept.append(edge)
-    moved = []
-    for edge in kept:
-        u, v = sorted((find(edge.u), find(edge.v)))
-        moved.append(Edge(u, v, edge.length))
+    ends = [(find(edge.u), find(edge.v), edge.length) for edge in kept]
+    moved = [Edge(min(u, v), max(u, v), length) for u, v, length in ends]
     return Contracted(tuple(sorted(moved, key=lambda e: (e.u, e.v))), tuple(contractions))

@@ -11,10 +11,10 @@ from typing import Literal
 
 import numpy as np
 
-from loopylatent.compute._kernels.quartets import group_by_quartets, list_quartets
+from loopylatent.compute import _kernels
 from loopylatent.compute.arrays import FloatArray
 from loopylatent.errors import ThresholdError
-from loopylatent.learning.grouping.base import LocalTree, Neighbourhood, contract_short_edges
+from loopylatent.learning.grouping.base import LocalTree, Neighbourhood, contracted_tree
 from loopylatent.learning.trace import Edge, Join
 from loopylatent.settings import LearnSettings
 
@@ -26,7 +26,7 @@ MOST_LISTED = 2_000_000
 def group(neighbourhood: Neighbourhood, settings: LearnSettings) -> LocalTree:
     """Build the local latent tree of a neighbourhood by quartet tests."""
     m = neighbourhood.size
-    joins, join_lengths, rest, rest_lengths = group_by_quartets(
+    joins, join_lengths, rest, rest_lengths = _kernels.quartets.group_by_quartets(
         neighbourhood.distances, settings.thresholds.Lambda, settings.max_outsiders
     )
     records = tuple(
@@ -35,24 +35,11 @@ def group(neighbourhood: Neighbourhood, settings: LearnSettings) -> LocalTree:
             joins.tolist(), join_lengths.tolist(), strict=True
         )
     )
-    edges = []
-    for join in records:
-        edges.append(Edge(join.left, join.hidden, join.left_length))
-        edges.append(Edge(join.right, join.hidden, join.right_length))
     left_over = tuple(
         Edge(u, v, d) for (u, v), d in zip(rest.tolist(), rest_lengths.tolist(), strict=True)
     )
-    contracted = contract_short_edges(
-        [*edges, *left_over], neighbourhood.hidden, settings.thresholds.tau
-    )
-    return LocalTree(
-        contracted.edges,
-        records,
-        contracted.contractions,
-        stuck=m - len(records) > 2,
-        capped=m > settings.max_outsiders,
-        rest=left_over,
-    )
+    stuck, capped = m - len(records) > 2, m > settings.max_outsiders
+    return contracted_tree(neighbourhood, settings, records, left_over, stuck=stuck, capped=capped)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +53,7 @@ class Quartet:
 
 
 def quartets(distances: FloatArray, Lambda: float) -> tuple[Quartet, ...]:
-    """List every quartet of a neighbourhood, by the same test that the learner uses.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> d = np.array([[0, 2, 3, 3], [2, 0, 3, 3], [3, 3, 0, 2], [3, 3, 2, 0.0]])
-    >>> quartets(d, Lambda=0.0)[0].verdict
-    'ab|cd'
-    """
+    """List every quartet of a neighbourhood, by the same test that the learner uses."""
     m = len(distances)
     count = m * (m - 1) * (m - 2) * (m - 3) // 24
     if count > MOST_LISTED:
@@ -82,12 +61,13 @@ def quartets(distances: FloatArray, Lambda: float) -> tuple[Quartet, ...]:
             f"{m} nodes have {count:,} quartets, more than {MOST_LISTED:,}; choose fewer nodes."
         )
     strength = np.exp(-np.asarray(distances, dtype=np.float64))
-    found = []
-    for a, b, c, d, verdict in list_quartets(strength, float(Lambda)).tolist():
-        products = (
-            float(strength[a, b] * strength[c, d]),
-            float(strength[a, c] * strength[b, d]),
-            float(strength[a, d] * strength[b, c]),
+    listed = _kernels.quartets.list_quartets(strength, float(Lambda))
+    a, b, c, d, _ = listed.T
+    pairs = (((a, b), (c, d)), ((a, c), (b, d)), ((a, d), (b, c)))
+    products = np.column_stack([strength[one] * strength[other] for one, other in pairs])
+    return tuple(
+        Quartet((a, b, c, d), (first, second, third), VERDICTS[verdict])
+        for (a, b, c, d, verdict), (first, second, third) in zip(
+            listed.tolist(), products.tolist(), strict=True
         )
-        found.append(Quartet((a, b, c, d), products, VERDICTS[verdict]))
-    return tuple(found)
+    )

@@ -8,17 +8,16 @@ is small. The method brings its own thresholds, so Lambda and tau play no part.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from loopylatent.compute._kernels.families import best_split, compare_pairs
+from loopylatent.compute import _kernels
 from loopylatent.compute.arrays import FloatArray, IntArray, frozen_array
 from loopylatent.learning.grouping.base import (
     LocalTree,
     Neighbourhood,
-    contract_short_edges,
-    edges_of,
+    contracted_tree,
     finite_parts,
 )
 from loopylatent.learning.trace import Edge, Family, Round
@@ -36,58 +35,21 @@ MISFIT = 2 * RELAXED_TAU
 
 
 def group(neighbourhood: Neighbourhood, settings: LearnSettings) -> LocalTree:
-    """Build the local latent tree of a neighbourhood by relaxed grouping.
-
-    Examples
-    --------
-    >>> d = np.array([[0, 1, 2, 2], [1, 0, 2, 2], [2, 2, 0, 1], [2, 2, 1, 0.0]])
-    >>> rng = np.random.default_rng(0)
-    >>> four = Neighbourhood((0, 1, 2, 3), (False,) * 4, (0, 1, 2, 3), d, None, rng)
-    >>> from loopylatent.settings import Thresholds
-    >>> tree = group(four, LearnSettings(Thresholds(r=3, Lambda=0, tau=0), "relaxed"))
-    >>> [(edge.u, edge.v, edge.length) for edge in tree.edges]
-    [(0, 4, 0.5), (1, 4, 0.5), (2, 5, 0.5), (3, 5, 0.5), (4, 5, 1.0)]
-    """
-    standing = _standing(neighbourhood.surrogates)
+    """Build the local latent tree of a neighbourhood by relaxed grouping."""
+    first: dict[int, int] = {}  # the first node that each column stands for
+    twins = []  # those that share it with an earlier one
+    for position, column in enumerate(neighbourhood.surrogates):
+        if first.setdefault(column, position) != position:
+            twins.append(Edge(first[column], position, 0.0))
     between = neighbourhood.between_surrogates
     distances = neighbourhood.distances if between is None else between
-    at = np.array(standing.first)
+    at = np.array(list(first.values()))
     growth = _Growth(neighbourhood, settings.max_outsiders)
     for part in finite_parts(distances[at[:, None], at]):
-        growth.grow(tuple(standing.first[k] for k in part.nodes), part.distances)
-    rest = (*growth.rest, *(Edge(first, twin, 0.0) for first, twin in standing.twins))
-    contracted = contract_short_edges(
-        [*edges_of(growth.families), *rest], neighbourhood.hidden, settings.shortest_edge
-    )
-    return LocalTree(
-        contracted.edges,
-        tuple(growth.families),
-        contracted.contractions,
-        stuck=False,
-        capped=growth.capped,
-        rest=rest,
-        rounds=tuple(growth.rounds),
-        by_surrogates=True,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Standing:
-    """The first node that each column stands for, and those that share it with an earlier one."""
-
-    first: tuple[int, ...]
-    twins: tuple[tuple[int, int], ...]
-
-
-def _standing(surrogates: tuple[int, ...]) -> _Standing:
-    first: dict[int, int] = {}
-    twins = []
-    for position, column in enumerate(surrogates):
-        if column in first:
-            twins.append((first[column], position))
-        else:
-            first[column] = position
-    return _Standing(tuple(first.values()), tuple(twins))
+        growth.grow(tuple(int(at[k]) for k in part.nodes), part.distances)
+    rest = (*growth.rest, *twins)
+    tree = contracted_tree(neighbourhood, settings, growth.families, rest, capped=growth.capped)
+    return replace(tree, rounds=tuple(growth.rounds), by_surrogates=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,7 +77,9 @@ class _Growth:
     def grow(self, active: tuple[int, ...], d: FloatArray) -> None:
         """Group nodes until one or two are left, and connect those."""
         while len(active) > 2:
-            spread, mean = compare_pairs(np.ascontiguousarray(d), self._reach, FAR, SPREAD_OF_FAR)
+            spread, mean = _kernels.families.compare_pairs(
+                np.ascontiguousarray(d), self._reach, FAR, SPREAD_OF_FAR
+            )
             groups = self._split(active, spread)
             found = [self._represent(active, rows, d, mean) for rows in groups]
             active, d = tuple(one.node for one in found), _between(found, d)
@@ -152,7 +116,7 @@ class _Growth:
         draws = self.neighbourhood.rng.random((n_sizes, 2, m))
         shuffles = np.argsort(draws, axis=2, kind="stable")
         ordered = np.ascontiguousarray(spread[order[:, None], order])
-        labels, silhouette = best_split(ordered, shuffles)
+        labels, silhouette = _kernels.families.best_split(ordered, shuffles)
         split = np.empty(m, np.int64)
         split[order] = labels
         return split, float(silhouette)
@@ -170,7 +134,8 @@ class _Growth:
         is_new = not misfits[best] < limit
         if is_new:
             lengths = _lengths_to_parent(inside, mean[rows[0], rows[1]])
-            parent, children = self._new_node(), members
+            parent, children = self.neighbourhood.size + self._n_new, members
+            self._n_new += 1
             represented = _Represented(parent, rows, float(inside.sum()) / (2 * (len(rows) - 1)))
         else:
             lengths = np.delete(inside[best], best)
@@ -180,23 +145,10 @@ class _Growth:
             self._length(child, parent, length)
             for child, length in zip(children, lengths.tolist(), strict=True)
         )
-        self.families.append(
-            Family(
-                parent,
-                tuple(children),
-                known,
-                is_new,
-                members[best],
-                float(misfits[best]),
-                limit,
-                len(self.rounds),
-            )
-        )
+        misfit = (members[best], float(misfits[best]), limit)
+        family = Family(parent, tuple(children), known, is_new, *misfit, len(self.rounds))
+        self.families.append(family)
         return represented
-
-    def _new_node(self) -> int:
-        self._n_new += 1
-        return self.neighbourhood.size + self._n_new - 1
 
     def _length(self, u: int, v: int, length: float) -> float:
         """Take off how far the ends are from the columns that stand for them."""

@@ -1,0 +1,9 @@
+"""Small examples of inner functions, with what they give."""
+
+from __future__ import annotations
+
+from loopylatent.distances.noise_floor import correlation_noise_floor
+
+
+def test_example_of_correlation_noise_floor():
+    assert round(correlation_noise_floor(8121), 2) == 3.81
