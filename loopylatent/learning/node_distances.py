@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from copy import deepcopy
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,37 +18,6 @@ from numpy.typing import NDArray
 from loopylatent.compute import _kernels
 from loopylatent.compute.arrays import FloatArray, IntArray
 from loopylatent.distances.sparse import Distances, SparseDistances
-
-
-class NodeDistances(Protocol):
-    """What the workspace needs to know about distances."""
-
-    def between(self, nodes: Sequence[int]) -> FloatArray:
-        """(k, k) a copy of the distances between ``nodes``."""
-
-    def note_edge(self, u: int, v: int, length: float) -> None:
-        """An edge is never infinitely long: where u and v were, ``length`` is their distance."""
-
-    def make_room(self, n_nodes: int) -> None:
-        """There will be ``n_nodes`` working numbers."""
-
-    def place(
-        self, members: list[int], born: list[int], paths: FloatArray, alive: Iterable[int], /
-    ) -> None:
-        """Say where new hidden nodes lie.
-
-        ``paths`` holds the lengths between ``members`` (first) and ``born`` (after them) in their
-        local tree. To a node k outside of it the distance of h is the largest d(c, k) - d(c, h)
-        over the members c, at least 0.
-        """
-
-    def copy(self) -> NodeDistances:
-        """Return distances that can be changed without changing these."""
-
-
-def node_distances(D: Distances) -> NodeDistances:
-    """Return the distances to begin with: those between the columns."""
-    return LazyNodeDistances(D) if isinstance(D, SparseDistances) else DenseNodeDistances(D.values)
 
 
 class DenseNodeDistances:
@@ -60,15 +30,18 @@ class DenseNodeDistances:
         return DenseNodeDistances(self._values)
 
     def between(self, nodes: Sequence[int]) -> FloatArray:
+        """(k, k) a copy of the distances between ``nodes``."""
         index = np.asarray(nodes)
         block: FloatArray = self._values[index[:, None], index]
         return block
 
     def note_edge(self, u: int, v: int, length: float) -> None:
+        """An edge is never infinitely long: where u and v were, ``length`` is their distance."""
         if not np.isfinite(self._values[u, v]):
             self._values[u, v] = self._values[v, u] = length
 
     def make_room(self, n_nodes: int) -> None:
+        """There will be ``n_nodes`` working numbers."""
         size = len(self._values)
         if n_nodes > size:
             larger = np.full((2 * n_nodes, 2 * n_nodes), np.inf)
@@ -78,6 +51,12 @@ class DenseNodeDistances:
     def place(
         self, members: list[int], born: list[int], paths: FloatArray, alive: Iterable[int]
     ) -> None:
+        """Say where new hidden nodes lie.
+
+        ``paths`` holds the lengths between ``members`` (first) and ``born`` (after them) in their
+        local tree. To a node k outside of it the distance of h is the largest d(c, k) - d(c, h)
+        over the members c, at least 0.
+        """
         inside = {*members, *born}
         outside = np.array([node for node in alive if node not in inside], dtype=np.int64)
         known, fresh = np.array(members), np.array(born)
@@ -91,11 +70,6 @@ class PairTable:
         self.keys = np.full(1024, _kernels.node_distances.EMPTY, np.int64)
         self.numbers = np.empty(1024)
         self.n = 0
-
-    def copy(self) -> PairTable:
-        other = PairTable()
-        other.keys, other.numbers, other.n = self.keys.copy(), self.numbers.copy(), self.n
-        return other
 
     def put(self, keys: IntArray, numbers: FloatArray) -> None:
         self.keys, self.numbers, self.n = _kernels.node_distances.put_numbers(
@@ -120,14 +94,9 @@ class _Growing:
     def add(self, numbers: NDArray[Any]) -> None:
         end = self._n + len(numbers)
         if end > len(self._room):
-            larger = np.empty(2 * end, self._room.dtype)
-            larger[: self._n] = self.values
-            self._room = larger
+            self._room = np.resize(self._room, 2 * end)
         self._room[self._n : end] = numbers
         self._n = end
-
-    def copy(self) -> _Growing:
-        return _Growing(self.values.copy())
 
 
 NEVER = np.iinfo(np.int64).max
@@ -157,7 +126,7 @@ class LazyNodeDistances:
         other = object.__new__(LazyNodeDistances)
         for name, value in vars(self).items():
             shared = name in ("_D", "_p", "_visit")
-            setattr(other, name, value if shared else value.copy())
+            setattr(other, name, value if shared else deepcopy(value))
         return other
 
     def make_room(self, n_nodes: int) -> None:
@@ -218,6 +187,14 @@ class LazyNodeDistances:
         self._path.add(paths)
         self._start.add(np.array([len(self._member.values)]))
         self._born_at.add(np.array([self._visit]))
+
+
+NodeDistances = DenseNodeDistances | LazyNodeDistances
+
+
+def node_distances(D: Distances) -> NodeDistances:
+    """Return the distances to begin with: those between the columns."""
+    return LazyNodeDistances(D) if isinstance(D, SparseDistances) else DenseNodeDistances(D.values)
 
 
 def _keys(left: Sequence[int] | IntArray, right: Sequence[int] | IntArray) -> IntArray:

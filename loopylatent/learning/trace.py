@@ -61,15 +61,8 @@ class Join:
 
     def renamed(self, ids: Sequence[int]) -> Join:
         """Return it with positions turned into working numbers."""
-        return Join(
-            ids[self.left],
-            ids[self.right],
-            ids[self.hidden],
-            self.left_length,
-            self.right_length,
-            self.supported,
-            self.q,
-        )
+        left, right, hidden = ids[self.left], ids[self.right], ids[self.hidden]
+        return replace(self, left=left, right=right, hidden=hidden)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from loopylatent.compute._kernels.gibbs import sweep_nodes
+from loopylatent.compute import _kernels
 from loopylatent.compute.arrays import FloatArray, Progress, StateArray
 from loopylatent.synthetic.discrete import DiscreteLaw, report
 
@@ -79,7 +79,9 @@ def gibbs(
     def sweeps(number: int) -> None:
         while number > 0:
             now = min(number, most)
-            sweep_nodes(network, law.cells, states, rng.random((now, n_chains, size)))
+            _kernels.gibbs.sweep_nodes(
+                network, law.cells, states, rng.random((now, n_chains, size))
+            )
             number -= now
 
     sweeps(burn_in)
