@@ -8,7 +8,6 @@ numbers, bit for bit. Sums of whole numbers are exact.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
@@ -20,7 +19,6 @@ from numpy.typing import NDArray
 from loopylatent.compute.arrays import FloatArray
 from loopylatent.compute.threads import one_thread
 from loopylatent.tables.blocks.portions import ColumnTotals, block_rows, blocks, portions
-from loopylatent.tables.kinds import Column
 
 SumKind = Literal["complete", "pairwise", "joint", "features"]
 """Products of complete columns, of columns with gaps, counts of states, products of features."""
@@ -102,29 +100,6 @@ class Sums:
         """Add the sums of later rows."""
         for name, array in self.arrays.items():
             array += other.arrays[name]
-
-
-def plan_products(totals: ColumnTotals, has_missing: bool) -> SumPlan:
-    """Plan the sums behind correlations of numbers."""
-    p = len(totals.count)
-    kind: SumKind = "pairwise" if has_missing else "complete"
-    return SumPlan(kind, totals.shift(), (1,) * p, np.zeros(p, dtype=bool))
-
-
-def plan_joint_counts(columns: Sequence[Column]) -> SumPlan:
-    """Plan the counts of every two states of every two columns."""
-    sizes = tuple(len(column.states) for column in columns)
-    return SumPlan("joint", np.zeros(len(sizes)), sizes, np.ones(len(sizes), dtype=bool))
-
-
-def plan_features(columns: Sequence[Column], totals: ColumnTotals) -> SumPlan:
-    """Plan products of indicators of states and of numbers."""
-    discrete = np.array([column.kind in ("binary", "categorical") for column in columns])
-    sizes = tuple(
-        len(column.states) if counted else 1
-        for column, counted in zip(columns, discrete.tolist(), strict=True)
-    )
-    return SumPlan("features", np.where(discrete, 0.0, totals.shift()), sizes, discrete)
 
 
 def total_weight(n_rows: int, n_columns: int, weights: FloatArray | None) -> float:

@@ -16,12 +16,10 @@ from scipy import sparse
 from loopylatent.compute.arrays import FloatArray
 from loopylatent.distances.moments import (
     Arrays,
+    SumKind,
     SumPlan,
     Sums,
     column_totals,
-    plan_features,
-    plan_joint_counts,
-    plan_products,
     sum_table,
 )
 from loopylatent.errors import DistanceError, quoted
@@ -76,12 +74,17 @@ def table_strengths(obs: Observations, measure: Measure) -> Strengths:
 def plan_sums(
     measure: Measure, columns: Sequence[Column], totals: ColumnTotals, has_missing: bool
 ) -> SumPlan:
-    """Return what is to be summed over the rows for a measure."""
+    """Plan products of numbers, of numbers and indicators of states, or counts of state pairs."""
+    p = len(columns)
     if measure in ("correlation", "rank"):
-        return plan_products(totals, has_missing)
+        kind: SumKind = "pairwise" if has_missing else "complete"
+        return SumPlan(kind, totals.shift(), (1,) * p, np.zeros(p, dtype=bool))
+    counted = np.array([column.kind in ("binary", "categorical") for column in columns])
+    sizes = [len(column.states) for column in columns]
     if measure == "canonical":
-        return plan_features(columns, totals)
-    return plan_joint_counts(columns)
+        shift = np.where(counted, 0.0, totals.shift())
+        return SumPlan("features", shift, tuple(np.where(counted, sizes, 1).tolist()), counted)
+    return SumPlan("joint", np.zeros(p), tuple(sizes), np.ones(p, dtype=bool))
 
 
 def strengths_from(measure: Measure, plan: SumPlan, sums: Sums, has_missing: bool) -> Strengths:

@@ -131,7 +131,7 @@ class Circuit:
         cls, layout: Layout, elimination: Elimination, states: StateArray, *, share: bool = True
     ) -> Circuit:
         """Write down the sums of all rows; (rows, nodes) states, negative where unknown."""
-        return next(_circuits(layout, elimination, states, share, most_cells=2**62))
+        return next(circuits(layout, elimination, states, share, most_cells=2**62))
 
     @property
     def n_rows(self) -> int:
@@ -193,15 +193,13 @@ class Circuit:
 
 
 def circuits(
-    layout: Layout, elimination: Elimination, states: StateArray, *, share: bool = True
+    layout: Layout,
+    elimination: Elimination,
+    states: StateArray,
+    share: bool = True,
+    most_cells: int = MOST_CELLS,
 ) -> Iterator[Circuit]:
     """Yield circuits that hold the rows in order, each within a bounded memory."""
-    return _circuits(layout, elimination, states, share, MOST_CELLS)
-
-
-def _circuits(
-    layout: Layout, elimination: Elimination, states: StateArray, share: bool, most_cells: int
-) -> Iterator[Circuit]:
     network = layout.network(elimination.order)
     room = _room_of_a_row(layout, elimination)
     row = 0

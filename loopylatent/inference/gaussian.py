@@ -247,12 +247,9 @@ class GaussianProblem:
         short = np.minimum(eigenvalues, 0.0)
         by_precision = (vectors * (short < 0)) @ vectors.T
         slope = self._gradient(precision, by_precision, np.zeros(self.graph.n_observed))
-        return Value(self._worst + float(short.sum()), slope)
-
-    @cached_property
-    def _worst(self) -> float:
-        """Five units a column below independent columns, which every start does better than."""
-        return -(0.5 * LOG_2PI + 0.5 + 5.0) * self.graph.n_observed
+        # five units a column below independent columns, which every start does better than
+        worst = -(0.5 * LOG_2PI + 0.5 + 5.0) * self.graph.n_observed
+        return Value(worst + float(short.sum()), slope)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -148,21 +148,18 @@ class Model(Shown):
         their two strongest edges, is nowhere beyond noise (2 / sqrt(n)); or fewer than two of
         their states are expected in even one row.
         """
-        noise = 2.0 / np.sqrt(self.n_samples)
+        noise, found = 2.0 / np.sqrt(self.n_samples), self.distribution
         flagged = []
         for h in self.graph.hidden_nodes:
             touching = (self.graph.edges == h).any(axis=1)
             strongest = np.sort(np.abs(self.edge_strengths[touching]))[-2:]
-            if len(strongest) < 2 or strongest.prod() <= noise or self._states_met(h) < 2:
+            idle = len(strongest) < 2 or strongest.prod() <= noise
+            if not idle and isinstance(found, DiscreteModel):
+                shares = found.layout.node_table(found.marginals, h)
+                idle = int((shares * self.n_samples >= 1).sum()) < 2
+            if idle:
                 flagged.append(h)
         return tuple(flagged)
-
-    def _states_met(self, node: int) -> int:
-        found = self.distribution
-        if isinstance(found, GaussianModel):
-            return 2
-        shares = found.layout.node_table(found.marginals, node)
-        return int((shares * self.n_samples >= 1).sum())
 
     def log_likelihood(self, obs: Observations) -> FloatArray:
         """(rows,) log P of each row, hidden nodes and missing values summed out.

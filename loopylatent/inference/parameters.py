@@ -22,13 +22,7 @@ from loopylatent.graph import LatentGraph
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """The cells of the tables of a pairwise model.
-
-    Parameters
-    ----------
-    graph : LatentGraph
-    n_states : (nodes,) int64 array
-    """
+    """The cells of the tables of a pairwise model, whose nodes have so many states."""
 
     graph: LatentGraph
     n_states: IntArray = field(repr=False)

@@ -69,7 +69,8 @@ def graph_from_balls(D: DistanceMatrix, r: float, centres: IntArray) -> LatentGr
         with lock:
             np.logical_or(found, trees, out=found)
 
-    over_centres(work, len(centres))
+    for _ in over_centres(work, len(centres)):
+        pass
     edges = np.argwhere(found)
     return LatentGraph.build(D.names, 0, edges, D.values[edges[:, 0], edges[:, 1]])
 
@@ -81,7 +82,7 @@ def _initial_graph_from_lists(D: SparseDistances, r: float) -> LatentGraph:
         u, v = _kernels.spanning.trees_from_lists(D.start, D.other, D.length, r, centres).T
         return np.unique(u * p + v)
 
-    u, v = np.divmod(np.unique(np.concatenate(over_centres(edges_of, p))), p)
+    u, v = np.divmod(np.unique(np.concatenate(list(over_centres(edges_of, p)))), p)
     return LatentGraph.build(D.names, 0, np.column_stack([u, v]), D.listed(u, v))
 
 
@@ -212,22 +213,7 @@ def edge_density(D: DistanceMatrix) -> EdgeDensity:
     ([2, 1], [0, 0])
     """
     check_distances(D)
-    return curve_of_balls(
-        D, lambda centres: _kernels.spanning.local_tree_intervals(D.values, centres)
-    )
-
-
-def curve_of_balls(D: DistanceMatrix, intervals: Callable[[IntArray], FloatArray]) -> EdgeDensity:
-    """Return the curve from what ``intervals`` gives for some balls at a time.
-
-    They are united whenever there are as many new ones as old ones: memory follows the curve.
-    """
-    united, waiting = np.empty((0, 4)), [np.empty((0, 4))]
-    for part in by_centres(lambda centres: _united(intervals(centres)), D.n_columns):
-        waiting.append(part)
-        if sum(map(len, waiting)) >= len(united):
-            united, waiting = _united(np.concatenate([united, *waiting])), []
-    return EdgeDensity(D, frozen_array(_united(np.concatenate([united, *waiting])), np.float64))
+    return followed_curve(D, lambda *_: None)
 
 
 def _united(rows: FloatArray) -> FloatArray:
@@ -235,18 +221,12 @@ def _united(rows: FloatArray) -> FloatArray:
     return _kernels.spanning.merge_intervals(rows[np.lexsort((rows[:, 2], rows[:, 1], rows[:, 0]))])
 
 
-def over_centres(work: Callable[[IntArray], T], p: int) -> list[T]:
-    """Share the balls among threads; the parts come back in the order of their columns."""
-    return list(by_centres(work, p))
-
-
-def by_centres(work: Callable[[IntArray], T], p: int) -> Iterator[T]:
-    """The same part by part: few are made before those in front of them have been taken."""
+def over_centres(work: Callable[[IntArray], T], p: int) -> Iterator[T]:
+    """Share the balls among threads; parts come in order, few of them before they are taken."""
     if p < PARALLEL_FROM:
         yield work(np.arange(p))
         return
-    threads = os.cpu_count() or 1
-    blocks = np.array_split(np.arange(p), max(4 * threads, p // BLOCK))
+    blocks = np.array_split(np.arange(p), max(4 * (os.cpu_count() or 1), p // BLOCK))
     yield from in_order(OnThreads()(lambda _, block, __: work(block), None, blocks, ahead=p))
 
 
@@ -260,7 +240,11 @@ def first_graph(D: DistanceMatrix, r: float) -> LatentGraph:
 
 
 def followed_curve(D: DistanceMatrix, progress: Progress) -> EdgeDensity:
-    """Return the curve; ``progress`` is called with the balls done and in all, and may raise."""
+    """Return the curve; ``progress`` is called with the balls done and in all, and may raise.
+
+    Intervals are united whenever there are as many new ones as old ones: memory follows the curve
+    and not the balls.
+    """
     done = 0
     lock = Lock()
 
@@ -271,9 +255,14 @@ def followed_curve(D: DistanceMatrix, progress: Progress) -> EdgeDensity:
         found = _kernels.spanning.local_tree_intervals(D.values, centres)
         with lock:
             done += len(centres)
-        return found
+        return _united(found)
 
-    curve = curve_of_balls(D, work)
+    united, waiting = np.empty((0, 4)), [np.empty((0, 4))]
+    for part in over_centres(work, D.n_columns):
+        waiting.append(part)
+        if sum(map(len, waiting)) >= len(united):
+            united, waiting = _united(np.concatenate([united, *waiting])), []
+    curve = EdgeDensity(D, frozen_array(_united(np.concatenate([united, *waiting])), np.float64))
     progress(D.n_columns, D.n_columns)
     return curve
 

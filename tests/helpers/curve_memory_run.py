@@ -25,7 +25,7 @@ def raw(D: ll.DistanceMatrix) -> int:
     parts = module.over_centres(
         lambda centres: _kernels.spanning.local_tree_intervals(D.values, centres), D.n_columns
     )
-    return len(united(np.concatenate(parts)))
+    return len(united(np.concatenate(list(parts))))
 
 
 def curve(D: ll.DistanceMatrix) -> int:

@@ -13,7 +13,7 @@ from loopylatent.compute._kernels.circuit import _mixed
 from loopylatent.compute._kernels.circuit_run import run_backward, run_forward
 from loopylatent.compute._kernels.evidence import group_rows
 from loopylatent.graph import LatentGraph
-from loopylatent.inference.circuit import Circuit, _circuits, eliminate
+from loopylatent.inference.circuit import Circuit, circuits, eliminate
 from loopylatent.inference.evidence import Rows
 from loopylatent.inference.exact import ExactPartition, ExactRows
 from loopylatent.inference.parameters import Basis, Layout
@@ -138,7 +138,7 @@ def test_rows_cut_into_several_circuits_give_the_same(model):
     whole = Circuit.of(layout, order, model.states)
     expected = whole.row_sums(whole.forward(model.cells))
     for share in (True, False):
-        cut = list(_circuits(layout, order, model.states, share, most_cells=1))
+        cut = list(circuits(layout, order, model.states, share, most_cells=1))
         sums = [part.row_sums(part.forward(model.cells)) for part in cut]
         np.testing.assert_allclose(np.concatenate(sums), expected, rtol=1e-11, atol=1e-10)
 
@@ -210,7 +210,7 @@ def test_elimination_sums_out_only_what_is_open():
 def test_rows_are_cut_where_memory_ends():
     layout = Layout(ring(5, n_hidden=1), np.full(5, 2))
     states = np.full((50, 5), -1, np.int16)
-    parts = list(_circuits(layout, eliminate(layout.graph), states, True, most_cells=1))
+    parts = list(circuits(layout, eliminate(layout.graph), states, True, most_cells=1))
     assert sum(part.n_rows for part in parts) == 50
     assert len(parts) > 1
 

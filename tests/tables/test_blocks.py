@@ -20,6 +20,7 @@ from hypothesis import given, settings, strategies as st
 import loopylatent as ll
 from loopylatent.cli.main import main
 from loopylatent.distances import blocks as block_sums, moments
+from loopylatent.distances.strengths import plan_sums
 from loopylatent.errors import DataError, DistanceError, LoopyLatentError, ThresholdError
 from loopylatent.tables import parquet as block_parquet, text as block_text
 from loopylatent.tables.blocks import portions, scan as block_scan
@@ -835,8 +836,9 @@ def test_a_checkpoint_that_would_run_code_is_refused(rng, tmp_path):
 
 
 def test_sums_of_parts_merge_to_the_sums_of_all(rng):
-    x = real_table(rng, 500).to_numpy()
-    plan = moments.plan_products(moments.column_totals(x), has_missing=False)
+    obs = ll.Observations.from_frame(real_table(rng, 500))
+    x = obs.dense()
+    plan = plan_sums("correlation", obs.columns, moments.column_totals(x), has_missing=False)
     found = moments.sum_table(plan, x, None)
     centred = x - plan.shift
     assert np.allclose(found.arrays["product"], centred.T @ centred)
