@@ -46,54 +46,56 @@ def to_html(
     Everything is inside; a content security policy forbids any request and any script but the
     two that belong here.
     """
-    scripts = (vis_bundle(), graph_script())  # the policy hashes all between the tags
-    return _template().render(
-        title=xml_text(title),
+    return rendered(
+        "exporting/page",
+        ["exporting/page.js"],
+        title,
+        provenance,
         summary=summary_of(graph),
-        style=beside("page.css"),
-        scripts=scripts,
-        policy=script_policy(scripts),
         drawing=drawing_of(graph, extras),
-        themes=THEMES,
         legend=legend_pairs(graph, extras),
         symbols=SYMBOLS,
         tables=_tables(graph, extras),
         origin=_origin_lines(provenance),
+    )
+
+
+def rendered(
+    name: str, scripts: Sequence[str], title: str, provenance: Provenance, **parts: Any
+) -> str:
+    """Return a page with its style and scripts inside; files are named from the package on.
+
+    A content security policy forbids every request and every script but these.
+    """
+    texts = (vis_bundle(), *("\n" + _text(one) for one in scripts))  # all between the tags
+    digests = (hashlib.sha256(one.encode()).digest() for one in texts)
+    allowed = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
+    return _template(f"{name}.html").render(
+        title=xml_text(title),
+        style=_text(f"{name}.css"),
+        scripts=texts,
+        policy=f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; "
+        "img-src data:; base-uri 'none'; form-action 'none'",
+        themes=THEMES,
         provenance=provenance,
         settings_json=json.dumps(dict(provenance.settings)),
+        **parts,
     )
 
 
 @cache
-def _template() -> Template:
-    return page_template(beside("page.html"))
-
-
-def page_template(text: str) -> Template:
-    """Return a template that can extend and include what pages share."""
+def _template(name: str) -> Template:
+    shared = {one: _text(f"exporting/{one}") for one in SHARED}
     environment = Environment(
-        loader=DictLoader({name: beside(name) for name in SHARED}),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
+        loader=DictLoader(shared), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
-    return environment.from_string(text)
+    return environment.from_string(_text(name))
 
 
 @cache
-def beside(name: str) -> str:
-    """Return the text of a file of this folder, with the line feeds that the browser hashes."""
-    return (files("loopylatent.exporting") / name).read_text(encoding="utf-8")
-
-
-def script_policy(scripts: Sequence[str]) -> str:
-    """Return a content security policy that forbids every request and every other script."""
-    digests = (hashlib.sha256(script.encode()).digest() for script in scripts)
-    allowed = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
-    return (
-        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
+def _text(name: str) -> str:
+    """Text of a file, its lines ended by a line feed as the browser hashes it."""
+    return (files("loopylatent") / name).read_text(encoding="utf-8")
 
 
 def drawing_of(graph: LatentGraph, extras: Extras) -> dict[str, Any]:
@@ -131,11 +133,6 @@ def summary_of(graph: LatentGraph) -> str:
 def count(number: int, thing: str) -> str:
     """Return how many things there are, in words."""
     return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
-
-
-def graph_script() -> str:
-    """Return the script that draws the graph, as it stands between its tags."""
-    return "\n" + beside("page.js")
 
 
 def _origin_lines(provenance: Provenance) -> list[str]:

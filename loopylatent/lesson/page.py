@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import cache
-from importlib.resources import files
 from typing import Any, get_args
 
 import numpy as np
-from jinja2 import Template
 
 from loopylatent.exporting.base import Provenance
-from loopylatent.exporting.page import page_template, script_policy
+from loopylatent.exporting.page import rendered
 from loopylatent.figures.labels import shown_label
 from loopylatent.figures.layout import NODE_SIZE
-from loopylatent.figures.looks import THEMES, ThemeName, stroke
-from loopylatent.figures.network import LABEL_ABOVE, LABEL_BELOW, vis_bundle
+from loopylatent.figures.looks import ThemeName, stroke
+from loopylatent.figures.network import LABEL_ABOVE, LABEL_BELOW
 from loopylatent.learning.grouping.quartet import VERDICTS
 from loopylatent.lesson.captions import GLOSSARY, Caption, Name, Number, Term, pseudocode
 from loopylatent.lesson.drawing import (
@@ -59,27 +56,8 @@ def to_page(lesson: Lesson, provenance: Provenance, *, title: str = "Lesson") ->
     Everything is inside; a content security policy forbids any request and any script but the
     two that belong here.
     """
-    scripts = (vis_bundle(), "\n" + _beside("page.js"))  # the policy hashes all between the tags
-    return _template().render(
-        title=xml_text(title),
-        style=_beside("page.css"),
-        scripts=scripts,
-        policy=script_policy(scripts),
-        themes=THEMES,
-        lesson=lesson_data(lesson),
-        provenance=provenance,
-        settings_json=json.dumps(dict(provenance.settings)),
-    )
-
-
-@cache
-def _template() -> Template:
-    return page_template(_beside("page.html"))
-
-
-@cache
-def _beside(name: str) -> str:
-    return (files("loopylatent.lesson") / name).read_text(encoding="utf-8")
+    data = lesson_data(lesson)
+    return rendered("lesson/page", ["lesson/page.js"], title, provenance, lesson=data)
 
 
 def lesson_data(lesson: Lesson) -> dict[str, Any]:

@@ -220,14 +220,7 @@ def _check_json(what: str, content: bytes, most: int) -> None:
 
 
 def save_project(project: Project) -> bytes:
-    """Return the content of a project file; the same project gives the same bytes.
-
-    Examples
-    --------
-    >>> recipe = Recipe(source="sample:bfi25", source_kind="sample", r=2.5, Lambda=0, tau=0.1)
-    >>> save_project(Project(recipe)) == save_project(Project(recipe))
-    True
-    """
+    """Return the content of a project file; the same project gives the same bytes."""
     data = () if project.data is None else (project.data,)
     _check_size("data", sum(map(len, (*data, *project.pinned_data))), MAX_BYTES)
     results = None if project.results is None else encoded(project.results)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from loopylatent.analysis.stability.runs import Stability
@@ -65,6 +65,7 @@ DISTANCE = (
     "0 where one column determines the other, 0.7 at a correlation of 0.5, 2.3 at 0.1, infinite "
     "where two columns look independent."
 )
+NOISE_FLOOR = "A longer distance cannot be told from independence with so many rows."
 SCHEMES: Mapping[str, str] = {
     "bootstrap": "rows drawn again with replacement",
     "blocks": "runs of neighbouring rows drawn again",
@@ -101,11 +102,22 @@ def in_short(findings: Findings) -> list[str]:
         f"joined by {count(graph.n_edges, 'edge')}{pieces}; the columns fall into "
         f"{count(findings.groups.n_groups, 'group')}."
     )
-    short = [found, loop_sentence(findings)]
-    if isinstance(findings.stability, Stability):
-        short.append(_support_sentence(findings.stability))
-    if isinstance(findings.held_out, HeldOut):
-        short.append(_held_out_sentence(findings.held_out))
+    short, support, held = [found, loop_sentence(findings)], findings.stability, findings.held_out
+    if isinstance(support, Stability):
+        n_hidden, n_edges = (int((one >= SURE).sum()) for one in (support.hidden, support.edges))
+        short.append(
+            f"In {support.n_used} runs ({SCHEMES[support.scheme]}) {n_hidden} of "
+            f"{count(len(support.hidden), 'hidden node')} and {n_edges} of "
+            f"{count(len(support.edges), 'edge')} came back at least {SURE:.0%} of the time."
+        )
+    if isinstance(held, HeldOut):
+        ours, none = (one.log_likelihood / one.n_samples for one in (held.scores, held.independent))
+        better = "better" if ours > none else "worse"
+        short.append(
+            f"Rows kept apart have a mean log-likelihood of {signed(ours, 3)} "
+            f"({how(held.scores.method)}), {abs(ours - none):.3f} {better} than with independent "
+            "columns."
+        )
     return short
 
 
@@ -124,25 +136,6 @@ def loop_sentence(findings: Findings) -> str:
         f"{count(test.n_loops, 'loop')}; noise on a tree would make {mean} on average: "
         f"{test.n_as_many} of {test.n_simulations} tables simulated from a tree had as many "
         f"(p\u00a0=\u00a0{test.p_value:.3g}). {verdict}"
-    )
-
-
-def _support_sentence(found: Stability) -> str:
-    hidden, edges = int((found.hidden >= SURE).sum()), int((found.edges >= SURE).sum())
-    return (
-        f"In {found.n_used} runs ({SCHEMES[found.scheme]}) {hidden} of "
-        f"{count(len(found.hidden), 'hidden node')} and {edges} of "
-        f"{count(len(found.edges), 'edge')} came back at least {SURE:.0%} of the time."
-    )
-
-
-def _held_out_sentence(held: HeldOut) -> str:
-    ours, none = (one.log_likelihood / one.n_samples for one in (held.scores, held.independent))
-    better = "better" if ours > none else "worse"
-    return (
-        f"Rows kept apart have a mean log-likelihood of {signed(ours, 3)} "
-        f"({how(held.scores.method)}), {abs(ours - none):.3f} {better} than with independent "
-        "columns."
     )
 
 
@@ -195,23 +188,18 @@ def data_facts(findings: Findings) -> list[Fact]:
         Fact("Distance", D.metric, f"{METRICS[D.metric]} {DISTANCE}"),
         Fact("r min", f"{D.r_min:.4g}", "Below this radius some column is alone in its ball."),
         Fact("r max", f"{D.r_max:.4g}", "The largest distance; from here on the graph is a tree."),
-        Fact(
-            *("Noise floor", floor),
-            "A longer distance cannot be told from independence with so many rows.",
-        ),
+        Fact("Noise floor", floor, NOISE_FLOOR),
     ]
 
 
 def _table_facts(obs: Observations) -> list[Fact]:
-    kinds = Counter(obs.kinds)
+    kinds = ", ".join(f"{n} {kind}" for kind, n in Counter(obs.kinds).items())
     n_values = obs.n_rows * obs.n_columns
     weighted = "" if obs.weights is None else f"; with their weights {obs.n_samples:,}"
     share = f"{obs.n_missing / n_values:.1%} of all" if n_values else ""
     facts = [
         Fact("Rows", f"{obs.n_rows:,}{weighted}"),
-        Fact(
-            "Columns", f"{obs.n_columns:,}", ", ".join(f"{n} {kind}" for kind, n in kinds.items())
-        ),
+        Fact("Columns", f"{obs.n_columns:,}", kinds),
         Fact("Missing values", f"{obs.n_missing:,}", share if obs.n_missing else ""),
     ]
     left_out = [f"{one.name}: {one.reason}" for one in obs.dropped]
@@ -223,20 +211,24 @@ def _table_facts(obs: Observations) -> list[Fact]:
 def setting_facts(findings: Findings) -> list[Fact]:
     """Return the settings, each with what it does."""
     recipe = findings.recipe
+    bic, no_bic = ("BIC", BIC), ("none", "Hidden nodes did not have to pay for their parameters.")
     facts = [
         *_threshold_facts(findings.distances, recipe),
         Fact("Method", recipe.method, METHODS.get(recipe.method, "")),
         Fact("Order of visits", recipe.order, ORDERS.get(recipe.order, "")),
         Fact("Seed", f"{recipe.seed}", SEED),
+        Fact("Penalty", *(bic if recipe.regularize == "bic" else no_bic)),
     ]
-    if recipe.regularize == "bic":
-        facts.append(Fact("Penalty", "BIC", BIC))
-    else:
-        no_penalty = "Hidden nodes did not have to pay for their parameters."
-        facts.append(Fact("Penalty", "none", no_penalty))
     if findings.max_hidden is not None:
         facts.append(Fact("Most hidden nodes", f"{findings.max_hidden}"))
-    return facts + [Fact(name, xml_text(value)) for name, value in _reading_of(recipe)]
+    reading = {
+        "Columns left out": ", ".join(recipe.drop),
+        "Columns that describe rows": ", ".join(recipe.labels),
+        "Corrected kinds": ", ".join(f"{name}: {kind}" for name, kind in recipe.kinds),
+        "Weights": recipe.weights,
+        "Constant and repeated columns": "left out" if recipe.drop_degenerate else "",
+    }
+    return facts + [Fact(name, xml_text(value)) for name, value in reading.items() if value]
 
 
 def _threshold_facts(D: DistanceMatrix, recipe: Recipe) -> list[Fact]:
@@ -251,20 +243,6 @@ def _threshold_facts(D: DistanceMatrix, recipe: Recipe) -> list[Fact]:
         origin = "This is the default." if value == rule else f"The default would be {rule:.4g}."
         facts.append(Fact(symbol, f"{value:.6g}", f"{meaning} {origin}"))
     return facts
-
-
-def _reading_of(recipe: Recipe) -> Iterable[tuple[str, str]]:
-    """How the table was read, where that was chosen."""
-    if recipe.drop:
-        yield "Columns left out", ", ".join(recipe.drop)
-    if recipe.labels:
-        yield "Columns that describe rows", ", ".join(recipe.labels)
-    if recipe.kinds:
-        yield "Corrected kinds", ", ".join(f"{name}: {kind}" for name, kind in recipe.kinds)
-    if recipe.weights is not None:
-        yield "Weights", recipe.weights
-    if recipe.drop_degenerate:
-        yield "Constant and repeated columns", "left out"
 
 
 # Groups and scores -------------------------------------------------------------------------

@@ -6,15 +6,11 @@ script that draws the graph of every exported page.
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
-
-from jinja2 import Template
 
 from loopylatent.analysis.nodes import nearest_columns
 from loopylatent.analysis.stability.loop_test import LoopTest
@@ -25,12 +21,9 @@ from loopylatent.errors import LoopyLatentError
 from loopylatent.exporting.base import NO_EXTRAS, Extras, Provenance, edge_signs
 from loopylatent.exporting.page import (
     SYMBOLS,
-    beside,
     drawing_of,
-    graph_script,
     legend_pairs,
-    page_template,
-    script_policy,
+    rendered,
     summary_of,
 )
 from loopylatent.exporting.project.recipe import to_command, to_python
@@ -40,8 +33,6 @@ from loopylatent.exporting.report.findings import Findings, HeldOut, Skipped, se
 from loopylatent.figures.curve import LINES, counts_at, curve_svg, shown_range
 from loopylatent.figures.inputs import node_labels
 from loopylatent.figures.layout import filling, positions
-from loopylatent.figures.looks import THEMES
-from loopylatent.figures.network import vis_bundle
 from loopylatent.figures.svg import to_svg
 from loopylatent.inference.model import Model
 from loopylatent.tables.spreadsheet import xml_text
@@ -89,19 +80,14 @@ def to_report(
     """
     extras = _complete(findings, extras)
     labels = tuple(map(xml_text, node_labels(findings.graph, extras.hidden_names)))
-    scripts = (vis_bundle(), "\n" + beside("report/report.js"), graph_script())
-    provenance = _provenance(findings, created)
-    return _template().render(
-        title=xml_text(title or findings.recipe.source.removeprefix("sample:")),
+    return rendered(
+        "exporting/report/report",
+        ["exporting/report/report.js", "exporting/page.js"],
+        title or findings.recipe.source.removeprefix("sample:"),
+        _provenance(findings, created),
         created=created,
-        style=beside("report/report.css"),
-        scripts=scripts,
-        policy=script_policy(scripts),
-        themes=THEMES,
         findings=findings,
         content=content,
-        provenance=provenance,
-        settings_json=json.dumps(dict(provenance.settings)),
         **_figures(findings, extras),
         **_texts(findings, labels),
         **_sureness(findings),
@@ -144,11 +130,6 @@ def write_report(
     """
     page = to_report(findings, extras, title=title, created=created)
     return write_atomically(path, page.encode())
-
-
-@cache
-def _template() -> Template:
-    return page_template(beside("report/report.html"))
 
 
 def _complete(findings: Findings, extras: Extras) -> Extras:
@@ -211,15 +192,9 @@ def _texts(findings: Findings, labels: tuple[str, ...]) -> dict[str, Any]:
     except LoopyLatentError as error:
         command = Skipped(sentence(str(error)))
     return {
-        "short": content.in_short(findings),
-        "warnings": content.warnings(findings),
-        "data": content.data_facts(findings),
         "columns": columns,
-        "settings": content.setting_facts(findings),
         "topics": _topics(findings, labels),
         "groups": _group_rows(findings, labels),
-        "group_sentences": content.group_sentences(findings),
-        "loop_sentence": content.loop_sentence(findings),
         "loop_test": findings.loops if isinstance(findings.loops, LoopTest) else None,
         "cycles": _cycle_rows(findings, labels),
         "edges": edges,
