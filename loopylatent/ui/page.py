@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -24,7 +23,7 @@ from loopylatent.learning.initial_graph import EdgeDensity
 from loopylatent.learning.learner import LearnResult
 from loopylatent.ui.open.opening import follow_curve, follow_test
 from loopylatent.ui.shell import link
-from loopylatent.ui.shell.background import Job, upkeep, warm_up_once
+from loopylatent.ui.shell.background import upkeep, warm_up_once
 from loopylatent.ui.shell.keys import DataKey
 from loopylatent.ui.shell.messages import said
 from loopylatent.ui.shell.pins import offer_pin
@@ -36,6 +35,7 @@ from loopylatent.ui.shell.stages import (
     regularized_job,
     source_of,
 )
+from loopylatent.ui.shell.widgets import wait_for
 from loopylatent.ui.sidebar import (
     choose_data,
     choose_method,
@@ -99,10 +99,14 @@ def choose(s: Session, linked: Mapping[str, str] | None = None) -> Present:
     ``linked`` is what a page adds to the link to itself.
     """
     source, curve = _sidebar(s)
-    with refusals(s, history=False), _patience(source):
+    slow = source.distances.n_columns > SIMPLE_FROM
+    with (
+        refusals(s, history=False),
+        st.spinner("The local trees at this r …") if slow else nullcontext(),
+    ):
         result = learned(s.memo, source.distances, s.recipe, _progress(source))
     warm_up_once()
-    result = _paying(s, source, result)
+    result = _regularized(s, source, result)
     _set_link(s, linked)
     return Present(s, source, curve, result)
 
@@ -167,48 +171,28 @@ def show_pages(key: str = "pages") -> None:
             st.page_link(path, label=label)
 
 
-def _paying(s: Session, source: Source, meanwhile: LearnResult) -> LearnResult:
-    """Return the graph that the BIC pays for, where that is wanted and does not take too long."""
+def _regularized(s: Session, source: Source, meanwhile: LearnResult) -> LearnResult:
+    """Return the graph that the BIC pays for; until it is there, or if it fails, the plain one."""
     try:
         job = regularized_job(s.jobs, s.memo, source, s.recipe)
     except LimitError as error:
         st.warning(f"Without the BIC: {said(error)}")
         return meanwhile
-    return meanwhile if job is None else _regularized(s, job, meanwhile)
-
-
-def _regularized(s: Session, job: Job, meanwhile: LearnResult) -> LearnResult:
-    """Return the graph that the BIC pays for; until it is there, or if it fails, the plain one."""
-    if not job.finished.is_set():
-        _wait_for_bic(s, job)
+    if job is None:
         return meanwhile
-    if job.error is not None:
+    if job.is_running:
+
+        def cancel() -> None:
+            job.cancelled.set()
+            s.change(regularize="none")
+
+        def line() -> str:
+            return f"Plain graph; the BIC has tried {job.done} of {job.total} replacements"
+
+        wait_for(job, line, key="cancel_bic", every=0.7, on_cancel=cancel)
+    elif job.error is not None:
         st.warning(f"Without the BIC: {said(job.error)}")
-        return meanwhile
-    found: LearnResult = job.result
-    return found
-
-
-@st.fragment(run_every=0.7)
-def _wait_for_bic(s: Session, job: Job) -> None:
-    if job.finished.is_set():
-        st.rerun()
-
-    def cancel() -> None:
-        job.cancelled.set()
-        s.change(regularize="none")
-
-    left, right = st.columns([6, 1], vertical_alignment="center")
-    share = min(1.0, job.done / job.total) if job.total else 0.0
-    left.progress(share, f"Plain graph; the BIC has tried {job.done} of {job.total} replacements")
-    right.button("Cancel", on_click=cancel, key="cancel_bic")
-
-
-def _patience(source: Source) -> AbstractContextManager[Any]:
-    """A spinner where the local trees of one radius can take seconds."""
-    if source.distances.n_columns <= SIMPLE_FROM:
-        return nullcontext()
-    return st.spinner("The local trees at this r …")
+    return job.found or meanwhile
 
 
 def _progress(source: Source) -> Progress | None:

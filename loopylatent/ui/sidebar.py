@@ -1,9 +1,4 @@
-"""The sidebar, the same on every page: data, thresholds, the way back.
-
-Where the sliders begin and end: read off the data.
-
-How far chance moves the present graph: the same settings with ten seeds.
-"""
+"""The sidebar, the same on every page: data, thresholds, the way back."""
 
 from __future__ import annotations
 
@@ -21,16 +16,16 @@ from loopylatent.distances.matrix import METRICS, DistanceMatrix
 from loopylatent.errors import LoopyLatentError
 from loopylatent.learning.initial_graph import EdgeDensity
 from loopylatent.learning.thresholds import default_thresholds, loop_radius
-from loopylatent.settings import READS, LearnSettings, Method, Order
+from loopylatent.settings import READS, Method, Order
 from loopylatent.tables.observations import Observations
 from loopylatent.tables.samples import sample_titles
 from loopylatent.ui.open.dialog import open_columns, open_file
 from loopylatent.ui.shell import words
-from loopylatent.ui.shell.background import Job
 from loopylatent.ui.shell.keys import LearnedKey
 from loopylatent.ui.shell.messages import patience_for, said
 from loopylatent.ui.shell.session import Session, bound
 from loopylatent.ui.shell.stages import bic_work, sample_recipe
+from loopylatent.ui.shell.widgets import wait_for
 
 OWN = "own"
 
@@ -130,30 +125,16 @@ def choose_method(s: Session, D: DistanceMatrix, obs: Observations | None) -> No
                 **bound("seed", s.recipe.seed, lambda seed: s.change(seed=int(seed or 0))),
             )
             if s.recipe.regularize == "none":
-                show_chance(s, D)
+                show_seeds(s, D)
 
 
 def step_through_history(s: Session) -> None:
     """Undo, redo, reset."""
     back, forward, reset = st.columns(3)
-    back.button(
-        "Undo",
-        on_click=s.step_back,
-        disabled=not s.before,
-        width="stretch",
-    )
-    forward.button(
-        "Redo",
-        on_click=s.step_forward,
-        disabled=not s.after,
-        width="stretch",
-    )
-    reset.button(
-        "Reset",
-        on_click=s.reset,
-        width="stretch",
-        help="Back to the settings with which these data opened.",
-    )
+    back.button("Undo", on_click=s.step_back, disabled=not s.before, width="stretch")
+    forward.button("Redo", on_click=s.step_forward, disabled=not s.after, width="stretch")
+    tip = "Back to the settings with which these data opened."
+    reset.button("Reset", on_click=s.reset, width="stretch", help=tip)
 
 
 def _presets(s: Session, D: DistanceMatrix, curve: EdgeDensity | None) -> None:
@@ -319,63 +300,37 @@ def _step(about: float) -> float:
     return float(min((1, 2, 5, 10), key=lambda k: abs(k * power - about)) * power)
 
 
-KIND = "seeds"
 N_SEEDS = 10
 
 
-def show_chance(s: Session, D: DistanceMatrix) -> None:
+def show_seeds(s: Session, D: DistanceMatrix) -> None:
     """Offer to learn with other seeds, and say how far the graphs agree."""
     settings = replace(s.recipe.settings, seed=0)
-    job = s.jobs.current(KIND)
-    if job is None or job.key != LearnedKey(D.digest, settings) or job.error == "stopped":
-        work = estimate("learn", 0, D.n_columns) * N_SEEDS
-        patience = patience_for(work, 1, "graph")
+    key = LearnedKey(D.digest, settings)
+    job = s.jobs.of("seeds", key)
+
+    def begin() -> None:
+        s.jobs.get("seeds", key, lambda report: over_seeds(D, settings, N_SEEDS, progress=report))
+
+    if job is None or job.error == "stopped":
+        time = patience_for(estimate("learn", 0, D.n_columns) * N_SEEDS, 1, "graph")
         st.button(
             "How far does the seed move it?",
             key="chance",
             width="stretch",
             help=f"Learns with {N_SEEDS} seeds, in the background, and compares the graphs.",
-            on_click=_begin,
-            args=(s, D, settings),
-            disabled=not patience.is_enough,
+            on_click=begin,
+            disabled=not time.is_enough,
         )
-        st.caption(patience.words)
-    elif not job.finished.is_set():
-        _wait(job)
-    elif job.error is not None:
-        st.caption(said(job.error))
+        st.caption(time.words)
+    elif job.is_running:
+        wait_for(job, lambda: f"{job.done} of {N_SEEDS} seeds", key="chance_cancel", widths=None)
     else:
-        st.caption(sentence(job.result))
+        st.caption(said(job.error) if job.error else sentence(job.result))
 
 
 def sentence(effect: SeedEffect) -> str:
-    """Say what the seeds did, in plain words.
-
-    Examples
-    --------
-    >>> from loopylatent.graph import LatentGraph
-    >>> star = LatentGraph.build("abc", 1, [(0, 3), (1, 3), (2, 3)])
-    >>> sentence(SeedEffect((0, 1), (star, star), 1.0))
-    '2 seeds give one and the same graph: here chance plays no part.'
-    """
+    """Say what the seeds did."""
     if effect.n_different == 1:
         return f"{len(effect.seeds)} seeds give one and the same graph: here chance plays no part."
     return f"{effect}. What other seeds do not find again is not to be read as a finding."
-
-
-def _begin(s: Session, D: DistanceMatrix, settings: LearnSettings) -> None:
-    s.jobs.get(
-        KIND,
-        LearnedKey(D.digest, settings),
-        lambda report: over_seeds(D, settings, N_SEEDS, progress=report),
-    )
-
-
-@st.fragment(run_every=0.5)
-def _wait(job: Job) -> None:
-    """How far it is, with a way to stop it."""
-    if job.finished.is_set():
-        st.rerun()
-    share = min(1.0, job.done / job.total) if job.total else 0.0
-    st.progress(share, f"{job.done} of {N_SEEDS} seeds")
-    st.button("Cancel", key="chance_cancel", on_click=job.cancelled.set)

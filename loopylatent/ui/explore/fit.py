@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -25,6 +27,7 @@ from loopylatent.ui.shell.keys import FitKey
 from loopylatent.ui.shell.messages import plain, said
 from loopylatent.ui.shell.session import Session
 from loopylatent.ui.shell.stages import Source
+from loopylatent.ui.shell.widgets import height_of, save_button
 
 MOST_ROWS = 5
 
@@ -43,13 +46,12 @@ def show_fit(s: Session, source: Source, result: LearnResult, labels: tuple[str,
         st.caption("Distances alone do not say how rows look; open the table to fit probabilities.")
         return
     st.caption(ABOUT_FIT)
-    job = s.jobs.current("fit")
-    here = job is not None and job.key == FitKey.of(obs, graph)
-    if job is not None and here and not job.finished.is_set():
+    job = s.jobs.of("fit", FitKey.of(obs, graph))
+    if job is not None and job.is_running:
         wait_for_fit(job)
         return
-    if job is not None and here and job.error is not None and job.error != "stopped":
-        st.error(said(job.error))
+    if job is not None and job.failure:
+        st.error(said(job.failure))
     fitted = fitted_of(s, source, graph)
     if fitted is None:
         patience = fit_patience(obs)
@@ -65,7 +67,9 @@ def show_fit(s: Session, source: Source, result: LearnResult, labels: tuple[str,
         return
     _numbers(fitted.model)
     _edges(fitted.model, labels)
-    _download(fitted, obs, labels)
+    make = partial(table_with_hidden, fitted, obs, labels)
+    title = "The table with hidden columns (CSV)"
+    save_button(title, make, "with-hidden.csv", "text/csv", "hidden")
 
 
 def _numbers(model: Model) -> None:
@@ -114,23 +118,12 @@ def table_with_hidden(fitted: Fitted, obs: Observations, labels: tuple[str, ...]
     for node in fitted.model.graph.hidden_nodes:
         frame[free_name(f"hidden {labels[node]}", frame.columns)] = fitted.level(node)
     texts = frame.select_dtypes(["object", "string", "category"]).columns
-    frame[texts] = frame[texts].astype(object).map(_harmless)
-    return frame.rename(columns=name_to_csv).to_csv(index=False)
-
-
-def _harmless(value: object) -> object:
-    return name_to_csv(value) if isinstance(value, str) else value
-
-
-def _download(fitted: Fitted, obs: Observations, labels: tuple[str, ...]) -> None:
-    st.download_button(
-        "The table with hidden columns (CSV)",
-        data=lambda: table_with_hidden(fitted, obs, labels),
-        file_name="with-hidden.csv",
-        mime="text/csv",
-        on_click="ignore",
-        key="file_hidden",
+    frame[texts] = (
+        frame[texts]
+        .astype(object)
+        .map(lambda value: name_to_csv(value) if isinstance(value, str) else value)
     )
+    return frame.rename(columns=name_to_csv).to_csv(index=False)
 
 
 def describe_hidden(
@@ -152,7 +145,7 @@ def describe_hidden(
         moves,
         hide_index=True,
         width="stretch",
-        height=min(37 + 35 * len(moves), 180),
+        height=height_of(len(moves), 180),
         column_config={"correlation": st.column_config.NumberColumn(format="%.2f")},
     )
     extremes = fitted.model.extreme_rows(obs, node, MOST_ROWS)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,7 +16,7 @@ from loopylatent.figures.curve import density_figure
 from loopylatent.figures.simplify import SimplifiedGraph
 from loopylatent.graph import LatentGraph
 from loopylatent.ui.explore import large
-from loopylatent.ui.explore.downloads import offer_code, offer_files, offer_report
+from loopylatent.ui.explore.downloads import offer_code, offer_files
 from loopylatent.ui.explore.fit import show_fit
 from loopylatent.ui.explore.node_panel import describe_node, find_node
 from loopylatent.ui.explore.scene import (
@@ -29,7 +28,7 @@ from loopylatent.ui.explore.scene import (
     draw,
     graph_of,
 )
-from loopylatent.ui.explore.stability import SUPPORT, choose_least, show_sure, support_of
+from loopylatent.ui.explore.stability import SUPPORT, choose_least, show_stability, support_of
 from loopylatent.ui.graph_view import graph_view
 from loopylatent.ui.open.opening import say_curve_is_missing
 from loopylatent.ui.page import Present, file_stem, summary_line, theme
@@ -37,7 +36,8 @@ from loopylatent.ui.shell import words
 from loopylatent.ui.shell.background import Job
 from loopylatent.ui.shell.fits import fitted_of
 from loopylatent.ui.shell.messages import plain
-from loopylatent.ui.shell.session import Session, bound
+from loopylatent.ui.shell.session import Session
+from loopylatent.ui.shell.widgets import in_view
 
 GRAPH_HEIGHT = 680
 HEAD_START = 0.02
@@ -66,7 +66,7 @@ def offer_tour(s: Session) -> None:
             st.button("Skip", on_click=_tour_to(s, None), type="tertiary")
 
 
-def _tour_to(s: Session, step: int | None) -> Any:
+def _tour_to(s: Session, step: int | None) -> Callable[[], None]:
     def go() -> None:
         s.tour = step
 
@@ -162,7 +162,7 @@ def show_graph(s: Session, now: Present) -> Scene:
     if colouring.line:
         st.caption(colouring.line)
     if colouring.job is not None:
-        wait_for(colouring.job)
+        _wait_for_groups(colouring.job)
     if names.unmatched:
         gone = ", ".join(names.unmatched)
         st.caption(f"Not in this graph: {plain(gone)}. The names come back with their nodes.")
@@ -170,8 +170,8 @@ def show_graph(s: Session, now: Present) -> Scene:
 
 
 @st.fragment(run_every=0.7)
-def wait_for(job: Job) -> None:
-    """Show how far a background job is; when it is done the page runs once more."""
+def _wait_for_groups(job: Job) -> None:
+    """Show how far the groups are; when they are there the page runs once more."""
     if job.finished.is_set():
         st.rerun()
     done = f" ({job.done} of {job.total})" if job.total else ""
@@ -182,30 +182,21 @@ def _choose_view(s: Session, *, has_support: bool) -> str:
     """The views of this graph; its support is one of them once it is known."""
     views = [LEARNED, LOCAL, CHANGED] + [SUPPORT] * has_support
     here = s.view.get("view", LEARNED)
-
-    def report(view: str | None) -> None:
-        s.view["view"] = view or LEARNED
-
-    return (
-        st.segmented_control(
-            "View",
-            views,
-            label_visibility="collapsed",
-            help="  \n".join(f"**{name}**: {text}" for name, text in words.VIEWS.items()),
-            **bound("view", here if here in views else LEARNED, report),
-        )
-        or LEARNED
+    chosen = st.segmented_control(
+        "View",
+        views,
+        label_visibility="collapsed",
+        help="  \n".join(f"**{name}**: {text}" for name, text in words.VIEWS.items()),
+        **in_view(s, "view", here if here in views else LEARNED, otherwise=LEARNED),
     )
+    return chosen or LEARNED
 
 
 def _choose_cycles(s: Session) -> bool:
-    def report(on: bool) -> None:
-        s.view["cycles"] = on
-
     return st.toggle(
         "Cycles",
         help="Let the edges that lie on a cycle stand out.",
-        **bound("cycles", s.view.get("cycles", False), report),
+        **in_view(s, "cycles", s.view.get("cycles", False)),
     )
 
 
@@ -224,15 +215,11 @@ def _places(
 
 def _choose_steps(s: Session) -> int | None:
     """How far around the selected node to draw; None for all nodes."""
-
-    def report(part: str) -> None:
-        s.view["part"] = part
-
     part = st.selectbox(
         "Part of the graph",
         list(words.PARTS),
         help="All nodes, or those at most so many edges away from the selected node.",
-        **bound("part", s.view.get("part", "all nodes"), report),
+        **in_view(s, "part", s.view.get("part", "all nodes")),
     )
     return words.PARTS[part]
 
@@ -308,9 +295,11 @@ def show_more(s: Session, now: Present, scene: Scene) -> None:
     contents: dict[str, Callable[[], None]] = {
         "Density against r": lambda: show_density(s, now),
         "Probabilities": lambda: show_fit(s, now.source, now.result, labels),
-        "How sure?": lambda: show_sure(s, now.source, now.result, labels, scene.whole_positions),
+        "How sure?": lambda: show_stability(
+            s, now.source, now.result, labels, scene.whole_positions
+        ),
         "As tables": lambda: show_tables(now, scene),
-        "Take it away": lambda: _take_away(s, scene),
+        "Take it away": lambda: offer_files(s, scene),
         "The same in code": lambda: offer_code(s),
     }
     tabs = st.tabs(list(contents), key="more", on_change="rerun")
@@ -320,10 +309,5 @@ def show_more(s: Session, now: Present, scene: Scene) -> None:
                 draw_content()
 
 
-def _take_away(s: Session, scene: Scene) -> None:
-    offer_report(s, scene, file_stem(s))
-    offer_files(s, scene)
-
-
-def _labels(graph: LatentGraph, names: dict[int, str] | Any) -> tuple[str, ...]:
+def _labels(graph: LatentGraph, names: Mapping[int, str]) -> tuple[str, ...]:
     return tuple(names.get(node, label) for node, label in enumerate(graph.labels))

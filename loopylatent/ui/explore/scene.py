@@ -6,8 +6,8 @@ What the colours of nodes can mean: the kind of node, groups found, groups known
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -41,8 +41,9 @@ from loopylatent.ui.graph_view import Picture, picture
 from loopylatent.ui.page import read_groups
 from loopylatent.ui.shell.background import Job
 from loopylatent.ui.shell.messages import said
-from loopylatent.ui.shell.session import Session, bound
+from loopylatent.ui.shell.session import Session
 from loopylatent.ui.shell.stages import Source, frame_of
+from loopylatent.ui.shell.widgets import in_view
 
 LEARNED, LOCAL, CHANGED = "Learned graph", "Local trees", "What changed"
 STAYED = "stayed; the wider, the stronger"
@@ -162,27 +163,24 @@ def _with_cycles(shown: Picture, graph: LatentGraph) -> Picture:
 
 
 def _with_legend(shown: Picture, *items: LegendItem) -> Picture:
-    extra = [
-        {"shape": item.shape, "fill": item.fill, "border": item.border, "text": item.text}
-        for item in items
-    ]
-    looks = {
-        theme: look | {"legend": [*look["legend"], *extra]} for theme, look in shown.looks.items()
-    }
+    extra = [asdict(item) for item in items]
+    return _with_legends(shown, lambda legend: [*legend, *extra])
+
+
+def _with_legends(
+    shown: Picture, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
+) -> Picture:
+    looks = {theme: one | {"legend": change(one["legend"])} for theme, one in shown.looks.items()}
     return replace(shown, looks=looks)
 
 
 def _with_stayed(shown: Picture) -> Picture:
     """Say of plain edges what they are among those that were put in or taken away."""
 
-    def told(item: dict[str, Any]) -> dict[str, Any]:
-        return item | {"text": STAYED} if item["text"] == EDGE else item
-
-    looks = {
-        theme: look | {"legend": [told(item) for item in look["legend"]]}
-        for theme, look in shown.looks.items()
-    }
-    return replace(shown, looks=looks)
+    stayed = {EDGE: {"text": STAYED}}
+    return _with_legends(
+        shown, lambda legend: [item | stayed.get(item["text"], {}) for item in legend]
+    )
 
 
 def graph_of(view: str, result: LearnResult) -> LatentGraph:
@@ -205,9 +203,10 @@ def _collapsed(shown: Picture, part: SimplifiedGraph) -> Picture:
         return node | {"size": round(size, 1), "title": title}
 
     looks = {theme: _with_large_labels(look) for theme, look in shown.looks.items()}
-    looks = looks if not part.counted else _with_counts(looks)
     edges = [edge | {"width": round(THINNER * edge["width"], 2)} for edge in shown.edges]
-    return replace(shown, nodes=[as_drawn(node) for node in shown.nodes], edges=edges, looks=looks)
+    nodes = [as_drawn(node) for node in shown.nodes]
+    full = replace(shown, nodes=nodes, edges=edges, looks=looks)
+    return _with_legends(full, _with_counts) if part.counted else full
 
 
 def _with_large_labels(look: dict[str, Any]) -> dict[str, Any]:
@@ -220,17 +219,10 @@ def _with_large_labels(look: dict[str, Any]) -> dict[str, Any]:
     return look | {"options": options, "largest_label": LARGEST_LABEL}
 
 
-def _with_counts(looks: dict[str, Any]) -> dict[str, Any]:
+def _with_counts(legend: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Explain the counts, with the symbol of the nodes that mostly carry them."""
-    text = {"text": "+ number: columns folded into it"}
-    return {
-        theme: look | {"legend": [*look["legend"], max(look["legend"], key=_says_hidden) | text]}
-        for theme, look in looks.items()
-    }
-
-
-def _says_hidden(item: dict[str, Any]) -> bool:
-    return bool(item["text"] == "hidden")
+    like = max(legend, key=lambda item: bool(item["text"] == "hidden"))
+    return [*legend, like | {"text": "+ number: columns folded into it"}]
 
 
 def _only(shown: Picture, around: tuple[int, ...]) -> Picture:
@@ -260,24 +252,17 @@ class Colouring:
 
 def choose_colours(s: Session, source: Source, graph: LatentGraph) -> Colouring:
     """Draw the choice of colours and return what came of it."""
-    options = [KIND, FOUND]
-    if source.groups:
-        options.append(KNOWN)
-    options.append(BROUGHT)
+    options = [KIND, FOUND, *([KNOWN] if source.groups else []), BROUGHT]
     here = s.view.get("colours", KIND)
-
-    def report(choice: str) -> None:
-        s.view["colours"] = choice
-
     choice = st.selectbox(
         "Colours show",
         options,
         label_visibility="collapsed",
         width=190,
-        **bound("colours", here if here in options else KIND, report),
+        **in_view(s, "colours", here if here in options else KIND),
     )
     if choice == KNOWN and source.groups:
-        return _coloured(graph, source.groups, None)
+        return _coloured(graph, source.groups)
     if choice == BROUGHT:
         return _brought(s, graph)
     if choice == FOUND:
@@ -297,7 +282,7 @@ def _found(s: Session, source: Source, graph: LatentGraph) -> Colouring:
     job = s.jobs.get(
         "groups", D.digest, lambda report: groups(table, metric=metric, progress=report)
     )
-    if not job.finished.is_set():
+    if job.is_running:
         return _numbered(quick, None, job)
     if job.error is not None:
         return _numbered(quick, f"Groups of this graph alone: {said(job.error)}")
@@ -314,12 +299,13 @@ def _numbered(found: Groups, line: str | None, job: Job | None = None) -> Colour
     return Colouring(found.labels, names, line, job)
 
 
-def _coloured(graph: LatentGraph, known: Mapping[str, str], line: str | None) -> Colouring:
+def _coloured(graph: LatentGraph, known: Mapping[str, str]) -> Colouring:
     names = tuple(dict.fromkeys(known[name] for name in graph.names if name in known))
     number = {name: k for k, name in enumerate(names)}
     labels = np.array([number.get(known.get(name, ""), -1) for name in graph.names])
-    found = communities(graph).agreement(known) if len(known) > 1 else None
-    if line is None and found is not None:
+    line = None
+    if len(known) > 1:
+        found = communities(graph).agreement(known)
         line = f"Communities of this graph agree with these groups to {found:.2f} (1 is equal)."
     return Colouring(labels.astype(np.int64), names, line)
 
@@ -339,4 +325,4 @@ def _brought(s: Session, graph: LatentGraph) -> Colouring:
     known = {name: group for name, group in brought.items() if name in graph.names}
     if len(known) < 2:
         return Colouring(line="No grouping yet: bring a table with a name and a group in each row.")
-    return _coloured(graph, known, None)
+    return _coloured(graph, known)

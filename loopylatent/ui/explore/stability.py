@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -20,18 +20,18 @@ from loopylatent.analysis.stability.table import (
     support_csv,
     support_frame,
 )
+from loopylatent.compute.arrays import Progress
 from loopylatent.compute.limits import Estimate, rerun
-from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.graph import LatentGraph
 from loopylatent.learning.learner import LearnResult
-from loopylatent.tables.observations import Observations
 from loopylatent.ui.graph_view import graph_view, picture
 from loopylatent.ui.shell import words
-from loopylatent.ui.shell.background import Cancelled, Job
+from loopylatent.ui.shell.background import Cancelled
 from loopylatent.ui.shell.keys import SupportKey
 from loopylatent.ui.shell.messages import patience_for, progress_line, said
-from loopylatent.ui.shell.session import Session, bound
+from loopylatent.ui.shell.session import Session
 from loopylatent.ui.shell.stages import Source
+from loopylatent.ui.shell.widgets import in_view, save_button, wait_for
 
 KIND = "support"
 SUPPORT = "Support"
@@ -75,7 +75,7 @@ def support_of(s: Session, source: Source, graph: LatentGraph) -> Stability | No
     return found
 
 
-def show_sure(
+def show_stability(
     s: Session,
     source: Source,
     result: LearnResult,
@@ -87,20 +87,22 @@ def show_sure(
     The consensus is drawn at the places of the graph, where all of them are known.
     """
     st.markdown(ABOUT)
-    graph = result.graph
-    job = s.jobs.current(KIND)
-    here = job is not None and job.key == _key(s, source, graph)
-    running = job is not None and here and not job.finished.is_set()
-    found = support_of(s, source, graph)
+    job = s.jobs.of(KIND, _key(s, source, result.graph))
+    running = job is not None and job.is_running
+    found = support_of(s, source, result.graph)
     _choose(s, source, result, found, disabled=running)
     if s.recipe.regularize != "none":
         st.caption("The runs are learned without the BIC, which would take too long each time.")
-    if job is not None and here:
-        if running:
-            _wait(job)
-            return
-        if job.error is not None and job.error != "stopped":
-            st.error(said(job.error))
+    if job is not None and job.is_running:
+        wait_for(
+            job,
+            lambda: progress_line("Learning again", job, job.began),
+            key="cancel_support",
+            tip="Stops here and keeps the runs that are done.",
+        )
+        return
+    if job is not None and job.failure:
+        st.error(said(job.failure))
     if found is not None:
         _whole(found)
         _tables(found, labels)
@@ -110,10 +112,6 @@ def show_sure(
 
 def choose_least(s: Session) -> float:
     """Draw the slider below whose value nothing is shown."""
-
-    def report(value: float) -> None:
-        s.view["least_support"] = value
-
     least: float = st.slider(
         "show support ≥",
         0.0,
@@ -121,7 +119,7 @@ def choose_least(s: Session) -> float:
         step=0.05,
         width=190,
         help="Edges and hidden nodes that came back in a smaller share of the runs are not drawn.",
-        **bound("least_support", s.view.get("least_support", 0.0), report, limits=(0.0, 1.0)),
+        **in_view(s, "least_support", s.view.get("least_support", 0.0), limits=(0.0, 1.0)),
     )
     return least
 
@@ -130,7 +128,7 @@ def _choose(
     s: Session, source: Source, result: LearnResult, found: Stability | None, *, disabled: bool
 ) -> None:
     possible = _possible(source)
-    patience = patience_for(work_of(source, _runs(s)), _runs(s), "runs")
+    time = patience_for(work_of(source, _runs(s)), _runs(s), "runs")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox(
             "In every run",
@@ -138,28 +136,22 @@ def _choose(
             format_func=lambda scheme: WORDS[scheme],
             width=330,
             disabled=disabled,
-            **bound(
-                "sure_scheme", _scheme(s, source), lambda one: _remember(s, "sure_scheme", one)
-            ),
+            **in_view(s, "sure_scheme", _scheme(s, source)),
         )
         st.selectbox(
-            "Runs",
-            words.RUNS,
-            width=110,
-            disabled=disabled,
-            **bound("sure_runs", _runs(s), lambda one: _remember(s, "sure_runs", one)),
+            "Runs", words.RUNS, width=110, disabled=disabled, **in_view(s, "sure_runs", _runs(s))
         )
         if found is None or found.n_done < found.n_asked:
             st.button(
                 "How sure?" if found is None else "Run all of them",
                 type="primary",
-                disabled=disabled or not patience.is_enough,
+                disabled=disabled or not time.is_enough,
                 on_click=_begin,
                 args=(s, source, result),
                 key="sure",
             )
             with st.container(key="sure_time", width="content"):
-                st.caption(patience.words, width="content")
+                st.caption(time.words, width="content")
     if possible == ("orders",):
         st.caption(NO_ROWS)
 
@@ -168,10 +160,6 @@ def work_of(source: Source, n_runs: int) -> Estimate:
     """Say what the runs take; weights make no rows, and distances alone have none to read."""
     n_rows = 0 if source.observations is None else source.observations.n_rows
     return rerun(n_rows, source.distances.n_columns, n_runs)
-
-
-def _remember(s: Session, name: str, value: object) -> None:
-    s.view[name] = value
 
 
 def _possible(source: Source) -> tuple[Scheme, ...]:
@@ -193,26 +181,20 @@ def _runs(s: Session) -> int:
 
 
 def _key(s: Session, source: Source, graph: LatentGraph) -> SupportKey:
-    settings, scheme = s.recipe.settings, _scheme(s, source)
-    return SupportKey(
-        source.rows_digest, source.distances.digest, graph.digest, settings, scheme, _runs(s)
-    )
+    digests = (source.rows_digest, source.distances.digest, graph.digest)
+    return SupportKey(*digests, s.recipe.settings, _scheme(s, source), _runs(s))
 
 
 def _begin(s: Session, source: Source, result: LearnResult) -> None:
-    key = _key(s, source, result.graph)
-    D = source.distances
-    table: Observations | DistanceMatrix = (
-        D if source.observations is None else source.observations.select(list(D.names))
-    )
-    settings, metric = s.recipe.settings, s.recipe.metric
-    scheme, n_runs, memo = _scheme(s, source), _runs(s), s.memo
+    key, memo, metric = _key(s, source, result.graph), s.memo, s.recipe.metric
+    obs, D = source.observations, source.distances
+    table = D if obs is None else obs.select(list(D.names))
 
-    def work(report: Callable[[int, int], None]) -> Stability:
+    def work(report: Progress) -> Stability:
         latest: Stability | None = None
         steps = iter_stability(
-            table, settings, metric=metric, scheme=scheme, n_resamples=n_runs, seed=SEED,
-            result=result, progress=report,
+            table, key.settings, metric=metric, scheme=key.scheme, n_resamples=key.n_runs,
+            seed=SEED, result=result, progress=report,
         )  # fmt: skip
         with closing(steps):
             try:
@@ -227,21 +209,6 @@ def _begin(s: Session, source: Source, result: LearnResult) -> None:
 
     s.jobs.again(KIND, key, work)
     s.view["view"] = SUPPORT
-
-
-@st.fragment(run_every=0.5)
-def _wait(job: Job) -> None:
-    if job.finished.is_set():
-        st.rerun()
-    left, right = st.columns([6, 1], vertical_alignment="center")
-    share = min(1.0, job.done / job.total) if job.total else 0.0
-    left.progress(share, progress_line("Learning again", job, job.began))
-    right.button(
-        "Cancel",
-        on_click=job.cancelled.set,
-        key="cancel_support",
-        help="Stops here and keeps the runs that are done.",
-    )
 
 
 def _whole(found: Stability) -> None:
@@ -277,24 +244,14 @@ def _tables(found: Stability, labels: tuple[str, ...]) -> None:
                 )
             },
         )
-        st.download_button(
-            "Support as CSV",
-            data=lambda: support_csv(found),
-            file_name="support.csv",
-            mime="text/csv",
-            on_click="ignore",
-            key="file_support",
-        )
+        make = partial(support_csv, found)
+        save_button("Support as CSV", make, "support.csv", "text/csv", "support")
     with right:
         st.caption(SCALE)
-        _scale()
-
-
-def _scale() -> None:
-    frame: pd.DataFrame = scale_frame()
-    shares = frame.columns[1:]
-    frame[shares] = frame[shares].map(lambda share: "" if pd.isna(share) else f"{share:.0f}\u00a0%")
-    st.table(frame, hide_index=True)  # not a grid: its words are long and have to wrap
+        scale: pd.DataFrame = scale_frame()
+        shares = scale.columns[1:]
+        scale[shares] = scale[shares].map(lambda x: "" if pd.isna(x) else f"{x:.0f}\u00a0%")
+        st.table(scale, hide_index=True)  # not a grid: its words are long and have to wrap
 
 
 def _consensus(
@@ -310,12 +267,7 @@ def _consensus(
         "in at least this share of the runs",
         0.3,
         0.95,
-        **bound(
-            "sure_share",
-            s.view.get("sure_share", 0.5),
-            lambda value: _remember(s, "sure_share", value),
-            limits=(0.3, 0.95),
-        ),
+        **in_view(s, "sure_share", s.view.get("sure_share", 0.5), limits=(0.3, 0.95)),
         step=0.05,
         width=300,
     )

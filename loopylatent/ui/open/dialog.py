@@ -1,12 +1,10 @@
-"""Opening a file: a look at it first, then the choice to use it. Until then nothing changes.
-
-What can be made of a new table: a role and a kind for every column, with the reason.
-"""
+"""Opening a file: a look at it first, then the choice to use it. Until then nothing changes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
 import pandas as pd
@@ -112,23 +110,16 @@ def _offer_linked(s: Session, content: bytes) -> None:
         st.rerun()
 
 
-class _refusals:  # noqa: N801  (reads as a clause: with _refusals():)
+@contextmanager
+def _refusals(place: DeltaGenerator) -> Iterator[None]:
     """Show what is wrong in one line, and leave everything as it was.
 
     The place for it is above what may have to be corrected, where it is seen without scrolling.
     """
-
-    def __init__(self, place: DeltaGenerator) -> None:
-        self.place = place
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> bool:
-        if isinstance(error, LoopyLatentError):
-            self.place.error(said(error), icon=":material/error:")
-            return True
-        return False
+    try:
+        yield
+    except LoopyLatentError as error:
+        place.error(said(error), icon=":material/error:")
 
 
 def _open_table(s: Session, name: str, content: bytes) -> None:
@@ -146,12 +137,7 @@ def _open_table(s: Session, name: str, content: bytes) -> None:
         key=f"degenerate_{digest}",
     )
     recipe = replace(
-        _blank(name, "table", digest),
-        drop=reading.drop,
-        labels=reading.labels,
-        kinds=reading.kinds,
-        weights=reading.weights,
-        drop_degenerate=drop_degenerate,
+        _blank(name, "table", digest), drop_degenerate=drop_degenerate, **asdict(reading)
     )
     obs = table_of(s.memo, content, recipe)
     for dropped in obs.dropped:
@@ -189,14 +175,7 @@ def _kept_columns(s: Session, recipe: Recipe, content: bytes, obs: Observations)
 
 def _edited_columns(proposals: tuple[Proposal, ...], digest: str) -> Reading:
     st.write("**What each column is taken for** (change what is wrong):")
-    frame = pd.DataFrame(
-        {
-            "column": [p.name for p in proposals],
-            "use": [p.role for p in proposals],
-            "kind": [p.kind for p in proposals],
-            "what was seen": [p.note for p in proposals],
-        }
-    )
+    frame = pd.DataFrame(proposals).set_axis(["column", "use", "kind", "what was seen"], axis=1)
     edited = st.data_editor(
         frame,
         hide_index=True,
@@ -294,40 +273,29 @@ def _checked_work(n_rows: int, n_columns: int) -> Estimate:
 def _use_button(
     s: Session, recipe: Recipe, content: bytes, label: str, n_rows: int, n_columns: int
 ) -> None:
+    """Open the data at thresholds to start from: with loops where they are real, else a tree."""
     work = _checked_work(n_rows, n_columns)
     pressed = st.button(label, type="primary", width="stretch")
     st.caption(f"Takes {work.words}.", text_alignment="center")
     if not pressed:
         return
     bar = st.progress(0.0, "Distances between all columns …")
-    uploads = {str(recipe.data_digest): content}
-    source = source_of(s.memo, uploads, recipe)
-    if opens_quickly(source.distances):
-        s.keep_upload(str(recipe.data_digest), content)
-        open_quickly(s, source.distances, recipe)
-        st.rerun()
-    opened, reason = _opening(source, recipe, _reporter(bar))
-    s.keep_upload(str(recipe.data_digest), content)
-    s.open(opened)
-    s.notice = reason
-    st.rerun()
 
-
-def _opening(
-    source: Source, recipe: Recipe, progress: Callable[[int, int], None]
-) -> tuple[Recipe, str]:
-    """Thresholds to start from: with loops where they are real, else the tree."""
-    default = default_thresholds(source.distances)
-    opening = opening_radius(source.distances, progress=progress)
-    opened = replace(recipe, r=opening.r, Lambda=default.Lambda, tau=default.tau)
-    return opened, opening.reason
-
-
-def _reporter(bar: Any) -> Callable[[int, int], None]:
     def report(done: int, total: int) -> None:
         bar.progress(done / max(total, 1), f"Are loops real? Simulated table {done} of {total}")
 
-    return report
+    digest = str(recipe.data_digest)
+    D = source_of(s.memo, {digest: content}, recipe).distances
+    if opens_quickly(D):
+        s.keep_upload(digest, content)
+        open_quickly(s, D, recipe)
+        st.rerun()
+    default = default_thresholds(D)
+    opening = opening_radius(D, progress=report)
+    s.keep_upload(digest, content)
+    s.open(replace(recipe, r=opening.r, Lambda=default.Lambda, tau=default.tau))
+    s.notice = opening.reason
+    st.rerun()
 
 
 def _column_table(source: Source) -> pd.DataFrame:
@@ -400,17 +368,16 @@ def reading_of(
     proposals: Sequence[Proposal], roles: Sequence[Role], kinds: Sequence[Kind | None]
 ) -> Reading:
     """Turn an edited list of columns into a reading."""
-    rows = list(zip(proposals, roles, kinds, strict=True))
-    weights = [p.name for p, role, _ in rows if role == "weights"]
+
+    def named(role: Role) -> tuple[str, ...]:
+        return tuple(p.name for p, one in zip(proposals, roles, strict=True) if one == role)
+
+    weights = named("weights")
     if len(weights) > 1:
         raise DataError("two columns are marked as weights; one can say how often a row counts.")
-    return Reading(
-        tuple(p.name for p, role, _ in rows if role == "leave out"),
-        tuple(p.name for p, role, _ in rows if role == "label"),
-        tuple(
-            (p.name, kind)
-            for p, role, kind in rows
-            if role == "learn" and kind is not None and kind != p.kind
-        ),
-        weights[0] if weights else None,
+    changed = tuple(
+        (p.name, kind)
+        for p, role, kind in zip(proposals, roles, kinds, strict=True)
+        if role == "learn" and kind is not None and kind != p.kind
     )
+    return Reading(named("leave out"), named("label"), changed, next(iter(weights), None))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import streamlit as st
@@ -17,6 +16,7 @@ from loopylatent.ui.shell.keys import DataKey
 from loopylatent.ui.shell.messages import said
 from loopylatent.ui.shell.session import Session
 from loopylatent.ui.shell.stages import begin_curve, curve_job
+from loopylatent.ui.shell.widgets import wait_for
 
 EVERY = 1.0
 """Seconds between two looks at how far the work is."""
@@ -61,12 +61,12 @@ def follow_test(s: Session, D: DistanceMatrix) -> None:
             job.cancelled.set()
         return
     curve = curve_job(s.jobs, D)
-    if curve is not None and not curve.finished.is_set():
+    if curve is not None and curve.is_running:
         st.caption(LATER)
         return
     if job is None or job.key != D.digest:  # a stopped one is not begun again
         job = s.jobs.get(TEST, D.digest, lambda report: opening_radius(D, progress=report))
-    if not job.finished.is_set():
+    if job.is_running:
         _wait(job, TESTING, "cancel_opening")
     else:
         _take(s, job)
@@ -97,7 +97,7 @@ def _take(s: Session, job: Job) -> None:
 def follow_curve(s: Session, D: DistanceMatrix) -> None:
     """Say how far the curve is, with a way to stop it and to begin again."""
     job = curve_job(s.jobs, D)
-    if job is not None and not job.finished.is_set():
+    if job is not None and job.is_running:
         _wait(job, "All radii: ball {done:,} of {total:,}", "cancel_curve")
         return
     if job is not None and job.error not in (None, "stopped"):
@@ -116,7 +116,7 @@ def follow_curve(s: Session, D: DistanceMatrix) -> None:
 def say_curve_is_missing(s: Session, D: DistanceMatrix) -> None:
     """Say where the curve comes from that is not there yet."""
     job = curve_job(s.jobs, D)
-    runs = job is not None and not job.finished.is_set()
+    runs = job is not None and job.is_running
     st.info(
         "The local trees are being followed over all r; this appears when that is done."
         if runs
@@ -126,22 +126,7 @@ def say_curve_is_missing(s: Session, D: DistanceMatrix) -> None:
 
 
 def _wait(job: Job, line: str, key: str) -> None:
-    """Draw how far a job is; when it is done the page runs once more."""
-    is_drawn = False
+    def said_now() -> str:
+        return line.format(done=job.done, total=job.total)
 
-    @st.fragment(run_every=EVERY)
-    def progress() -> None:
-        if is_drawn and job.finished.is_set():
-            st.rerun()
-        _bar(job, line, key)
-
-    progress()
-    is_drawn = True
-
-
-def _bar(job: Job, line: str, key: str) -> None:
-    left, right = st.columns([3, 1], vertical_alignment="center")
-    share = min(1.0, job.done / job.total) if job.total else 0.0
-    left.progress(share, line.format(done=job.done, total=job.total))
-    stop: Callable[[], None] = job.cancelled.set
-    right.button("Stop", on_click=stop, key=key, disabled=job.cancelled.is_set())
+    wait_for(job, said_now, key=key, label="Stop", every=EVERY, widths=(3, 1))

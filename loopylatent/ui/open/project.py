@@ -7,7 +7,7 @@ then on nothing can fail. So a file either opens as a whole or leaves the sessio
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, get_args
@@ -15,7 +15,6 @@ from typing import Any, get_args
 import numpy as np
 
 from loopylatent.analysis.evaluation.contest import LDA_TOPICS, Evaluation, Kind
-from loopylatent.analysis.stability.groups import Groups
 from loopylatent.analysis.stability.resampling import SCHEMES
 from loopylatent.analysis.sweep.points import PointKey
 from loopylatent.analysis.sweep.scores import ComparedScores, ScoreKey
@@ -39,7 +38,6 @@ from loopylatent.inference.saved import SavedModel
 from loopylatent.settings import FitSettings, Method
 from loopylatent.tables.files import MAX_BYTES
 from loopylatent.ui.shell import words
-from loopylatent.ui.shell.background import Job
 from loopylatent.ui.shell.fits import Fitted
 from loopylatent.ui.shell.keys import (
     BarsKey,
@@ -62,56 +60,49 @@ RADII = "score radii "
 BROUGHT = "brought"
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
+def _is_a(kind: type) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, kind)
 
 
-def _is_yes_or_no(value: Any) -> bool:
-    return isinstance(value, bool)
+def _from(low: float, high: float) -> Callable[[Any], bool]:
+    """Numbers of the type of the limits."""
+    return lambda value: type(value) is type(low) and low <= value <= high
 
 
-def _whole_from(low: int, high: int) -> Callable[[Any], bool]:
-    return lambda value: type(value) is int and low <= value <= high
-
-
-def _number_from(low: float, high: float) -> Callable[[Any], bool]:
-    return lambda value: type(value) is float and low <= value <= high
-
-
-def _one_of(options: Any) -> Callable[[Any], bool]:
+def _one_of(options: Iterable[Any]) -> Callable[[Any], bool]:
     known = tuple(options)
     return lambda value: not isinstance(value, bool | tuple) and value in known
 
 
-def _some_of(options: Any) -> Callable[[Any], bool]:
+def _some_of(options: Iterable[Any]) -> Callable[[Any], bool]:
     fits = _one_of(options)
     return lambda value: isinstance(value, tuple) and all(map(fits, value))
 
 
 VIEW: Mapping[str, Callable[[Any], bool]] = {
-    "colours": _is_text,
-    "view": _is_text,
+    "colours": _is_a(str),
+    "view": _is_a(str),
     "part": _one_of(words.PARTS),
-    "cycles": _is_yes_or_no,
-    "whole_graph": _is_yes_or_no,
-    "least_support": _number_from(0.0, 1.0),
+    "cycles": _is_a(bool),
+    "whole_graph": _is_a(bool),
+    "least_support": _from(0.0, 1.0),
     "sure_scheme": _one_of(SCHEMES),
     "sure_runs": _one_of(words.RUNS),
-    "sure_share": _number_from(0.3, 0.95),
+    "sure_share": _from(0.3, 0.95),
     "tune measure": _one_of(MEASURES),
-    "compare_left": _is_text,
-    "compare_right": _is_text,
-    "compare_view": _is_text,
-    "corpus": _is_text,
-    "topic order": _is_text,
-    "score split": _is_text,
-    "score test": _is_text,
-    "score seed": _whole_from(0, 10**9),
-    "score share": _whole_from(10, 70),
+    "compare_left": _is_a(str),
+    "compare_right": _is_a(str),
+    "compare_view": _is_a(str),
+    "corpus": _is_a(str),
+    "topic order": _is_a(str),
+    "score split": _is_a(str),
+    "score test": _is_a(str),
+    "score seed": _from(0, 10**9),
+    "score share": _from(10, 70),
     "score kinds": _some_of(get_args(Kind)),
     "score lda": _some_of(LDA_TOPICS),
     "score methods": _some_of(get_args(Method)),
-    "score belief": _is_yes_or_no,
+    "score belief": _is_a(bool),
 }
 """What may be seen how: the values that each preference can take."""
 
@@ -145,7 +136,7 @@ def saving(s: Session, source: Source, most_bytes: int = 2**62) -> Saving:
     own = s.recipe.data_digest
     data = s.uploads.get(own) if own else None
     sizes = _sizes(s, room)
-    used = 0 if data is None or own is None else sizes[own]
+    used = sizes[str(own)] if data is not None else 0
     if used > room:
         return Saving(
             None,
@@ -153,8 +144,16 @@ def saving(s: Session, source: Source, most_bytes: int = 2**62) -> Saving:
             f"most {size(most_bytes)}; save a table of at most {size(room)}: fewer rows or "
             "columns.",
         )
-    pinned = _pinned_data(s, 0 if data is None else len(data), sizes, room - used)
-    used += sum(sizes[digest_of(one)] for one in pinned)
+    pinned, n_bytes, left_out = [], len(data or b""), 0
+    for digest in dict.fromkeys(pin.recipe.data_digest for pin in s.pins):
+        if digest is None or digest == own or digest not in s.uploads:
+            continue
+        content = s.uploads[digest]
+        if n_bytes + len(content) <= MAX_BYTES and used + sizes[digest] <= room:
+            n_bytes, used = n_bytes + len(content), used + sizes[digest]
+            pinned.append(content)
+        else:
+            left_out += 1
     chosen = within(results_of(s, source), min(MAX_RESULTS, room - used))
     project = Project(
         recipe=s.recipe,
@@ -163,15 +162,14 @@ def saving(s: Session, source: Source, most_bytes: int = 2**62) -> Saving:
         view=_kept_view(s.view),
         title=source.title,
         pins=s.pins,
-        pinned_data=pinned,
+        pinned_data=tuple(pinned),
         groups=s.view.get(BROUGHT, {}),
         results=chosen.kept,
     )
-    left_out = [*chosen.left_out.words]
-    n_files = len(_pinned_digests(s)) - len(pinned)
-    if n_files:
-        left_out.append("the data of a pin" if n_files == 1 else f"the data of {n_files} pins")
-    said = f"A project has no room for all; left out: {', '.join(left_out)}." if left_out else None
+    missing = list(chosen.left_out.words)
+    if left_out:
+        missing.append("the data of a pin" if left_out == 1 else f"the data of {left_out} pins")
+    said = f"A project has no room for all; left out: {', '.join(missing)}." if missing else None
     return Saving(project, said)
 
 
@@ -199,27 +197,7 @@ def _kept_view(view: Mapping[str, Any]) -> dict[str, Preference]:
 
 
 def _fits(name: str, value: Any) -> bool:
-    return VIEW[name](value) if name in VIEW else name.startswith(RADII) and _is_text(value)
-
-
-def _pinned_digests(s: Session) -> list[str]:
-    """The other files that pins are of."""
-    wanted = dict.fromkeys(pin.recipe.data_digest for pin in s.pins)
-    others = [one for one in wanted if one is not None and one != s.recipe.data_digest]
-    return [one for one in others if one in s.uploads]
-
-
-def _pinned_data(
-    s: Session, n_bytes: int, sizes: Mapping[str, int], room: int
-) -> tuple[bytes, ...]:
-    """The files that pins are of, as far as a project has room for them."""
-    kept = []
-    for digest in _pinned_digests(s):
-        content = s.uploads[digest]
-        if n_bytes + len(content) <= MAX_BYTES and sizes[digest] <= room:
-            n_bytes, room = n_bytes + len(content), room - sizes[digest]
-            kept.append(content)
-    return tuple(kept)
+    return VIEW[name](value) if name in VIEW else name.startswith(RADII) and isinstance(value, str)
 
 
 def results_of(s: Session, source: Source) -> Results:
@@ -227,11 +205,16 @@ def results_of(s: Session, source: Source) -> Results:
     D, obs = source.distances, source.observations
     split = s.swept.get(SplitDigestKey(D.digest, digest_or_none(obs)))
     swept = s.swept.items()
-
+    grouped, fit, placed = s.jobs.of("groups", D.digest), s.jobs.current("fit"), s.placed
+    found: Fitted | None = None if fit is None else fit.found
+    has_model = found is not None and obs is not None and found.model.data_digest == obs.digest
+    rows = _chosen_digest(s, source) if s.scored.items() else None
     return Results(
         data=digest_or_none(obs) or "",
         distances=D.digest,
-        places=_places(s),
+        places=None
+        if placed is None
+        else Places(placed.graph, placed.positions, tuple(sorted(s.opened)), s.selected),
         points=tuple(
             point for key, point in swept if isinstance(key, PointKey) and key.distances == D.digest
         ),
@@ -256,51 +239,20 @@ def results_of(s: Session, source: Source) -> Results:
             for key, found in s.memo.items("support")
             if isinstance(key, SupportKey) and key.distances == D.digest
         ),
-        groups=_groups(s.jobs.current("groups"), D.digest),
-        models=_models(s.jobs.current("fit"), source),
-        evaluations=_evaluations(s, source),
+        groups=None
+        if grouped is None or grouped.found is None
+        else replace(grouped.found, together=None),
+        models=(SavedModel.of(found.model),) if has_model and found is not None else (),
+        evaluations=tuple(
+            Scored(how.metric, how.column, how.test, how.share, how.seed, key.belief, entry)
+            for key, entry in s.scored.items()
+            if isinstance(key, EvaluationKey) and (how := key.split).data == rows
+        ),
         comparisons=tuple(
             Compared(key.data, key.graph, key.settings, scores)
             for key, scores in s.memo.items("scores")
             if isinstance(key, ComparedKey) and isinstance(scores, ComparedScores) and key.data
         ),
-    )
-
-
-def _places(s: Session) -> Places | None:
-    if s.placed is None:
-        return None
-    opened, selected = tuple(sorted(s.opened)), s.selected
-    return Places(s.placed.graph, s.placed.positions, opened, selected)
-
-
-def _finished(job: Job | None) -> bool:
-    return job is not None and job.finished.is_set() and job.error is None
-
-
-def _groups(job: Job | None, distances: str) -> Groups | None:
-    if job is None or not _finished(job) or job.key != distances:
-        return None
-    found: Groups = replace(job.result, together=None)
-    return found
-
-
-def _models(job: Job | None, source: Source) -> tuple[SavedModel, ...]:
-    obs = source.observations
-    if job is None or obs is None or not _finished(job):
-        return ()
-    fitted: Fitted = job.result
-    return (SavedModel.of(fitted.model),) if fitted.model.data_digest == obs.digest else ()
-
-
-def _evaluations(s: Session, source: Source) -> tuple[Scored, ...]:
-    if not s.scored.items():
-        return ()
-    chosen = _chosen_digest(s, source)
-    return tuple(
-        Scored(split.metric, split.column, split.test, split.share, split.seed, key.belief, entry)
-        for key, entry in s.scored.items()
-        if isinstance(key, EvaluationKey) and (split := key.split).data == chosen
     )
 
 
@@ -367,15 +319,14 @@ def take(s: Session, opened: Opened) -> None:
     }
     s.view[BROUGHT] = dict(project.groups)
     if opened.results is not None:
-        _take_places(s, opened.results.places)
+        if opened.results.places is not None:
+            _take_places(s, opened.results.places)
         _take_sweep(s, opened.source, opened.results)
         _take_scores(s, opened.source, opened.results)
         _take_jobs(s, opened)
 
 
-def _take_places(s: Session, places: Places | None) -> None:
-    if places is None:
-        return
+def _take_places(s: Session, places: Places) -> None:
     s.placed = Placed(places.graph, places.positions)
     s.opened, s.selected = frozenset(places.opened), places.selected
     drawn = np.isfinite(places.positions[:, 0])

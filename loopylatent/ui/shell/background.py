@@ -1,15 +1,10 @@
-"""Work that goes on while the page can be used: one thread a job, asked after now and then.
-
-Memory is given back while nobody waits: after pages have run, and when people have left.
+"""Work beside the pages: jobs, one thread each; giving memory back; compiling before it is needed.
 
 Streamlit would collect garbage after every run of a page, which for a process as large as this one
 takes about as long as the run itself; `.streamlit/config.toml` turns that off. Here it is done
 when the pages rest. Sessions whose people are gone Streamlit drops only when another tab is
-closed; here they are dropped when their time is over.
-
-Every compiled function run once on a tiny table, so that nobody waits for the compiler later.
-
-Compiled functions are kept on disk: a process after the first only has to load them.
+closed; here they are dropped when their time is over. Compiled functions are kept on disk: a
+process after the first only has to load them.
 """
 
 from __future__ import annotations
@@ -42,25 +37,12 @@ from loopylatent.learning.grouping.quartet import quartets
 from loopylatent.learning.initial_graph import edge_density, first_graph
 from loopylatent.learning.learner import learn
 from loopylatent.learning.thresholds import default_thresholds, loop_radius
-from loopylatent.settings import FitSettings, LearnSettings, Method, Thresholds
+from loopylatent.settings import FitSettings, LearnSettings, Method
 from loopylatent.synthetic.discrete import DiscreteLaw
 from loopylatent.synthetic.gibbs import gibbs
 from loopylatent.tables.observations import Observations
 
 log = logging.getLogger(__name__)
-
-
-@st.cache_resource(show_spinner=False)
-def warm_up_once() -> threading.Thread:
-    """Compile or load what pages need later, once in a server, while the page can be used."""
-    thread = threading.Thread(target=_warm_up, name="loopylatent warm-up", daemon=True)
-    thread.start()
-    return thread
-
-
-def _warm_up() -> None:
-    warm_up()
-    give_back()  # a compiler takes much memory, once
 
 
 class Cancelled(Exception):  # noqa: N818  (nothing went wrong)
@@ -79,6 +61,20 @@ class Job:
     finished: threading.Event = field(default_factory=threading.Event)
     cancelled: threading.Event = field(default_factory=threading.Event)
     began: float = field(default_factory=time.monotonic)
+
+    @property
+    def is_running(self) -> bool:
+        return not self.finished.is_set()
+
+    @property
+    def found(self) -> Any:
+        """What came of it; None while it runs, and where it failed or was stopped."""
+        return None if self.is_running or self.error is not None else self.result
+
+    @property
+    def failure(self) -> str | None:
+        """Why it failed; None where it was only stopped."""
+        return None if self.error == "stopped" else self.error
 
     def report(self, done: int, total: int) -> None:
         """Take a progress report; stops the work once the job is cancelled."""
@@ -127,6 +123,11 @@ class Jobs:
         """Return the current job of a kind, whatever it works on."""
         return self._current.get(kind)
 
+    def of(self, kind: str, key: Hashable) -> Job | None:
+        """Return the current job of a kind, where it is for this very key."""
+        job = self._current.get(kind)
+        return job if job is not None and job.key == key else None
+
     def drop(self, kind: str) -> None:
         """Forget the current job of a kind; the next one begins anew."""
         self._current.pop(kind, None)
@@ -135,12 +136,8 @@ class Jobs:
         self, kind: str, key: Hashable, work: Callable[[Callable[[int, int], None]], Any]
     ) -> Job:
         """Return the job for ``key``, started now if it is not the current one of its kind."""
-        job = self._current.get(kind)
-        if job is None or job.key != key or job.error == "stopped":
-            if job is not None:
-                job.cancelled.set()
-            job = self._current[kind] = start(key, work)
-        return job
+        job = self.of(kind, key)
+        return self.again(kind, key, work) if job is None or job.error == "stopped" else job
 
     def again(
         self, kind: str, key: Hashable, work: Callable[[Callable[[int, int], None]], Any]
@@ -165,20 +162,18 @@ LOOK = 10.0
 def upkeep() -> threading.Event:
     """Return what a page sets when it has run; the first call in a server starts the upkeep."""
     has_run = threading.Event()
+
+    def keep_up() -> None:
+        while True:
+            ran = has_run.wait(LOOK)
+            if ran:
+                _wait_for_rest(has_run)
+            if drop_ended_sessions() or ran:
+                give_back()
+
     if runtime.exists():
-        threading.Thread(
-            target=_keep_up, args=(has_run,), name="loopylatent upkeep", daemon=True
-        ).start()
+        threading.Thread(target=keep_up, name="loopylatent upkeep", daemon=True).start()
     return has_run
-
-
-def _keep_up(has_run: threading.Event) -> None:
-    while True:
-        ran = has_run.wait(LOOK)
-        if ran:
-            _wait_for_rest(has_run)
-        if drop_ended_sessions() or ran:
-            give_back()
 
 
 def _wait_for_rest(has_run: threading.Event) -> None:
@@ -204,19 +199,32 @@ def give_back() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-_ROWS, _GROUPS, _EACH = 60, 4, 4
+@st.cache_resource(show_spinner=False)
+def warm_up_once() -> threading.Thread:
+    """Compile or load what pages need later, once in a server, while the page can be used."""
+
+    def run() -> None:
+        warm_up()
+        give_back()  # a compiler takes much memory, once
+
+    thread = threading.Thread(target=run, name="loopylatent warm-up", daemon=True)
+    thread.start()
+    return thread
 
 
 def warm_up() -> None:
-    """Run the learner, the curve, the layout and the fits once."""
+    """Run every compiled function once on a tiny table."""
     for _ in warm_up_steps():
         pass
+
+
+_ROWS, _GROUPS, _EACH = 60, 4, 4
 
 
 def warm_up_steps() -> Iterator[str]:
     """Do the same step by step, what the first page needs first; yield what was done."""
     numbers = _numbers()
-    D = information_distances(_as_table(numbers))
+    D = information_distances(Observations.from_frame(numbers))
     edge_density(D)
     yield "curve"
     graph = _learned(D, "quartet")
@@ -229,7 +237,7 @@ def warm_up_steps() -> Iterator[str]:
         _learned(D, method)
         yield method
     for kind, table in _tables(numbers).items():
-        _fit(table)
+        _fit(Observations.from_frame(table))
         yield f"fit of {kind}"
     near = D.values[:_EACH, :_EACH]
     quartets(near, 0.0)
@@ -240,7 +248,7 @@ def warm_up_steps() -> Iterator[str]:
     yield "made-up rows"
     lists = sparse_distances(sparse.csr_array(numbers.to_numpy() > 1, dtype=np.float64))
     for method in get_args(Method):
-        learn(lists, replace(LearnSettings(default_thresholds(lists)), method=method))
+        learn(lists, LearnSettings(default_thresholds(lists), method))
     yield "very many columns"
 
 
@@ -248,35 +256,26 @@ def _numbers() -> pd.DataFrame:
     """Groups of columns, each around a hidden number; the groups stand in a ring."""
     rng = np.random.default_rng(0)
     steps = rng.normal(size=(_ROWS, _GROUPS))
-    hidden = steps + np.roll(steps, 1, axis=1)
-    values = np.repeat(hidden, _EACH, axis=1) + 0.7 * rng.normal(size=(_ROWS, _GROUPS * _EACH))
-    return pd.DataFrame(values, columns=[f"c{k}" for k in range(_GROUPS * _EACH)])
+    hidden = np.repeat(steps + np.roll(steps, 1, axis=1), _EACH, axis=1)
+    values = hidden + 0.7 * rng.normal(size=hidden.shape)
+    return pd.DataFrame(values).add_prefix("c")
 
 
-def _tables(numbers: pd.DataFrame) -> dict[str, Observations]:
+def _tables(numbers: pd.DataFrame) -> dict[str, pd.DataFrame]:
     yes_no = (numbers > 0).astype(int)
     gaps = np.arange(numbers.size).reshape(numbers.shape) % 17 == 3
-    named = pd.DataFrame(
-        {name: pd.cut(numbers[name], 3, labels=["few", "some", "many"]) for name in numbers},
-        dtype="object",
-    )
     return {
-        "numbers": _as_table(numbers),
-        "yes and no": _as_table(yes_no),
-        "numbers with gaps": _as_table(numbers.mask(gaps)),
-        "yes and no with gaps": _as_table(yes_no.astype(float).mask(gaps)),
-        "names": _as_table(named),
+        "numbers": numbers,
+        "yes and no": yes_no,
+        "numbers with gaps": numbers.mask(gaps),
+        "yes and no with gaps": yes_no.astype(float).mask(gaps),
+        "names": numbers.apply(pd.cut, bins=3, labels=["few", "some", "many"]).astype("object"),
     }
 
 
-def _as_table(frame: pd.DataFrame) -> Observations:
-    return Observations.from_frame(frame)
-
-
 def _learned(D: DistanceMatrix, method: Method) -> LatentGraph:
-    default = default_thresholds(D)
-    thresholds = Thresholds(loop_radius(D), default.Lambda, default.tau)
-    return learn(D, replace(LearnSettings(thresholds), method=method)).graph
+    thresholds = replace(default_thresholds(D), r=loop_radius(D))
+    return learn(D, LearnSettings(thresholds, method)).graph
 
 
 def _fit(table: Observations) -> None:

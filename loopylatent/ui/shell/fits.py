@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import streamlit as st
 from numpy.typing import NDArray
 
 from loopylatent.compute.arrays import Progress
@@ -19,6 +18,7 @@ from loopylatent.ui.shell.keys import FitKey
 from loopylatent.ui.shell.messages import Patience, patience_for
 from loopylatent.ui.shell.session import Session
 from loopylatent.ui.shell.stages import Source
+from loopylatent.ui.shell.widgets import wait_for
 
 ABOUT_FIT = (
     "Fitting gives every edge a strength and a sign, and says for every row which hidden variables "
@@ -42,11 +42,10 @@ class Fitted:
 
 def fitted_of(s: Session, source: Source, graph: LatentGraph) -> Fitted | None:
     """Return the fit of this very graph on these data, if there is one."""
-    job = s.jobs.current("fit")
-    if job is None or source.observations is None or not job.finished.is_set() or job.error:
-        return None
-    found: Fitted = job.result
-    return found if job.key == FitKey.of(source.observations, graph) else None
+    obs = source.observations
+    job = None if obs is None else s.jobs.of("fit", FitKey.of(obs, graph))
+    found: Fitted | None = None if job is None else job.found
+    return found
 
 
 def fit_patience(obs: Observations) -> Patience:
@@ -64,14 +63,10 @@ def begin_fit(s: Session, obs: Observations, graph: LatentGraph) -> None:
     s.jobs.get("fit", FitKey.of(obs, graph), work)
 
 
-@st.fragment(run_every=0.5)
 def wait_for_fit(job: Job) -> None:
     """Draw how far a fit is, with a way to stop it."""
-    if job.finished.is_set():
-        st.rerun()
-    left, right = st.columns([5, 1], vertical_alignment="center")
-    left.progress(
-        min(1.0, job.done / job.total) if job.total else 0.0,
-        f"Step {job.done:,} of at most {job.total:,}; it ends earlier when nothing improves",
-    )
-    right.button("Cancel", on_click=job.cancelled.set)
+
+    def line() -> str:
+        return f"Step {job.done:,} of at most {job.total:,}; it ends earlier when nothing improves"
+
+    wait_for(job, line, key="cancel_fit", widths=(5, 1))

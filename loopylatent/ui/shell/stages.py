@@ -7,7 +7,7 @@ computes only what lies downstream of it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -18,7 +18,6 @@ from loopylatent.compute.limits import APP, Estimate, check_shape, check_time, e
 from loopylatent.distances.files import read_distances
 from loopylatent.distances.matrix import DistanceMatrix, information_distances
 from loopylatent.errors import DataError, quoted
-from loopylatent.exporting.base import edge_signs as edge_signs
 from loopylatent.exporting.project.recipe import Recipe, digest_of
 from loopylatent.figures.simplify import SIMPLE_FROM, WHOLE_UP_TO
 from loopylatent.graph import LatentGraph
@@ -59,32 +58,27 @@ class Source:
 
 def source_of(memo: Memo, uploads: Uploads, recipe: Recipe) -> Source:
     """Return the data of a recipe with their distances."""
-    if recipe.source_kind == "sample":
-        sample = memo.get("sample", recipe.source, lambda: load_sample(recipe.sample_name))
-        return memo.get("source", DataKey.of(recipe), lambda: _sample_source(memo, sample, recipe))
-    return memo.get(
-        "source",
-        DataKey.of(recipe),
-        lambda: _uploaded_source(memo, _content(uploads, recipe), recipe),
-    )
+
+    def read() -> Source:
+        if recipe.source_kind != "sample":
+            return _uploaded_source(memo, _content(uploads, recipe), recipe)
+        sample = sample_of(memo, recipe.sample_name)
+        D = _distances(memo, sample.observations, recipe)
+        about = (sample.title, sample.about)
+        return Source(*about, D, sample.observations, sample.groups, sample.truth)
+
+    return memo.get("source", DataKey.of(recipe), read)
+
+
+def sample_of(memo: Memo, name: str) -> Sample:
+    """Return a bundled table, read once."""
+    return memo.get("sample", name, lambda: load_sample(name))
 
 
 def title_of(memo: Memo, recipe: Recipe) -> str:
     """What the data of a recipe are called."""
-    if recipe.source_kind != "sample":
-        return recipe.source
-    return memo.get("sample", recipe.source, lambda: load_sample(recipe.sample_name)).title
-
-
-def _sample_source(memo: Memo, sample: Sample, recipe: Recipe) -> Source:
-    return Source(
-        sample.title,
-        sample.about,
-        _distances(memo, sample.observations, recipe),
-        sample.observations,
-        sample.groups,
-        sample.truth,
-    )
+    is_sample = recipe.source_kind == "sample"
+    return sample_of(memo, recipe.sample_name).title if is_sample else recipe.source
 
 
 def _content(uploads: Uploads, recipe: Recipe) -> bytes:
@@ -173,8 +167,7 @@ def known_curve(jobs: Jobs, memo: Memo, D: DistanceMatrix) -> EdgeDensity | None
 
 def curve_job(jobs: Jobs, D: DistanceMatrix) -> Job | None:
     """Return the job that follows the local trees of these distances, if it was begun."""
-    job = jobs.current("curve")
-    return job if job is not None and job.key == D.digest else None
+    return jobs.of("curve", D.digest)
 
 
 def begin_curve(jobs: Jobs, memo: Memo, D: DistanceMatrix) -> None:
@@ -233,23 +226,12 @@ def regularized_job(jobs: Jobs, memo: Memo, source: Source, recipe: Recipe) -> J
 
 def sample_recipe(memo: Memo, name: str) -> Recipe:
     """Return the recipe with which a bundled sample opens."""
-    sample = memo.get("sample", f"sample:{name}", lambda: load_sample(name))
-    D = memo.get(
-        "distances",
-        DistancesKey(sample.observations.digest, "auto", False),
-        lambda: information_distances(sample.observations),
-    )
-    opening = sample.opening
-    thresholds = settings_for(
-        D, opening.get("r"), opening.get("Lambda"), opening.get("tau")
-    ).thresholds
-    return Recipe(
-        source=f"sample:{name}",
-        source_kind="sample",
-        r=thresholds.r,
-        Lambda=thresholds.Lambda,
-        tau=thresholds.tau,
-    )
+    sample = sample_of(memo, name)
+    recipe = Recipe(source=f"sample:{name}", source_kind="sample", r=0.0, Lambda=0.0, tau=0.0)
+    D = _distances(memo, sample.observations, recipe)
+    wanted = (sample.opening.get(one) for one in ("r", "Lambda", "tau"))
+    found = settings_for(D, *wanted).thresholds
+    return replace(recipe, r=found.r, Lambda=found.Lambda, tau=found.tau)
 
 
 def carried_nodes(before: LatentGraph, graph: LatentGraph) -> dict[int, int]:
