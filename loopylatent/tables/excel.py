@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -69,11 +69,13 @@ def _sheet(file: File, names: Sequence[str], sheet: str | int) -> str:
 
 
 def _rows(file: File, sheet: Any) -> list[Row]:
-    """Return the rows of a sheet without the empty ones before and after the table."""
+    """The rows of a sheet without the empty ones before and after the table."""
     rows: list[Row] = []
     n_cells = n_filled = width = 0
-    for number, cells in enumerate(_all_rows(sheet), start=1):
-        row = _without_end(cells)
+    sheet.reset_dimensions()  # what a file says of its size may be wrong
+    for number, cells in enumerate(sheet.iter_rows(), start=1):
+        row = tuple(_value(cell) for cell in cells)
+        row = row[: max((k for k, value in enumerate(row, 1) if value is not None), default=0)]
         width = width or len(row)
         if row or rows:
             rows.append(row)
@@ -92,12 +94,6 @@ def _rows(file: File, sheet: Any) -> list[Row]:
     return rows[:n_filled]
 
 
-def _all_rows(sheet: Any) -> Iterator[Row]:
-    sheet.reset_dimensions()  # what a file says of its size may be wrong
-    for cells in sheet.iter_rows():
-        yield tuple(_value(cell) for cell in cells)
-
-
 def _value(cell: Any) -> Any:
     value = cell.value
     if value is None or cell.data_type == "e":
@@ -105,14 +101,6 @@ def _value(cell: Any) -> Any:
     if isinstance(value, str):
         return None if value.strip() in NA_WORDS else value
     return value
-
-
-def _without_end(cells: Row) -> Row:
-    """Leave out the empty cells on the right."""
-    end = len(cells)
-    while end and cells[end - 1] is None:
-        end -= 1
-    return cells[:end]
 
 
 def _frame(file: File, sheet: str, rows: list[Row]) -> pd.DataFrame:

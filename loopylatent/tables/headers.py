@@ -41,13 +41,7 @@ def check_names(names: Sequence[str]) -> None:
 
 
 def free_name(name: str, taken: Collection[str]) -> str:
-    """Return a name that is not taken: the given one, after as many underscores as that needs.
-
-    Examples
-    --------
-    >>> free_name("level", ["age", "level"])
-    '_level'
-    """
+    """Return a name that is not taken: the given one, after as many underscores as that needs."""
     while name in taken:
         name = "_" + name
     return name
@@ -58,14 +52,6 @@ def check_header(names: Sequence[str]) -> None:
 
     Years, numbers of items and wave lengths do name columns; each is there once, and those with
     a sign or with decimals go up or go down.
-
-    Examples
-    --------
-    >>> check_header(["2019", "2020", "2021"])
-    >>> check_header(["0.5", "-1.2", "0.7"])
-    Traceback (most recent call last):
-    loopylatent.errors.DataError: the first row holds numbers (0.5, -1.2, ...) and no names of \
-columns; put a row with the names above it.
     """
     given = [name for name in names if name]
     if len(given) < 2 or not all(map(_NUMBER.fullmatch, given)):

@@ -55,24 +55,12 @@ LEAST_DATES = 10
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A variable: its name, its kind and, where values are codes, what the codes stand for.
-
-    Parameters
-    ----------
-    name : str
-    kind : {"binary", "categorical", "ordinal", "continuous"}
-    states : tuple of str
-        The original values as text, in the order of the codes 0, 1, ...; empty for numbers.
-
-    Examples
-    --------
-    >>> Column("vote", "binary", ("n", "y")).states[1]
-    'y'
-    """
+    """A variable: its name, its kind and, where values are codes, what the codes stand for."""
 
     name: str
     kind: Kind
     states: tuple[str, ...] = ()
+    """The original values as text, in the order of the codes 0, 1, ...; empty for numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +69,6 @@ class TypedColumn:
 
     column: Column
     numbers: FloatArray
-    """(n,)"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,10 +79,6 @@ class Seen:
     """Rows of the whole column."""
     rows: NDArray[np.int64]
     """The row, counted from 0, in which each of the given values was seen first."""
-
-    def row_of(self, position: int) -> int:
-        """Return the data row, counted from 1, of a given value."""
-        return int(self.rows[position]) + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +93,7 @@ class _Levels:
 
     def row_of(self, text: str) -> int:
         """Return the first data row, counted from 1, that holds ``text``."""
-        return self.seen.row_of(int((self.codes == self.texts.index(text)).argmax()))
+        return int(self.seen.rows[(self.codes == self.texts.index(text)).argmax()]) + 1
 
 
 def type_column(
@@ -118,16 +101,7 @@ def type_column(
 ) -> TypedColumn:
     """Find the kind of a column, or give it the wanted one, and turn its values into numbers.
 
-    Parameters
-    ----------
-    name : str
-        For messages.
-    series : Series
-        Numbers, booleans, text or a pandas category (an ordered one is ordinal).
-    wanted : {"binary", "categorical", "ordinal", "continuous"}, optional
-        The kind to use instead of the one that would be found.
-    seen : Seen, optional
-        Where the values come from, when they are the different values of a longer column.
+    ``seen`` says where values come from that are the different ones of a longer column.
 
     Examples
     --------
@@ -226,12 +200,16 @@ def holds_numbers(dtype: Any) -> bool:
 def _type_numbers(name: str, numbers: FloatArray, wanted: Kind | None, seen: Seen) -> TypedColumn:
     infinite = np.isinf(numbers)
     if infinite.any():
+        row = int(seen.rows[infinite.argmax()]) + 1
         raise DataError(
-            f"column {quoted(name)} is infinite in data row {seen.row_of(int(infinite.argmax()))}; "
+            f"column {quoted(name)} is infinite in data row {row}; "
             "leave that cell empty or remove the row."
         )
     check_range(name, numbers)
-    kind = wanted or _find_number_kind(numbers)
+    distinct = pd.unique(numbers[:_PROBED_ROWS])  # most continuous columns show at once
+    if len(distinct) <= MOST_ORDINAL_LEVELS + 1:
+        distinct = pd.unique(numbers)
+    kind = wanted or _number_kind(distinct[~np.isnan(distinct)])
     if kind in ("ordinal", "continuous"):
         return TypedColumn(Column(name, kind), numbers)
     present = ~np.isnan(numbers)
@@ -260,7 +238,9 @@ def check_range(name: str, numbers: FloatArray) -> None:
 
 
 def _type_levels(name: str, levels: _Levels, wanted: Kind | None) -> TypedColumn:
-    kind = wanted or _level_kind(levels)
+    kind = wanted or ("ordinal" if levels.is_ordered else "categorical")
+    if wanted is None and len(levels.texts) <= 2:
+        kind = "binary"
     if max(map(len, levels.texts), default=0) > LONGEST_STATE:
         raise DataError(
             f"column {quoted(name)} has a value of more than {LONGEST_STATE:,} characters; "
@@ -273,7 +253,9 @@ def _type_levels(name: str, levels: _Levels, wanted: Kind | None) -> TypedColumn
             f"column {quoted(name)} has {len(levels.texts)} different values and cannot be "
             "binary; make it categorical or ordinal."
         )
-    elif wanted is not None and kind != "binary" and not _has_order(levels, wanted):
+    elif wanted in ("ordinal", "continuous") and not (
+        set(levels.texts) <= {"False", "True"} or (levels.is_ordered and wanted == "ordinal")
+    ):
         stray = next(text for text in levels.texts if np.isnan(text_numbers((text,))[0]))
         raise DataError(
             f"column {quoted(name)} cannot be {wanted}: {quoted(stray)} in data row "
@@ -281,17 +263,6 @@ def _type_levels(name: str, levels: _Levels, wanted: Kind | None) -> TypedColumn
         )
     values = np.where(levels.codes < 0, np.nan, levels.codes)
     return TypedColumn(Column(name, kind, () if kind == "continuous" else levels.texts), values)
-
-
-def _level_kind(levels: _Levels) -> Kind:
-    if len(levels.texts) <= 2:
-        return "binary"
-    return "ordinal" if levels.is_ordered else "categorical"
-
-
-def _has_order(levels: _Levels, wanted: Kind) -> bool:
-    is_boolean = set(levels.texts) <= {"False", "True"}
-    return is_boolean or (levels.is_ordered and wanted == "ordinal")
 
 
 def _amounts(name: str, levels: _Levels, wanted: Kind | None) -> FloatArray:
@@ -315,8 +286,8 @@ def _amounts(name: str, levels: _Levels, wanted: Kind | None) -> FloatArray:
 
 
 def _has_many_states(levels: _Levels, limit_by_rows: bool) -> bool:
-    count, n_rows = len(levels.texts), levels.seen.n_rows
-    return count > MOST_STATES or (limit_by_rows and count > n_rows / 2)
+    count = len(levels.texts)
+    return count > MOST_STATES or (limit_by_rows and count > levels.seen.n_rows / 2)
 
 
 def _check_states(name: str, levels: _Levels, limit_by_rows: bool) -> None:
@@ -334,14 +305,6 @@ def _check_states(name: str, levels: _Levels, limit_by_rows: bool) -> None:
         f"column {quoted(name)} has {count} different values in {n_rows} rows, too many for "
         f"categories (at most {MOST_STATES}, and half the rows); drop it or give it as a label."
     )
-
-
-def _find_number_kind(numbers: FloatArray) -> Kind:
-    """Look at a few rows first: most continuous columns show themselves at once."""
-    distinct = pd.unique(numbers[:_PROBED_ROWS])
-    if len(distinct) <= MOST_ORDINAL_LEVELS + 1:
-        distinct = pd.unique(numbers)
-    return _number_kind(distinct[~np.isnan(distinct)])
 
 
 def _number_kind(distinct: FloatArray) -> Kind:

@@ -8,12 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from loopylatent.compute.arrays import FloatArray
 from loopylatent.errors import quoted
@@ -34,49 +36,76 @@ WAYS: dict[str, tuple[Way, ...]] = {
 }
 """What a column may hold, by the separator of its file; elsewhere only plain numbers."""
 _MARKS: dict[Way, tuple[str, str, str]] = {
-    "decimal": (r"^([+-]?(\d{1,3}(\.\d{3})+|\d*),\d+([eE][+-]?\d+)?|[+-]?\d+)$", ".", ","),
-    "thousands": (r"^[+-]?(\d{1,3}(,\d{3})+|\d+)(\.\d*)?$", ",", "."),
-    "grouped": (r"^[+-]?([1-9]\d{0,2}(\.\d{3})+|\d+)$", ".", ","),
+    "decimal": (r"[+-]?((\d{1,3}(\.\d{3})+|\d*),\d+([eE][+-]?\d+)?|\d+)", ".", ","),
+    "thousands": (r"[+-]?(\d{1,3}(,\d{3})+|\d*)(\.\d*)?([eE][+-]?\d+)?", ",", "."),
+    "grouped": (r"[+-]?([1-9]\d{0,2}(\.\d{3})+|\d+)", ".", ","),
 }
 """The form of the texts, what stands between thousands, and the decimal mark."""
 
 
-def without_na(cells: Any) -> Any:
-    """Strip Arrow texts of blanks, and make the words for missing values missing."""
-    cells = pc.utf8_trim_whitespace(cells)
-    return pc.if_else(pc.is_in(cells, pa.array(NA_WORDS, cells.type)), None, cells)
+def cast_numbers(column: Any) -> FloatArray | None:
+    """(n,) an Arrow column of plain numbers as such, NaN where one is missing; else None."""
+    for trim in (lambda texts: texts, pc.utf8_trim_whitespace):
+        with suppress(pa.ArrowInvalid):
+            x: FloatArray = pc.cast(trim(column), pa.float64()).to_numpy(zero_copy_only=False)
+            return None if int(np.isnan(x).sum()) > column.null_count else x
+    return None
 
 
-def read_numbers(cells: Any, way: Way = "plain") -> FloatArray | None:
-    """(n,) Arrow texts as numbers, NaN where one is missing; None where one is no number.
+@dataclass(frozen=True, slots=True, eq=False)
+class Cells:
+    """A column of texts: the different ones, and which of them each row has."""
+
+    codes: NDArray[np.intp]
+    """(n,) -1 where the value is missing."""
+    texts: list[str]
+
+    @classmethod
+    def of(cls, column: Any) -> Cells:
+        """Take an Arrow column of texts apart; words for missing values are missing."""
+        found = column.combine_chunks().dictionary_encode()
+        texts: list[str] = pc.utf8_trim_whitespace(found.dictionary).to_pylist()
+        codes = pc.fill_null(found.indices, -1).to_numpy(zero_copy_only=False).astype(np.intp)
+        if not NA_WORDS.isdisjoint(texts):
+            codes = np.where(
+                np.array([*(text in NA_WORDS for text in texts), True])[codes], -1, codes
+            )
+        return cls(codes, texts)
+
+    def rows(self, values: NDArray[Any] | Sequence[float]) -> FloatArray:
+        """(n,) what the rows are, given what the texts are."""
+        found: FloatArray = np.append(values, np.nan)[self.codes]
+        return found
+
+    def numbers(self, way: Way = "plain") -> FloatArray | None:
+        """(n,) the rows as numbers; None where one is none."""
+        known = read_numbers([text for text in self.texts if text not in NA_WORDS], way)
+        if known is None:
+            return None
+        values = np.full(len(self.texts), np.nan)
+        values[[text not in NA_WORDS for text in self.texts]] = known
+        return self.rows(values)
+
+
+def read_numbers(texts: Sequence[str], way: Way = "plain") -> FloatArray | None:
+    """Return texts as numbers that are written so; None where one is none.
 
     Examples
     --------
-    >>> read_numbers(pa.array(["1.234,5", "2", None]), "decimal")
-    array([1234.5,    2. ,    nan])
-    >>> read_numbers(pa.array(["1,5", "a"]), "decimal") is None
+    >>> read_numbers(["1.234,5", "2"], "decimal")
+    array([1234.5,    2. ])
+    >>> read_numbers(["1,5", "a"], "decimal") is None
     True
     """
     if way != "plain":
         form, group, decimal = _MARKS[way]
-        if pc.all(pc.match_substring_regex(cells, form)).as_py() is False:
+        if not all(re.fullmatch(form, text, re.ASCII) for text in texts):
             return None
-        cells = pc.replace_substring(pc.replace_substring(cells, group, ""), decimal, ".")
-    for trim in (lambda texts: texts, pc.utf8_trim_whitespace):
-        with suppress(pa.ArrowInvalid):
-            x: FloatArray = pc.cast(trim(cells), pa.float64()).to_numpy(zero_copy_only=False)
-            return None if int(np.isnan(x).sum()) > cells.null_count else x
-    return _distinct_numbers(cells)
-
-
-def _distinct_numbers(cells: Any) -> FloatArray | None:
-    """The same by way of the different texts, for digits and signs that Arrow does not know."""
-    known: dict[str | None, float] = {None: np.nan}
-    for text in pc.unique(cells).drop_null().to_pylist():
-        known[text] = _number(text)
-        if np.isnan(known[text]):
-            return None
-    return np.array([known[text] for text in cells.to_pylist()])
+        texts = [text.replace(group, "").replace(decimal, ".") for text in texts]
+    elif texts and np.isnan(_number(texts[0])):
+        return None
+    numbers = text_numbers(texts)
+    return None if np.isnan(numbers).any() else numbers
 
 
 _SIGNS = str.maketrans({"\u2212": "-", "\uff0d": "-", "\uff0b": "+", "\uff0e": ".", "\u066b": "."})

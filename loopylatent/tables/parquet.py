@@ -140,12 +140,10 @@ class ParquetPart:
         return tuple(accumulate(self.groups, initial=0))[:-1]
 
     def group_start(self, row: int) -> int:
-        """Return the first row of the group that a row is in."""
         starts = self.row_starts
         return starts[bisect.bisect_right(starts, row) - 1]
 
     def open_at(self, row: int, columns: Sequence[str]) -> ParquetStream:
-        """Return the rows from ``row`` on."""
         stream, _kept.stream = _kept.stream, None
         if stream is None or not stream.reaches(self, row, columns):
             stream = ParquetStream(self, row, columns)
@@ -153,11 +151,9 @@ class ParquetPart:
         return stream
 
     def changed(self) -> DataError:
-        """Return the error of a file that is not the one that was scanned."""
         return self.error("its rows have changed since it was looked through; scan it again.")
 
     def error(self, problem: str) -> DataError:
-        """Return an error that begins with the name of the file."""
         return DataError(f"{quoted(Path(self.path).name)}: {problem}")
 
 
@@ -189,7 +185,6 @@ class ParquetStream:
         return is_same and part.group_start(row) <= self._row <= row and _stamp(part) == self._stamp
 
     def skip_to(self, row: int) -> None:
-        """Go on to a later row."""
         while self._row < row:
             batch = self._ready.pop(0) if self._ready else self._next_batch()
             left = batch.slice(min(row - self._row, batch.num_rows))
@@ -198,7 +193,6 @@ class ParquetStream:
                 self._ready.insert(0, left)
 
     def take(self, n_rows: int) -> Any:
-        """Return the next rows."""
         while sum(batch.num_rows for batch in self._ready) < n_rows:
             self._ready.append(self._next_batch())
         table = pa.Table.from_batches(self._ready)

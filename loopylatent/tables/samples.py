@@ -167,23 +167,7 @@ def _truth(path: Path) -> LatentGraph | None:
 
 
 def bundled(inside: str, beside: str, file: str) -> Path | None:
-    """Return the folder that holds a file, or None where neither place has it.
-
-    Parameters
-    ----------
-    inside : str
-        The folder in an installed package.
-    beside : str
-        The folder in a checkout, seen from the folder that holds the package.
-    file : str
-        A file that the folder must have.
-
-    Examples
-    --------
-    >>> folder = bundled("_samples", "sample_data", "samples.json")
-    >>> (folder / "bfi25.csv.gz").is_file()
-    True
-    """
+    """Return the folder that holds a file: in the package, or beside it in a checkout."""
     package = Path(__file__).resolve().parents[1]
     places = (package / inside, package.parent / beside)
     return next((folder for folder in places if (folder / file).is_file()), None)

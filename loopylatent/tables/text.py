@@ -38,10 +38,10 @@ from loopylatent.tables.numbers import (
     EXACT,
     NA_WORDS,
     WAYS,
+    Cells,
     Way,
     are_too_long,
-    read_numbers,
-    without_na,
+    cast_numbers,
 )
 
 DELIMITERS = (",", ";", "\t", "|")
@@ -127,13 +127,7 @@ class TextHeader:
     start: int
     """Unpacked bytes before the first row."""
 
-    @property
-    def keys(self) -> list[str]:
-        """A key for each column: its name, or its place among those that have none."""
-        return column_keys(self.names)
-
     def error(self, problem: str) -> DataError:
-        """Return an error that begins with the name of the file."""
         return DataError(f"{quoted(Path(self.path).name)}: {problem}")
 
 
@@ -248,7 +242,6 @@ class RaggedError(Exception):
         """From 1 among the lines that are not empty, from 0 among the rows, and its fields."""
 
     def said(self, header: TextHeader, where: str) -> DataError:
-        """Return the error for a person."""
         if self.width > len(header.names):
             return header.error(
                 f"{where} has {self.width} fields but the header has {len(header.names)}; "
@@ -260,16 +253,17 @@ class RaggedError(Exception):
         )
 
 
-def parse(header: TextHeader, content: bytes, columns: Sequence[int] | None = None) -> Any:
-    """Return the cells as an Arrow table of texts, or those of some columns.
+def parse(
+    header: TextHeader, content: bytes, columns: Sequence[int] | None = None, start: int = 0
+) -> Any:
+    """Return the cells after ``start`` as an Arrow table of texts, or those of some columns.
 
     Words for missing values are missing; rows that end early are filled up. `RaggedError` where
     a row is too wide.
     """
     mark, width = header.separator.encode(), len(header.names)
-    if not content.strip(_blanks(header.separator)):
-        return pa.table({str(k): pa.array([], pa.string()) for k in columns or range(width)})
-    if is_quoted := b'"' in content:
+    if is_quoted := content.find(b'"', start) >= 0:
+        content, start = content[start:], 0
         if mark != b" " and b' "' in content:  # Arrow wants no blank before a quotation mark
             early = rb'(?<![^%b\r\n]) *+("(?:[^"]++|"")*+")' % re.escape(mark)
             content = re.sub(early, rb"\1", content)
@@ -285,7 +279,8 @@ def parse(header: TextHeader, content: bytes, columns: Sequence[int] | None = No
         is_much = len(short) * width > max(SMALL, len(content))
         return "error" if is_much or row.actual_columns > width else "skip"
 
-    table = _parsed(content, header.separator, width, columns, look, (short, blank))
+    rows = pa.py_buffer(content).slice(start)
+    table = _parsed(rows, header.separator, width, columns, look, (short, blank))
     if short and (table is None or (b"\n" in content and _LONE_RETURN.search(content))):
         row = short[-1 if table is None else 0]
         if table is None and row.actual_columns < width:
@@ -308,7 +303,7 @@ def parse(header: TextHeader, content: bytes, columns: Sequence[int] | None = No
 
 
 def _parsed(
-    content: bytes,
+    rows: Any,
     separator: str,
     width: int,
     columns: Sequence[int] | None,
@@ -317,11 +312,11 @@ def _parsed(
 ) -> Any:
     """The cells as Arrow reads them; None where it stopped at a row."""
     keys = [str(k) for k in range(width)]
-    chosen = [keys[k] for k in range(width) if columns is None] or [keys[k] for k in columns or ()]
-    for size in (PIECE_BYTES, len(content) + 1):
+    chosen = keys if columns is None else [keys[k] for k in columns]
+    for size in (PIECE_BYTES, rows.size + 1):
         try:
             return pacsv.read_csv(
-                pa.BufferReader(content),
+                pa.BufferReader(rows),
                 pacsv.ReadOptions(use_threads=False, block_size=size, column_names=keys),
                 pacsv.ParseOptions(
                     delimiter=separator, newlines_in_values=True, invalid_row_handler=look
@@ -334,6 +329,8 @@ def _parsed(
                 ),
             )
         except pa.ArrowInvalid as error:
+            if "Empty CSV" in str(error):
+                return pa.table({key: pa.array([], pa.string()) for key in chosen})
             if "straddl" not in str(error):  # a row is longer than a piece
                 return None
             for one in notes:
@@ -365,7 +362,7 @@ def read_text(file: File, delimiter: str | None, max_cells: int) -> pd.DataFrame
         n_rows = sum(1 for one in found if one.group().strip(_blanks(header.separator)))
         check_shape(n_rows, width, replace(LIMITS, cells=max_cells))
     try:
-        table = parse(header, content[header.start :])
+        table = parse(header, content, start=header.start)
         return named(_frame(table, header.separator), list(header.names))
     except RaggedError as error:
         found = _records(content, header.separator, header.start)
@@ -385,11 +382,11 @@ def _frame(table: Any, separator: str) -> pd.DataFrame:
 
     Where a column has decimal commas, points group thousands in the others: 1.234 is not 1.2.
     """
-    found = [_typed(cells, separator) for cells in table.columns]
+    found = [_typed(column, separator) for column in table.columns]
     if any(one.way == "decimal" for one in found):
         for k, one in enumerate(found):
             if one.way == "plain" and one.series.dtype == np.float64:
-                x = read_numbers(without_na(table.column(k)), "grouped")
+                x = Cells.of(table.column(k)).numbers("grouped")
                 found[k] = one if x is None else _Typed(_whole(x), "grouped")
     return pd.DataFrame({k: one.series for k, one in enumerate(found)})
 
@@ -398,35 +395,30 @@ def _frame(table: Any, separator: str) -> pd.DataFrame:
 class _Typed:
     series: pd.Series[Any]
     way: Way | None = None
-    """How its numbers are written."""
 
 
-def _typed(cells: Any, separator: str) -> _Typed:
-    if (x := read_numbers(cells)) is None:
-        cells = without_na(cells)
-        x = read_numbers(cells)
-    if x is not None and not ((np.abs(x) > EXACT).any() and are_too_long(texts_of(cells))):
-        if not cells.null_count and (x == np.rint(x)).all():
+def _typed(column: Any, separator: str) -> _Typed:
+    x = cast_numbers(column)
+    if x is not None and not (np.abs(x) > EXACT).any():
+        if not column.null_count and (x == np.rint(x)).all():
             with contextlib.suppress(pa.ArrowInvalid):
-                whole = pc.cast(pc.utf8_trim_whitespace(cells), pa.int64())
+                whole = pc.cast(pc.utf8_trim_whitespace(column), pa.int64())
                 return _Typed(pd.Series(whole.to_numpy()), "plain")
         return _Typed(pd.Series(x), "plain")
-    for way in WAYS.get(separator, ())[1:2] if x is None else ():
-        if (x := read_numbers(cells, way)) is not None:
+    cells = Cells.of(column)
+    are_long = x is not None and are_too_long(cells.texts)
+    for way in () if are_long else WAYS.get(separator, ("plain",))[:2]:
+        if (x := cells.numbers(way)) is not None:
             return _Typed(_whole(x) if way == "thousands" else pd.Series(x), way)
-    series: pd.Series[Any] = cells.to_pandas()
-    is_flag = FLAGS.keys() >= set(texts_of(cells))
-    return _Typed(series.map(FLAGS) if is_flag else series)
-
-
-def texts_of(cells: Any) -> list[str]:
-    """Return the different texts among Arrow cells."""
-    found: list[str] = pc.unique(cells).drop_null().to_pylist()
-    return found
+    known = set(cells.texts) - NA_WORDS
+    if known and FLAGS.keys() >= known:
+        flags = np.array([*(FLAGS.get(text, np.nan) for text in cells.texts), np.nan], dtype=object)
+        return _Typed(pd.Series(flags[cells.codes]).infer_objects())
+    texts = pa.array([*cells.texts, None], pa.string())
+    return _Typed(texts.take(pa.array(cells.codes % len(texts))).to_pandas())
 
 
 def _whole(x: FloatArray) -> pd.Series[Any]:
-    """Numbers, as integers where they are."""
     is_whole = (x == np.rint(x)).all() and (np.abs(x) < EXACT).all()
     return pd.Series(x.astype(np.int64) if is_whole else x)
 
@@ -449,12 +441,11 @@ class TextPart:
     """Rows from which reading costs nothing extra: text can be read from anywhere."""
 
     def open_at(self, row: int, columns: Sequence[str]) -> TextStream:
-        """Return the rows from ``row`` on."""
         return TextStream(self, row, columns)
 
 
 def read_header(path: Path, delimiter: str | None) -> TextHeader:
-    """Find out how a file is encoded and separated, and what its columns are called."""
+    """Find out how a file to be read in blocks is made."""
     with path.open("rb") as raw:
         is_packed = raw.read(2) == b"\x1f\x8b"
     with _opened(str(path), is_packed) as stream:
@@ -542,7 +533,7 @@ class TextStream:
         header, first = part.header, k * part.step
         self._next += 1
         content = read_bytes(header, int(part.offsets[k]), int(part.offsets[k + 1]))
-        keys = header.keys
+        keys = column_keys(header.names)
         try:
             table = parse(header, _plain(content), [keys.index(name) for name in self._columns])
         except RaggedError as error:

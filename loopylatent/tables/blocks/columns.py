@@ -29,14 +29,16 @@ from loopylatent.tables.kinds import (
 )
 from loopylatent.tables.numbers import (
     EXACT,
+    NA_WORDS,
     WAYS,
+    Cells,
     Way,
     are_too_long,
+    cast_numbers,
     holds_too_long,
     read_numbers,
-    without_na,
 )
-from loopylatent.tables.text import FLAGS, texts_of
+from loopylatent.tables.text import FLAGS
 
 Form = Literal["numbers", "texts", "dates", "ordered"]
 """What the cells of a block hold."""
@@ -86,6 +88,8 @@ class Levels:
         first = np.zeros(size, dtype=np.int64)
         first[codes[present][::-1]] = present[::-1]  # the last one written is the first row
         for k, value in enumerate(values[: self.most]):
+            if not rows[k]:  # a word for nothing
+                continue
             self.add(value, [rows[k], weighed[k], first_row + int(first[k])])
 
     def merge(self, other: Levels) -> None:
@@ -165,7 +169,7 @@ class ColumnScan:
                     categories = map(level_text, chunk.dictionary.to_pylist())
                     self.order = list(dict.fromkeys([*self.order, *categories]))
             self.levels.most = MOST_TEXTS
-            self._add_texts(cells_of(column), counted, first_row)
+            self._add_texts(texts_of(column), counted, first_row)
 
     def _add_numbers(self, x: FloatArray, counted: Rows, first_row: int) -> None:
         known = self.numbers.setdefault("plain", Numbers())
@@ -178,23 +182,30 @@ class ColumnScan:
             codes, values = pd.factorize(x)
             self.levels.count((values + 0.0).tolist(), codes, counted, first_row)
 
-    def _add_texts(self, cells: Any, counted: Rows, first_row: int) -> None:
-        self.n_present += len(cells) - cells.null_count
+    def _add_texts(self, column: Any, counted: Rows, first_row: int) -> None:
+        x, probed = cast_numbers(column), column.slice(0, 2 * MOST_TEXTS)
+        if x is not None and not self.levels.is_full and len(pc.unique(probed)) > MOST_TEXTS + 1:
+            self.levels.is_full = True
+        is_long = x is not None and bool((np.abs(x) > EXACT).any())
+        if x is not None and self.levels.is_full and self.separator != ";" and not is_long:
+            cells = Cells(np.where(np.isnan(x), -1, 0), [])
+        else:
+            cells = Cells.of(column)
+            x = cells.numbers() if x is None else x
+        self.n_present += int((cells.codes >= 0).sum())
+        self.too_long |= is_long and are_too_long(cells.texts)
+        if not self.levels.is_full:
+            self.levels.count(cells.texts, cells.codes, counted, first_row)
         for way in WAYS.get(self.separator, ("plain",)):
             known = self.numbers.setdefault(way, Numbers())
-            x = None if known is None else read_numbers(cells, way)
-            if known is None or x is None:
+            is_plain = way == "plain" or (way == "thousands" and x is not None)
+            found = x if is_plain or known is None else cells.numbers(way)
+            if known is None or found is None:
                 self.numbers[way] = None
-                continue
-            known.add(x, counted, first_row)
-            if way == "plain" and (np.abs(x) > EXACT).any():
-                self.too_long |= are_too_long(texts_of(cells))
-        if not self.levels.is_full:
-            found = factorized(cells)
-            self.levels.count(found.texts, found.codes, counted, first_row)
+            else:
+                known.add(found, counted, first_row)
 
     def merge(self, other: ColumnScan) -> None:
-        """Add what later rows say."""
         self.n_rows += other.n_rows
         self.n_present += other.n_present
         self.forms |= other.forms
@@ -209,14 +220,12 @@ class ColumnScan:
                 ours.merge(theirs)
 
     def to_plain(self) -> dict[str, Any]:
-        """Return the same as lists, texts and numbers, to be written to a file."""
         plain = asdict(self) | {"forms": sorted(self.forms)}
         plain["levels"]["tallies"] = list(self.levels.tallies.items())
         return plain
 
     @classmethod
     def from_plain(cls, plain: dict[str, Any]) -> ColumnScan:
-        """Return what `to_plain` was asked for."""
         numbers = plain["numbers"].items()
         return cls(**plain | {
             "forms": set(plain["forms"]),
@@ -240,29 +249,6 @@ class ColumnScan:
         return next((way for way, known in self.numbers.items() if known is not None), None)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Factorized:
-    """The different values of a block, and which of them each row has."""
-
-    codes: NDArray[np.intp]
-    """(n,) -1 where the value is missing."""
-    texts: list[str]
-
-    def values(self, of_texts: FloatArray) -> FloatArray:
-        """(n,) what the rows are, given what the texts are."""
-        found: FloatArray = np.append(of_texts, np.nan)[self.codes]
-        return found
-
-
-def factorized(cells: Any) -> Factorized:
-    """Return the different texts among Arrow cells."""
-    found = pc.dictionary_encode(cells.combine_chunks())
-    if isinstance(found, pa.ChunkedArray):
-        found = found.combine_chunks()
-    codes = pc.fill_null(found.indices, -1).to_numpy(zero_copy_only=False)
-    return Factorized(codes.astype(np.intp), found.dictionary.to_pylist())
-
-
 def form_of(column: Any) -> Form:
     """Return what an Arrow column holds."""
     types, kind = pa.types, column.type
@@ -279,13 +265,13 @@ def numbers_of(column: Any) -> FloatArray:
     return found
 
 
-def cells_of(column: Any) -> Any:
-    """Return an Arrow column as texts; words for missing values are missing."""
-    if not pa.types.is_string(column.type):
-        codes, values = pd.factorize(column.to_pandas().astype(object))
-        texts = pa.array([*map(level_text, values), None], pa.string())
-        column = pa.chunked_array([texts.take(pa.array(codes % len(texts)))])
-    return without_na(column)
+def texts_of(column: Any) -> Any:
+    """Return an Arrow column as texts."""
+    if pa.types.is_string(column.type):
+        return column
+    codes, values = pd.factorize(column.to_pandas().astype(object))
+    texts = pa.array([*map(level_text, values), None], pa.string())
+    return pa.chunked_array([texts.take(pa.array(codes % len(texts)))])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -309,24 +295,26 @@ class CodedColumn:
             if self.values is None:
                 return x
             codes, distinct = pd.factorize(x)
-            return Factorized(codes, []).values(self._look_up((distinct + 0.0).tolist()))
-        cells = cells_of(column)
+            return Cells(codes, []).rows(self._look_up((distinct + 0.0).tolist()))
+        texts = texts_of(column)
+        read = cast_numbers(texts) if self.values is None and self.way == "plain" else None
+        if read is not None:
+            return read
+        cells = Cells.of(texts)
         if self.values is not None or self.way is None:
-            found = factorized(cells)
-            return found.values(self._look_up(found.texts))
-        read = read_numbers(cells, self.way)
+            return cells.rows(self._look_up(cells.texts))
+        read = cells.numbers(self.way)
         if read is None:
-            texts = texts_of(cells)
-            alone = (read_numbers(pa.array([text]), self.way) for text in texts)
-            raise self._strange(next(t for t, x in zip(texts, alone, strict=True) if x is None))
+            known = (text for text in cells.texts if text not in NA_WORDS)
+            raise self._strange(next(t for t in known if read_numbers([t], self.way) is None))
         return read
 
     def _look_up(self, keys: list[Any]) -> FloatArray:
         known = self.values or {}
         for key in keys:
-            if key not in known:
+            if key not in known and key not in NA_WORDS:
                 raise self._strange(str(key))
-        return np.array([known[key] for key in keys], dtype=np.float64)
+        return np.array([known.get(key, np.nan) for key in keys], dtype=np.float64)
 
     def _strange(self, text: str) -> DataError:
         return DataError(
@@ -392,7 +380,7 @@ def _representatives(
     if form == "numbers":
         return pd.Series([*keys, np.nan], dtype=np.float64)
     if way is not None:
-        return pd.Series(read_numbers(pa.array([*keys, None], pa.string()), way))
+        return pd.Series(np.append(np.array(read_numbers(keys, way), dtype=np.float64), np.nan))
     if scan.order:
         return pd.Series(pd.Categorical([*keys, None], categories=scan.order, ordered=True))
     shown = [FLAGS[key] for key in keys] if FLAGS.keys() >= set(keys) else keys

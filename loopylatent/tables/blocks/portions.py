@@ -17,13 +17,7 @@ BLOCKS_A_PORTION = 8
 
 
 def block_rows(n_columns: int) -> int:
-    """Return the rows of a block.
-
-    Examples
-    --------
-    >>> block_rows(100)
-    41943
-    """
+    """Return the rows of a block."""
     return max(1, BLOCK_CELLS // max(1, n_columns))
 
 
@@ -61,7 +55,6 @@ class ColumnTotals:
         return cls(present.sum(axis=0).astype(np.float64), total, whole)
 
     def merge(self, other: ColumnTotals) -> None:
-        """Add the totals of later rows."""
         self.count += other.count
         self.total += other.total
         self.whole &= other.whole

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from loopylatent.compute.arrays import Check, Progress
 from loopylatent.compute.checkpoint import Checkpoint, Saved
@@ -18,7 +17,7 @@ from loopylatent.compute.cluster import Engine, runner
 from loopylatent.compute.threads import Runner, in_order
 from loopylatent.errors import DataError, Remedy, ThresholdError, quoted
 from loopylatent.settings import __version__
-from loopylatent.tables.blocks.columns import CodedColumn, ColumnScan, decide
+from loopylatent.tables.blocks.columns import ColumnScan, decide
 from loopylatent.tables.blocks.files import (
     FilePath,
     Part,
@@ -43,7 +42,6 @@ from loopylatent.tables.numbers import WAYS, read_numbers
 from loopylatent.tables.observations import (
     Dropped,
     OnDegenerate,
-    Roles,
     by_text,
     check_rows,
     find_roles,
@@ -51,7 +49,7 @@ from loopylatent.tables.observations import (
 )
 from loopylatent.tables.text import TextHeader, TextPart, column_keys, find_rows
 
-_FOUND, _ROWS = "found", "rows "
+_FOUND, _ROWS, _FORMAT = "found", "rows ", 2
 
 
 def scan_table(
@@ -89,7 +87,7 @@ def scan_table(
         numbers do not depend on it; others may move by a rounding error.
     progress : callable, optional
         Called with what is done and what there is to do: bytes while rows of text are found, then
-        portions; once more where columns have to be read again as text. It may raise to stop.
+        portions. It may raise to stop.
     checkpoint : path, optional
         A file that holds what is known so far. Where it exists the scan goes on from there. It is
         kept, so that the same call needs no second scan; remove it when you are done.
@@ -124,8 +122,7 @@ def scan_table(
     if checkpoint is not None:
         file = Checkpoint(checkpoint, _key(heads, columns, weights, size))
     saved = None if file is None else file.load()
-    parts = _known_rows(heads, size, saved) or _found_rows(heads, size, progress)
-    job = _Job(parts, columns, weights, size)
+    job = _Job(_with_rows(heads, size, saved, progress), columns, weights, size)
     check_rows(job.n_rows, None)
     with runner(engine, scheduler) as run:
         found = _scan(run, job, progress, file, saved)
@@ -140,13 +137,21 @@ def scan_table(
     coded = [decide(name, found.columns[name], wanted.get(name), has_commas) for name in roles.used]
     if weights is not None:
         check_rows(job.n_rows, np.array([found.weight]))
-    return _usable(job, roles, coded, found.weight, block_rows, on_degenerate)
+    faults = [
+        Dropped(one.column.name, "no values" if one.numbers.low > one.numbers.high else "constant")
+        for one in coded
+        if not one.numbers.low < one.numbers.high
+    ]
+    kept = set(kept_columns(roles.used, faults, on_degenerate))
+    used = tuple(one for one in coded if one.column.name in kept)
+    size = block_rows or usual_block_rows(len(used))
+    return BlockTable(job.parts, used, weights, found.weight, size, (*roles.dropped, *faults))
 
 
-def _found_rows(
-    heads: Sequence[Part | TextHeader], step: int, progress: Progress | None
+def _with_rows(
+    heads: Sequence[Part | TextHeader], step: int, saved: Saved | None, progress: Progress | None
 ) -> tuple[Part, ...]:
-    """Find the rows of the files that are text; progress counts their bytes."""
+    """Find the rows of text, or take those that a checkpoint knows; progress counts bytes."""
     texts = [head.path for head in heads if isinstance(head, TextHeader)]
     sizes = {path: Path(path).stat().st_size for path in texts}
     total, before = sum(sizes.values()), 0
@@ -156,23 +161,6 @@ def _found_rows(
             progress(before + read, total)
 
     parts: list[Part] = []
-    for head in heads:
-        parts.append(find_rows(head, step, look) if isinstance(head, TextHeader) else head)
-        before += sizes.get(path_of(head), 0)
-    return tuple(parts)
-
-
-def _kept_rows(parts: Sequence[Part]) -> dict[str, Any]:
-    """Where the rows of text are, to be written to a checkpoint."""
-    texts = [(k, part) for k, part in enumerate(parts) if isinstance(part, TextPart)]
-    return {f"{_ROWS}{k}": np.array([part.n_rows, *part.offsets]) for k, part in texts}
-
-
-def _known_rows(
-    heads: Sequence[Part | TextHeader], step: int, saved: Saved | None
-) -> tuple[Part, ...]:
-    """The parts with the rows that a checkpoint knows; none where it does not."""
-    parts: list[Part] = []
     for k, head in enumerate(heads):
         if not isinstance(head, TextHeader):
             parts.append(head)
@@ -180,27 +168,9 @@ def _known_rows(
             n_rows, *offsets = saved.arrays[f"{_ROWS}{k}"].tolist()
             parts.append(TextPart(head, n_rows, step, np.array(offsets, dtype=np.int64)))
         else:
-            return ()
+            parts.append(find_rows(head, step, look))
+        before += sizes.get(path_of(head), 0)
     return tuple(parts)
-
-
-def _usable(
-    job: _Job,
-    roles: Roles,
-    coded: list[CodedColumn],
-    weight: float,
-    block_rows: int | None,
-    on_degenerate: OnDegenerate,
-) -> BlockTable:
-    faults = [
-        Dropped(one.column.name, "no values" if one.numbers.low > one.numbers.high else "constant")
-        for one in coded
-        if not one.numbers.low < one.numbers.high
-    ]
-    kept = set(kept_columns(roles.used, faults, on_degenerate))
-    used = tuple(one for one in coded if one.column.name in kept)
-    size = block_rows or usual_block_rows(len(used))
-    return BlockTable(job.parts, used, job.weights, weight, size, (*roles.dropped, *faults))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -241,10 +211,7 @@ class _Found:
     def merge(self, other: _Found) -> None:
         self.weight += other.weight
         for name, scan in other.columns.items():
-            if name in self.columns:
-                self.columns[name].merge(scan)
-            else:
-                self.columns[name] = scan
+            self.columns.setdefault(name, ColumnScan(scan.separator)).merge(scan)
 
     def to_plain(self) -> str:
         columns = {name: scan.to_plain() for name, scan in self.columns.items()}
@@ -274,7 +241,9 @@ def _scan(
             progress(done, n_portions)
 
     def arrays() -> dict[str, Any]:
-        return {_FOUND: np.array(found.to_plain()), **_kept_rows(job.parts)}
+        texts = [(k, part) for k, part in enumerate(job.parts) if isinstance(part, TextPart)]
+        rows = {f"{_ROWS}{k}": np.array([part.n_rows, *part.offsets]) for k, part in texts}
+        return {_FOUND: np.array(found.to_plain()), **rows}
 
     is_whole = True  # not while a portion is merged: what an interrupt tears is not saved
     try:
@@ -300,7 +269,7 @@ def _key(
     """What a scan depends on: the files, by their sizes and times, and what is read of them."""
     separators = [head.separator if isinstance(head, TextHeader) else "" for head in heads]
     files = [path_of(head) for head in heads], stamps(heads), separators
-    return json.dumps([__version__, files, columns, weights, size])
+    return json.dumps([_FORMAT, __version__, files, columns, weights, size])
 
 
 def _scan_stretch(job: _Job, numbers: list[int], check: Check) -> list[_Found]:
@@ -332,10 +301,9 @@ def _check_commas(job: _Job, found: _Found) -> None:
     """Refuse numbers with commas in files between which the comma changes its meaning."""
     ways = {way for separator in job.separators for way in WAYS.get(separator, ())[1:2]}
     for name, scan in found.columns.items() if len(job.separators) > 1 else ():
-        texts = scan.forms == {"texts"} and pa.array(scan.levels.tallies, pa.string())
-        if texts and scan.numbers["plain"] is None and any(
-            read_numbers(texts, way) is not None for way in ways
-        ):  # fmt: skip
+        is_marked = scan.forms == {"texts"} and scan.numbers["plain"] is None
+        texts = list(scan.levels.tallies)
+        if is_marked and any(read_numbers(texts, way) is not None for way in ways):
             raise DataError(
                 f"column {quoted(name)} holds numbers with commas, whose meaning depends on the "
                 "separator of the file; write all files with the same one."

@@ -20,11 +20,11 @@ import pyarrow as pa
 
 from loopylatent.compute.arrays import FloatArray
 from loopylatent.errors import DataError, quoted
-from loopylatent.tables.blocks.columns import CodedColumn, cells_of, form_of, numbers_of
+from loopylatent.tables.blocks.columns import CodedColumn, form_of, numbers_of, texts_of
 from loopylatent.tables.blocks.files import Part
 from loopylatent.tables.blocks.portions import ColumnTotals, blocks, portions
 from loopylatent.tables.kinds import Column, Kind
-from loopylatent.tables.numbers import read_numbers
+from loopylatent.tables.numbers import Cells
 from loopylatent.tables.observations import Dropped, checked_weights, signless
 from loopylatent.tables.parquet import ParquetStream
 from loopylatent.tables.text import TextStream
@@ -157,7 +157,7 @@ def block_weights(frame: Any, column: str | None, first_row: int) -> FloatArray 
     if form == "numbers":
         found = numbers_of(frame[column])
     elif form == "texts":
-        found = read_numbers(cells_of(frame[column]))
+        found = Cells.of(texts_of(frame[column])).numbers()
     if found is None:
         raise DataError("the weights are not numbers; give a number of at least 0.")
     return checked_weights(found, len(frame), first_row)
