@@ -9,7 +9,8 @@ import socket
 import sys
 from pathlib import Path
 
-from loopylatent.cli.terminal import Parser, say
+from loopylatent.cli import opt
+from loopylatent.cli.terminal import say
 from loopylatent.errors import DataError, ThresholdError
 from loopylatent.tables.samples import bundled, sample_titles
 
@@ -19,35 +20,9 @@ PORTS = range(1024, 65536)
 """Those that a program may listen on without the rights of an administrator."""
 
 
-def add_samples(command: Parser) -> None:
-    """Describe ``samples``."""
-    command.description = (
-        "List the bundled tables: the name that stands for a file in every other command, a tab, "
-        "and what it is."
-    )
-    command.epilog = (
-        "Example: loopylatent samples; then: loopylatent learn sample:bfi25 -o bfi.html"
-    )
-    command.set_defaults(run=_samples)
-
-
 def _samples(_: argparse.Namespace) -> None:
     for name, title in sample_titles().items():
         sys.stdout.write(f"sample:{name}\t{title}\n")
-
-
-def add_app(command: Parser) -> None:
-    """Describe ``app``."""
-    command.description = (
-        "Open the app in the browser. It listens on this computer alone, and nothing that you open "
-        "in it leaves this computer. Ctrl+C ends it."
-    )
-    command.epilog = "Example: loopylatent app --port 8600"
-    command.add_argument(
-        "--port", type=int, default=PORT, metavar="N", help=f"where it listens (default: {PORT})"
-    )
-    command.add_argument("--headless", action="store_true", help="do not open a browser")
-    command.set_defaults(run=_app)
 
 
 def _app(options: argparse.Namespace) -> None:
@@ -105,3 +80,20 @@ def _free_port() -> int:
         probe.bind((ADDRESS, 0))
         port: int = probe.getsockname()[1]
     return port
+
+
+COMMANDS = {
+    "samples": opt.Command(
+        "List the bundled tables: the name that stands for a file in every other command, a tab, "
+        "and what it is.",
+        "Example: loopylatent samples; then: loopylatent learn sample:bfi25 -o bfi.html",
+        {}, _samples,
+    ),
+    "app": opt.Command(
+        "Open the app in the browser. It listens on this computer alone, and nothing that you open "
+        "in it leaves this computer. Ctrl+C ends it.",
+        "Example: loopylatent app --port 8600",
+        {"--port": opt.whole(f"where it listens (default: {PORT})", default=PORT),
+         "--headless": opt.flag("do not open a browser")}, _app,
+    ),
+}  # fmt: skip

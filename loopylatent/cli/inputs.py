@@ -1,13 +1,9 @@
-"""The options that several commands share, and what they name: rows, kinds of columns, distances.
-
-Also the files of sparse matrices with their near pairs, and tables larger than memory.
-"""
+"""What the options of a command name, checked and read: rows, kinds of columns, distances."""
 
 from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, get_args
 
@@ -15,173 +11,20 @@ import numpy as np
 import pandas as pd
 
 from loopylatent.cli.terminal import progress, say
-from loopylatent.compute.cluster import ENGINES
 from loopylatent.compute.files import check_place
 from loopylatent.compute.limits import LIMITS, check_time, rerun
 from loopylatent.distances.files import read_distances
-from loopylatent.distances.matrix import METRICS, DistanceMatrix, information_distances
+from loopylatent.distances.matrix import DistanceMatrix, information_distances
 from loopylatent.distances.sparse import Distances, SparseDistances, sparse_distances
 from loopylatent.errors import DataError, quoted
 from loopylatent.exporting.graph_files import format_of
 from loopylatent.exporting.project.recipe import SAMPLE, unescaped
-from loopylatent.settings import Method, Order
 from loopylatent.tables.blocks.scan import scan_table
 from loopylatent.tables.kinds import Kind
 from loopylatent.tables.observations import Observations, read_table
 from loopylatent.tables.samples import load_sample
 from loopylatent.tables.sparse import ENDINGS, is_sparse_file, read_sparse
 from loopylatent.tables.spreadsheet import name_to_csv
-
-OPTIONS: dict[str, dict[str, Any]] = {
-    "table": {
-        "metavar": "TABLE",
-        "help": "a CSV, TSV (also gzipped), Parquet or Excel file with one row an observation, a "
-        "sparse matrix (.mtx, .mtx.gz, .npz), or sample:NAME for a bundled one",
-    },
-    "--drop": {
-        "action": "append",
-        "default": [],
-        "metavar": "COLUMN",
-        "help": "leave this column out; once for each column",
-    },
-    "--label": {
-        "action": "append",
-        "default": [],
-        "metavar": "COLUMN",
-        "help": "this column describes rows and is not learned; once for each column",
-    },
-    "--kind": {
-        "action": "append",
-        "default": [],
-        "metavar": "COLUMN=KIND",
-        "help": f"correct a column's kind: {', '.join(get_args(Kind))}",
-    },
-    "--weights": {"metavar": "COLUMN", "help": "how often each row counts"},
-    "--columns": {
-        "type": Path,
-        "metavar": "FILE",
-        "help": "with a sparse TABLE (.mtx, .mtx.gz, .npz): a text file with a column's name per "
-        "line",
-    },
-    "--metric": {
-        "choices": METRICS,
-        "default": "auto",
-        "help": "how distances are measured (default: auto, by the kinds of the columns)",
-    },
-    "--drop-degenerate": {
-        "action": "store_const",
-        "dest": "on_degenerate",
-        "const": "drop",
-        "default": "error",
-        "help": "leave out constant and repeated columns instead of stopping at them",
-    },
-    "--escaped": {
-        "action": "store_true",
-        "help": "names of columns and of TABLE hold backslash escapes, as in two\\nlines",
-    },
-    "--from-distances": {
-        "action": "store_true",
-        "help": "TABLE is a square matrix of distances whose header names the columns",
-    },
-    "--n-samples": {
-        "type": int,
-        "metavar": "N",
-        "help": "rows behind given distances; sets the default margin",
-    },
-    "--r": {
-        "type": float,
-        "help": "radius of the balls; smaller gives more cycles (default: r_max, which gives a "
-        "tree)",
-    },
-    "--Lambda": {
-        "type": float,
-        "help": "margin of the quartet test, 0 to below 1; larger is surer",
-    },
-    "--tau": {
-        "type": float,
-        "help": "hidden nodes nearer than this to a neighbour are merged with it",
-    },
-    "--method": {
-        "choices": get_args(Method),
-        "default": "quartet",
-        "help": "how hidden nodes are found: quartet tests (default), relaxed grouping (--Lambda "
-        "and --tau play no part) or nj, neighbor joining (--Lambda plays no part)",
-    },
-    "--order": {
-        "choices": get_args(Order),
-        "default": "degree",
-        "help": "order of the visits (default: degree)",
-    },
-    "--seed": {
-        "type": int,
-        "default": 0,
-        "help": "for the random order and for --method relaxed (default: 0)",
-    },
-    "--regularize": {
-        "choices": ("bic",),
-        "help": "add hidden nodes only where this criterion pays for them; needs the rows",
-    },
-    "--max-hidden": {
-        "type": int,
-        "metavar": "N",
-        "help": "with --regularize: never more hidden nodes than this",
-    },
-    "--cutoff": {
-        "type": float,
-        "metavar": "C",
-        "help": "with a sparse TABLE: keep no pair of columns farther apart (default: the noise "
-        "floor)",
-    },
-    "--blocks": {
-        "action": "store_true",
-        "help": "TABLE is larger than memory: a Parquet or CSV file, or a folder of such files, "
-        "read in blocks",
-    },
-    "--block-rows": {
-        "type": int,
-        "metavar": "N",
-        "help": "rows of a block (default: as many as have four million cells)",
-    },
-    "--checkpoint": {
-        "type": Path,
-        "metavar": "FILE",
-        "help": "keeps what is done so far; the same command goes on from there after a stop",
-    },
-    "--engine": {
-        "choices": ENGINES,
-        "default": "threads",
-        "help": "where the work is done: threads of this machine (default) or a Dask cluster",
-    },
-    "--scheduler": {
-        "metavar": "ADDRESS",
-        "help": "with --engine dask: the scheduler, as tcp://10.0.0.5:8786; without it processes "
-        "are started on this machine",
-    },
-    "-o --output": {"type": Path, "metavar": "FILE", "help": "a .csv file"},
-}
-"""Options with the same name and meaning in several commands."""
-TABLE = (
-    "table", "--drop", "--label", "--kind", "--weights", "--columns", "--metric",
-    "--drop-degenerate", "--escaped",
-)  # fmt: skip
-GIVEN_DISTANCES = ("--from-distances", "--n-samples")
-THRESHOLDS = ("--r", "--Lambda", "--tau", "--method")
-LEARNER = (*THRESHOLDS, "--order", "--seed", "--regularize", "--max-hidden")
-ENGINE = ("--engine", "--scheduler")
-CSV_OR_JSON = "a .csv or .json file; without it CSV goes to standard output"
-
-
-def add(command: argparse._ActionsContainer, names: Iterable[str], **changed: Any) -> None:
-    """Add shared options, with what is changed in this command."""
-    for name in names:
-        command.add_argument(*name.split(), **OPTIONS[name] | changed)
-
-
-def add_blocks(command: argparse.ArgumentParser) -> None:
-    """Add the options for tables that are not kept in memory whole."""
-    add(command, ["--cutoff"])
-    group = command.add_argument_group("tables larger than memory")
-    add(group, ("--blocks", "--block-rows", "--checkpoint", *ENGINE))
 
 
 def unescape(options: argparse.Namespace) -> None:
@@ -310,13 +153,15 @@ WORTH_SAYING = 5.0
 """Seconds from which the time that something takes is said beforehand."""
 
 
-def estimated_distances(options: argparse.Namespace, obs: Observations) -> DistanceMatrix:
+def estimated_distances(
+    options: argparse.Namespace, obs: Observations, fit: bool = False
+) -> DistanceMatrix:
     """Estimate the distances of a table in memory, and say what was read and left out."""
     say(f"read {quoted(options.table)}: {obs!r}")
     for dropped in obs.dropped:
         say(f"left out {quoted(dropped.name)}: {dropped.reason}")
     times = getattr(options, "resamples", None) or getattr(options, "most", None) or 1
-    work = rerun(obs.n_rows, obs.n_columns, times, fit=getattr(options, "score", False))
+    work = rerun(obs.n_rows, obs.n_columns, times, fit=fit or getattr(options, "score", False))
     check_time(work, times, "graphs", LIMITS)
     if work.seconds > WORTH_SAYING:
         say(f"this takes {work.words}")
@@ -335,12 +180,8 @@ def _near_distances(options: argparse.Namespace, obs: Observations) -> SparseDis
     say(f"read {quoted(options.table)}: {obs!r}")
     for reason, count in Counter(one.reason for one in obs.dropped).items():
         say(f"left out {_columns(count)}: {reason}")
-    D = sparse_distances(
-        obs,
-        options.cutoff,
-        on_degenerate=options.on_degenerate,
-        progress=progress("distances"),
-    )
+    how, shown = options.on_degenerate, progress("distances")
+    D = sparse_distances(obs, options.cutoff, on_degenerate=how, progress=shown)
     copies = obs.n_columns - D.n_columns
     if copies:
         say(f"left out {_columns(copies)}: equal to another")

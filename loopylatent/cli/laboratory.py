@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import argparse
 import math
-from pathlib import Path
+from dataclasses import fields
 from typing import get_args
 
 import pandas as pd
 
-from loopylatent.cli.inputs import add, check_graph_file, distances_as_csv
-from loopylatent.cli.terminal import Parser, say, write_text
+from loopylatent.cli import opt
+from loopylatent.cli.inputs import check_graph_file, distances_as_csv
+from loopylatent.cli.terminal import say, write_text
 from loopylatent.compute.limits import LIMITS, check_shape
 from loopylatent.errors import DataError, ThresholdError, quoted
 from loopylatent.exporting.base import Provenance
 from loopylatent.exporting.graph_files import export as export_graph
 from loopylatent.settings import Thresholds
-from loopylatent.synthetic.laboratory import Comparison, Rule, learn_back
+from loopylatent.synthetic.laboratory import Rule, learn_back
 from loopylatent.synthetic.model import Kind
 from loopylatent.synthetic.skeletons import CAGES
 from loopylatent.synthetic.specification import Family, Specification
@@ -25,142 +26,20 @@ from loopylatent.theory.assumptions import conditions, ensemble_of
 from loopylatent.theory.ensemble import KAPPA, Ensemble
 from loopylatent.theory.tables import fewest_samples, quantities
 
-RULES: tuple[Rule, ...] = get_args(Rule)
-
-LEARN_HELP = "learn the model back from these rows and say how much of its graph was found"
-SHARE_HELP = "share of the nodes of a cage or regular graph that is seen"
-METHOD_HELP = "with --learn: how hidden nodes are found (default: quartet)"
-RULE_HELP = "with --learn: a radius, or tree, or loops (default: loops)"
-
-
-def add_synthetic(command: Parser) -> None:
-    """Describe ``synthetic``."""
-    command.description = (
-        "Make a model with hidden nodes, draw rows from it, and write them as CSV. Rows are exact "
-        "and independent where that is possible, else by Gibbs sampling, with its diagnostics on "
-        "standard error."
-    )
-    command.epilog = (
-        "Example: loopylatent synthetic --family ring --girth 10 --leaves 2 "
-        "-n 2000 --truth truth.graphml -o rows.csv"
-    )
-    _add_model(command)
-    command.add_argument("-n", "--rows", type=int, default=1000, help="rows (default: 1000)")
-    command.add_argument("--row-seed", type=int, default=0, help="for the rows (default: 0)")
-    command.add_argument(
-        "--distances", action="store_true", help="write the exact distances instead of rows"
-    )
-    command.add_argument("--truth", type=Path, metavar="FILE", help="write the true graph too")
-    command.add_argument("--learn", action="store_true", help=LEARN_HELP)
-    command.add_argument("--r", default="loops", help=RULE_HELP)
-    add(command, ["--method"], help=METHOD_HELP)
-    add(command, ["-o --output"])
-    command.set_defaults(endings=(".csv",), run=_synthetic)
-
-
-def add_theory(command: Parser) -> None:
-    """Describe ``theory``."""
-    command.description = (
-        "Write every quantity and condition of the theory, each with a sentence. Without --theta "
-        "they are those of the made-up model that the other options describe; with --theta those "
-        "of the numbers given by --theta, --degrees, --girth, --depth, --columns and --nodes."
-    )
-    command.epilog = (
-        "Examples: loopylatent theory --family ring --potentials 0.05 0.2; "
-        "loopylatent theory --theta 0.15 0.15 --degrees 3 4 --girth 100 --depth 2 "
-        "--columns 200 --nodes 300"
-    )
-    _add_model(command)
-    numbers = command.add_argument_group("numbers instead of a model")
-    numbers.add_argument("--theta", type=float, nargs=2, metavar=("LOW", "HIGH"),
-                         help="edge potentials")  # fmt: skip
-    numbers.add_argument("--degrees", type=int, nargs=2, metavar=("LOW", "HIGH"), default=(3, 4),
-                         help="neighbours of a node (default: 3 4)")  # fmt: skip
-    numbers.add_argument("--columns", type=int, default=100, metavar="P",
-                         help="how many variables are seen (default: 100)")  # fmt: skip
-    command.add_argument("--r", type=float, help="radius (default: the best one)")
-    command.add_argument("--decay", type=float, default=1.0, metavar="C",
-                         help="the constant of zeta(l) = C alpha^l (default: 1)")  # fmt: skip
-    command.add_argument("--kappa", type=float, default=KAPPA, metavar="K",
-                         help=f"chance of failure (default: {KAPPA})")  # fmt: skip
-    add(command, ["-o --output"])
-    command.set_defaults(endings=(".csv",), run=_theory)
-
-
-def _add_model(command: argparse.ArgumentParser) -> None:
-    group = command.add_argument_group("the model")
-    default = Specification()
-    group.add_argument("--family", choices=get_args(Family), default="ring",
-                       help="which graph is made (default: ring)")  # fmt: skip
-    whole = {
-        "girth": "hidden nodes on the ring; the shortest cycle of a regular graph",
-        "leaves": "columns on every hidden node",
-        "depth": "edges from the ring down to the columns",
-        "hidden-nodes": "hidden nodes of a tree",
-        "inner": "observed inner nodes of a tree",
-        "nodes": "nodes of a regular graph",
-        "degree": "neighbours of every node of a regular graph",
-        "states": "states of a node, for symmetric and tables",
-        "seed": "for the model",
-    }
-    for name, about in whole.items():
-        value = getattr(default, FIELDS.get(name, name))
-        group.add_argument(
-            f"--{name}", type=int, default=value, metavar="N", help=f"{about} (default: {value})"
-        )
-    group.add_argument("--cage", choices=tuple(CAGES), default="petersen", metavar="NAME",
-                       help=f"one of {', '.join(CAGES)}")  # fmt: skip
-    group.add_argument("--share", type=float, metavar="S", help=SHARE_HELP)
-    group.add_argument("--edges", type=Path, metavar="FILE", help="two names a line; family edges")
-    group.add_argument("--hide", default="", metavar="NAMES", help="hidden nodes of --edges")
-    group.add_argument("--kind", choices=get_args(Kind), default="ising",
-                       help="what the variables are: spins (ising, the default), states, or "
-                       "numbers (gaussian)")  # fmt: skip
-    ranges = {
-        "lengths": "range of the edge lengths (default: 0.2 0.4)",
-        "potentials": "range of Ising potentials, instead of lengths",
-        "fields": "range of node potentials",
-    }
-    for name, about in ranges.items():
-        group.add_argument(f"--{name}", type=float, nargs=2, metavar=("LOW", "HIGH"), help=about)
-    group.add_argument("--signs", action="store_true", help="half of the edges negative")
-
-
-FIELDS = {"hidden-nodes": "n_hidden", "inner": "n_inner", "nodes": "n_nodes", "states": "n_states"}
-"""Options that are called otherwise than the part of the specification that they set."""
-
 
 def _specification(options: argparse.Namespace) -> Specification:
-    edges = ""
-    if options.edges is not None:
-        try:
-            edges = options.edges.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError):
-            name = quoted(str(options.edges))
-            raise DataError(
-                f"{name} cannot be read as text; give a file with two names a line."
-            ) from None
-    return Specification(
-        family=options.family if options.edges is None else "edges",
-        girth=options.girth,
-        leaves=options.leaves,
-        depth=options.depth,
-        n_hidden=options.hidden_nodes,
-        n_inner=options.inner,
-        cage=options.cage,
-        n_nodes=options.nodes,
-        degree=options.degree,
-        share=options.share,
-        edges=edges,
-        hidden=options.hide,
-        kind=options.kind,
-        n_states=options.states,
-        lengths=tuple(options.lengths or Specification().lengths),
-        potentials=None if options.potentials is None else tuple(options.potentials),
-        fields=None if options.fields is None else tuple(options.fields),
-        random_signs=options.signs,
-        seed=options.seed,
-    )
+    parts = {part.name: getattr(options, part.name) for part in fields(Specification)}
+    parts |= {name: tuple(value) for name, value in parts.items() if isinstance(value, list)}
+    if options.edges is None:
+        return Specification(**parts | {"edges": ""})
+    try:
+        edges = options.edges.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        name = quoted(str(options.edges))
+        raise DataError(
+            f"{name} cannot be read as text; give a file with two names a line."
+        ) from None
+    return Specification(**parts | {"family": "edges", "edges": edges})
 
 
 def _synthetic(options: argparse.Namespace) -> None:
@@ -188,28 +67,26 @@ def _synthetic(options: argparse.Namespace) -> None:
     if options.learn:
         n = None if options.distances else options.rows
         found = learn_back(model, n, r=rule, method=options.method, seed=options.row_seed)
-        say(f"learned back at r {found.thresholds.r:.4g}: {_compared(found.comparison)}")
+        to, error = found.comparison, found.comparison.error
+        value = f"{error.value}" if error.is_exact else f"{error.lower} to {error.upper}"
+        say(
+            f"learned back at r {found.thresholds.r:.4g}: structure error {value}, "
+            f"precision {to.precision:.3f}, recall {to.recall:.3f}, "
+            f"{to.learned.n_hidden} hidden nodes of {to.truth.n_hidden}, "
+            f"{to.learned.n_cycles} cycles of {to.truth.n_cycles}"
+        )
     write_text(text, options.output)
 
 
 def _rule(text: str) -> float | Rule:
-    for rule in RULES:
+    known: tuple[Rule, ...] = get_args(Rule)
+    for rule in known:
         if text == rule:
             return rule
     try:
         return float(text)
     except ValueError:
         raise ThresholdError(f"--r {text!r} is neither a radius, nor tree or loops.") from None
-
-
-def _compared(found: Comparison) -> str:
-    error = found.error
-    value = f"{error.value}" if error.is_exact else f"{error.lower} to {error.upper}"
-    return (
-        f"structure error {value}, precision {found.precision:.3f}, recall {found.recall:.3f}, "
-        f"{found.learned.n_hidden} hidden nodes of {found.truth.n_hidden}, "
-        f"{found.learned.n_cycles} cycles of {found.truth.n_cycles}"
-    )
 
 
 def _theory(options: argparse.Namespace) -> None:
@@ -219,7 +96,7 @@ def _theory(options: argparse.Namespace) -> None:
         (low, high), (fewest, most) = options.theta, options.degrees
         e = Ensemble(
             low, high, fewest, most, options.girth, options.depth, options.columns,
-            max(options.nodes, options.columns), decay_constant=options.decay,
+            max(options.n_nodes, options.columns), decay_constant=options.decay,
         )  # fmt: skip
     thresholds = None if options.r is None else Thresholds(options.r, 0.0, 0.0)
     rows = [
@@ -238,3 +115,83 @@ def _theory(options: argparse.Namespace) -> None:
         else f"Theorem 2 asks for {need:.3g} rows"
     )
     write_text(pd.DataFrame(rows, columns=columns).to_csv(index=False), options.output)
+
+
+DEFAULT = Specification()
+
+
+def _part(name: str, about: str) -> opt.Option:
+    value = getattr(DEFAULT, name)
+    return opt.whole(f"{about} (default: {value})", default=value, dest=name)
+
+
+MODEL = {"the model": {
+    "--family": opt.text("which graph is made (default: ring)", choices=get_args(Family),
+                         default="ring"),
+    "--girth": _part("girth", "hidden nodes on the ring; the shortest cycle of a regular graph"),
+    "--leaves": _part("leaves", "columns on every hidden node"),
+    "--depth": _part("depth", "edges from the ring down to the columns"),
+    "--hidden-nodes": _part("n_hidden", "hidden nodes of a tree"),
+    "--inner": _part("n_inner", "observed inner nodes of a tree"),
+    "--nodes": _part("n_nodes", "nodes of a regular graph"),
+    "--degree": _part("degree", "neighbours of every node of a regular graph"),
+    "--states": _part("n_states", "states of a node, for symmetric and tables"),
+    "--seed": _part("seed", "for the model"),
+    "--cage": opt.text(f"one of {', '.join(CAGES)}", choices=tuple(CAGES), default="petersen",
+                       metavar="NAME"),
+    "--share": opt.number("share of the nodes of a cage or regular graph that is seen",
+                          metavar="S"),
+    "--edges": opt.file("two names a line; family edges"),
+    "--hide": opt.text("hidden nodes of --edges", default="", dest="hidden", metavar="NAMES"),
+    "--kind": opt.text("what the variables are: spins (ising, the default), states, or numbers "
+                       "(gaussian)", choices=get_args(Kind), default="ising"),
+    "--lengths": opt.pair("range of the edge lengths (default: 0.2 0.4)", default=DEFAULT.lengths),
+    "--potentials": opt.pair("range of Ising potentials, instead of lengths"),
+    "--fields": opt.pair("range of node potentials"),
+    "--signs": opt.flag("half of the edges negative", dest="random_signs"),
+}}  # fmt: skip
+"""Each sets the part of a specification that ``dest``, or its own name, says."""
+COMMANDS = {
+    "synthetic": opt.Command(
+        "Make a model with hidden nodes, draw rows from it, and write them as CSV. Rows are exact "
+        "and independent where that is possible, else by Gibbs sampling, with its diagnostics on "
+        "standard error.",
+        "Example: loopylatent synthetic --family ring --girth 10 --leaves 2 "
+        "-n 2000 --truth truth.graphml -o rows.csv",
+        MODEL | {
+            "-n --rows": opt.text("rows (default: 1000)", type=int, default=1000),
+            "--row-seed": opt.seed("for the rows (default: 0)"),
+            "--distances": opt.flag("write the exact distances instead of rows"),
+            "--truth": opt.file("write the true graph too"),
+            "--learn": opt.flag("learn the model back from these rows and say how much of its "
+                                "graph was found"),
+            "--r": opt.text("with --learn: a radius, or tree, or loops (default: loops)",
+                            default="loops"),
+            "--method": opt.method("with --learn: how hidden nodes are found (default: quartet)"),
+        } | opt.CSV,
+        _synthetic, (".csv",),
+    ),
+    "theory": opt.Command(
+        "Write every quantity and condition of the theory, each with a sentence. Without --theta "
+        "they are those of the made-up model that the other options describe; with --theta those "
+        "of the numbers given by --theta, --degrees, --girth, --depth, --columns and --nodes.",
+        "Examples: loopylatent theory --family ring --potentials 0.05 0.2; "
+        "loopylatent theory --theta 0.15 0.15 --degrees 3 4 --girth 100 --depth 2 "
+        "--columns 200 --nodes 300",
+        MODEL | {
+            "numbers instead of a model": {
+                "--theta": opt.pair("edge potentials"),
+                "--degrees": opt.pair("neighbours of a node (default: 3 4)", type=int,
+                                      default=(3, 4)),
+                "--columns": opt.whole("how many variables are seen (default: 100)", default=100,
+                                       metavar="P"),
+            },
+            "--r": opt.number("radius (default: the best one)"),
+            "--decay": opt.number("the constant of zeta(l) = C alpha^l (default: 1)", default=1.0,
+                                  metavar="C"),
+            "--kappa": opt.number(f"chance of failure (default: {KAPPA})", default=KAPPA,
+                                  metavar="K"),
+        } | opt.CSV,
+        _theory, (".csv",),
+    ),
+}  # fmt: skip

@@ -5,119 +5,72 @@ from __future__ import annotations
 import argparse
 import sys
 from dataclasses import asdict
+from datetime import date
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from loopylatent.analysis.matching import follow_names
+from loopylatent.analysis.stability.runs import N_RESAMPLES
 from loopylatent.api import export, learn, provenance
+from loopylatent.cli import opt
 from loopylatent.cli.inputs import (
-    GIVEN_DISTANCES,
-    LEARNER,
-    TABLE,
-    add,
-    add_blocks,
     check_blocks,
+    column_kind,
     distances_and_rows,
     distances_as_csv,
     estimated_distances,
     read_observations,
 )
-from loopylatent.cli.report import add_report_options, check_report, make_report
-from loopylatent.cli.terminal import Parser, progress, say, write_text
+from loopylatent.cli.terminal import progress, say, write_text
 from loopylatent.compute.files import write_atomically
 from loopylatent.distances.files import to_npz
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.distances.sparse import Distances
 from loopylatent.errors import DataError
+from loopylatent.exporting.base import Extras
 from loopylatent.exporting.graph_files import WRITERS, format_of, to_edge_csv
+from loopylatent.exporting.project.file import open_project
+from loopylatent.exporting.project.recipe import SAMPLE, Recipe, digest_of
+from loopylatent.exporting.report.findings import examine
+from loopylatent.exporting.report.page import write_report
 from loopylatent.inference.evidence import rows_like
 from loopylatent.inference.fit import fit_parameters
-from loopylatent.inference.model import Model
 from loopylatent.learning.learner import LearnResult
 from loopylatent.learning.regularized import RegularizedResult
 from loopylatent.settings import check_seed
 from loopylatent.tables.observations import Observations
 from loopylatent.tables.read import read_frame
-
-FORMATS = tuple(WRITERS)
-OUTPUT_HELP = (
-    f"the graph; its ending says the format ({', '.join('.' + name for name in FORMATS)}). "
-    "Without it the edges go to standard output"
-)
-
-
-def add_learn(command: Parser) -> None:
-    """Describe ``learn``."""
-    command.description = "Learn a graph. Thresholds that are not given come from the default rule."
-    command.epilog = "Example: loopylatent learn answers.csv --drop id --r 5 -o graph.graphml"
-    add(command, (*TABLE, *GIVEN_DISTANCES, *LEARNER))
-    add_blocks(command)
-    add(command, ["-o --output"], help=OUTPUT_HELP)
-    command.add_argument("--format", choices=FORMATS, help="where the ending does not say it")
-    command.add_argument(
-        "--report",
-        type=Path,
-        metavar="FILE",
-        help="also write a report of everything about the graph, an .html page",
-    )
-    add_report_options(command.add_argument_group("for --report"))
-    command.set_defaults(run=_learn)
+from loopylatent.tables.samples import load_sample
 
 
 def _learn(options: argparse.Namespace) -> None:
-    check_blocks(options)
-    if options.output is not None:
-        format_of(options.output, options.format)
+    """Learn a graph; ``report`` has only the options that a report reads."""
+    output: Path | None = getattr(options, "output", None)
+    if hasattr(options, "blocks"):
+        check_blocks(options)
+    if output is not None:
+        format_of(output, options.format)
     if options.report is not None:
-        check_report(options, options.report)
+        _check_report(options, options.report)
     D, obs = distances_and_rows(options)
     result = _learned(options, D, obs)
-    if options.output is not None:
-        say(f"wrote {export(result, options.output, format=options.format)}")
+    if output is not None:
+        say(f"wrote {export(result, output, format=options.format)}")
     if options.report is not None and isinstance(D, DistanceMatrix):
-        make_report(options, options.report, D, obs, result)
-    if options.output is None and options.report is None:
+        _make_report(options, options.report, D, obs, result)
+    if output is None and options.report is None:
         sys.stdout.write(to_edge_csv(result.graph, provenance(result)))
-
-
-def add_report(command: Parser) -> None:
-    """Describe ``report``."""
-    command.description = (
-        "Learn a graph, and write a page that opens anywhere, also without a network, and prints: "
-        "the data, the settings, the graph, hidden nodes, groups, the curve and the test of "
-        "loops, scores, support, and the script that gives the same graph."
-    )
-    command.epilog = "Example: loopylatent report answers.csv --drop id --r 5 -o report.html"
-    add(command, (*TABLE, *GIVEN_DISTANCES, *LEARNER))
-    add_report_options(command)
-    add(command, ["-o --output"], required=True, help="an .html page")
-    command.set_defaults(run=_report)
-
-
-def _report(options: argparse.Namespace) -> None:
-    check_report(options, options.output)
-    D, obs = distances_and_rows(options)
-    result = _learned(options, D, obs)
-    if isinstance(D, DistanceMatrix):
-        make_report(options, options.output, D, obs, result)
 
 
 def _learned(options: argparse.Namespace, D: Distances, obs: Observations | None) -> LearnResult:
     result = learn(
-        D,
-        options.r,
-        options.Lambda,
-        options.tau,
-        method=options.method,
-        order=options.order,
-        seed=options.seed,
-        trace=False,
-        progress=progress("learning"),
-        obs=obs,
-        regularize=options.regularize,
-        max_hidden=options.max_hidden,
-    )
+        D, options.r, options.Lambda, options.tau, method=options.method, order=options.order,
+        seed=options.seed, trace=False, progress=progress("learning"), obs=obs,
+        regularize=options.regularize, max_hidden=options.max_hidden,
+    )  # fmt: skip
     graph, thresholds = result.graph, result.settings.thresholds
     say(
         f"r {thresholds.r:.6g}, Lambda {thresholds.Lambda:.6g}, tau {thresholds.tau:.6g}: "
@@ -134,19 +87,6 @@ def _learned(options: argparse.Namespace, D: Distances, obs: Observations | None
     return result
 
 
-def add_distances(command: Parser) -> None:
-    """Describe ``distances``."""
-    command.description = (
-        "Write the matrix of distances as CSV, or as .npz with all that is known of them, and say "
-        "r_min, r_max and the noise floor."
-    )
-    command.epilog = "Example: loopylatent distances answers.csv --drop id -o distances.csv"
-    add(command, TABLE)
-    add_blocks(command)
-    add(command, ["-o --output"], help="a .csv or .npz file")
-    command.set_defaults(run=_distances, endings=(".csv", ".npz"))
-
-
 def _distances(options: argparse.Namespace) -> None:
     check_blocks(options)
     D, _ = distances_and_rows(options)
@@ -157,38 +97,17 @@ def _distances(options: argparse.Namespace) -> None:
         write_text(distances_as_csv(D), options.output)
 
 
-def add_score(command: Parser) -> None:
-    """Describe ``score``."""
-    command.description = (
-        "Learn a graph, fit its parameters, and say how well the model foretells rows that it has "
-        "not seen. Lower perplexities are better."
-    )
-    command.epilog = "Example: loopylatent score answers.csv --test later.csv --r 5"
-    add(command, (*TABLE, *LEARNER))
-    command.add_argument(
-        "--test",
-        metavar="FILE",
-        help="the table to score on, with the same columns; without it TABLE is split",
-    )
-    command.add_argument(
-        "--test-share",
-        type=float,
-        default=0.5,
-        metavar="S",
-        help="share of the rows of TABLE that are kept for scoring, at random (default: 0.5)",
-    )
-    add(command, ["-o --output"])
-    command.set_defaults(run=_score, score=True, endings=(".csv",))
-
-
 def _score(options: argparse.Namespace) -> None:
     check_seed(options.seed)
     train, test = _train_and_test(options)
-    result = _learned(options, estimated_distances(options, train), train)
+    result = _learned(options, estimated_distances(options, train, fit=True), train)
     model = result.model if isinstance(result, RegularizedResult) else None
     if model is None:
         model = fit_parameters(result.graph, train)
-    say(_fit_summary(model))
+    how = "exact likelihood" if model.is_exact else "likelihood by belief propagation"
+    end = "converged" if model.converged else "not converged"
+    note = f"; {model.note}" if model.note else ""
+    say(f"{model.kind} model, {model.df} degrees of freedom, {how}, {end}{note}")
     scores = asdict(model.scores(test, seed=options.seed))
     frame = pd.DataFrame({"measure": list(scores), "value": list(scores.values())})
     write_text(frame.to_csv(index=False), options.output)
@@ -214,8 +133,116 @@ def _train_and_test(options: argparse.Namespace) -> tuple[Observations, Observat
     return train, obs.take(np.sort(order[:n_test]))
 
 
-def _fit_summary(model: Model) -> str:
-    how = "exact likelihood" if model.is_exact else "likelihood by belief propagation"
-    end = "converged" if model.converged else "not converged"
-    note = f"; {model.note}" if model.note else ""
-    return f"{model.kind} model, {model.df} degrees of freedom, {how}, {end}{note}"
+def _check_report(options: argparse.Namespace, path: Path) -> None:
+    """Refuse early what would fail after all the work."""
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise DataError(f"a report is a page; end its name {str(path)!r} in .html.")
+    if options.resamples < 0 or options.resamples == 1:
+        raise DataError(f"--resamples {options.resamples} is too few; give 0, or 2 and more.")
+    if options.names is not None:
+        open_project(options.names)  # refuses what is no project
+
+
+def _make_report(
+    options: argparse.Namespace,
+    path: Path,
+    D: DistanceMatrix,
+    obs: Observations | None,
+    result: LearnResult,
+) -> None:
+    """Compute everything that a report says, and write it."""
+    named = () if options.names is None else open_project(options.names).names
+    recipe = _recipe(options, result)
+    sample = load_sample(recipe.sample_name) if recipe.source_kind == "sample" else None
+    findings = examine(
+        recipe, D, result, obs, known_groups=None if sample is None else sample.groups,
+        n_resamples=options.resamples, max_hidden=options.max_hidden,
+        progress=progress("reporting"),
+    )  # fmt: skip
+    extras = Extras(hidden_names=follow_names(named, result.graph).by_node)
+    title = options.title or ("" if sample is None else sample.title)
+    today = date.today().isoformat()
+    say(f"wrote {write_report(findings, path, extras, title=title, created=today)}")
+
+
+def _recipe(options: argparse.Namespace, result: LearnResult) -> Recipe:
+    """Return the recipe of what a command line has learned."""
+    settings: dict[str, Any] = asdict(result.settings.thresholds) | {
+        "method": options.method,
+        "order": options.order,
+        "seed": options.seed,
+        "regularize": options.regularize or "none",
+    }
+    if not options.from_distances:
+        drops = options.on_degenerate == "drop"
+        settings |= {"metric": options.metric, "drop_degenerate": drops}
+    if options.table.startswith(SAMPLE):
+        return Recipe(source=options.table, source_kind="sample", **settings)
+    file = Path(options.table)
+    settings |= {"source": file.name, "data_digest": digest_of(file.read_bytes())}
+    if options.from_distances:
+        return Recipe(source_kind="distances", n_samples=options.n_samples, **settings)
+    return Recipe(
+        source_kind="table",
+        drop=tuple(options.drop),
+        labels=tuple(options.label),
+        kinds=tuple(dict(map(column_kind, options.kind)).items()),
+        weights=options.weights,
+        **settings,
+    )
+
+
+ROWS_OR_DISTANCES = opt.TABLE | opt.GIVEN_DISTANCES | opt.LEARN_HOW | opt.PENALTY
+REPORT = {
+    "--title": opt.text("what to call the report; the name of the table without it", default=""),
+    "--names": opt.text("a saved project (.loopylatent) that gives hidden nodes their names",
+                        metavar="PROJECT"),
+    "--resamples": opt.whole("runs for the support of edges and hidden nodes (default: "
+                             f"{N_RESAMPLES}); 0 leaves it out", default=N_RESAMPLES),
+}  # fmt: skip
+COMMANDS = {
+    "learn": opt.Command(
+        "Learn a graph. Thresholds that are not given come from the default rule.",
+        "Example: loopylatent learn answers.csv --drop id --r 5 -o graph.graphml",
+        ROWS_OR_DISTANCES | opt.CUTOFF | opt.BLOCKS | {
+            "-o --output": opt.file(
+                "the graph; its ending says the format "
+                f"({', '.join('.' + name for name in WRITERS)}). "
+                "Without it the edges go to standard output"
+            ),
+            "--format": opt.text("where the ending does not say it", choices=tuple(WRITERS)),
+            "--report": opt.file("also write a report of everything about the graph, an .html "
+                                 "page"),
+            "for --report": REPORT,
+        },
+        _learn,
+    ),
+    "report": opt.Command(
+        "Learn a graph, and write a page that opens anywhere, also without a network, and prints: "
+        "the data, the settings, the graph, hidden nodes, groups, the curve and the test of "
+        "loops, scores, support, and the script that gives the same graph.",
+        "Example: loopylatent report answers.csv --drop id --r 5 -o report.html",
+        ROWS_OR_DISTANCES | REPORT
+        | {"-o --output": opt.file("an .html page", required=True, dest="report")},
+        _learn,
+    ),
+    "distances": opt.Command(
+        "Write the matrix of distances as CSV, or as .npz with all that is known of them, and say "
+        "r_min, r_max and the noise floor.",
+        "Example: loopylatent distances answers.csv --drop id -o distances.csv",
+        opt.TABLE | opt.CUTOFF | opt.BLOCKS | {"-o --output": opt.file("a .csv or .npz file")},
+        _distances, (".csv", ".npz"),
+    ),
+    "score": opt.Command(
+        "Learn a graph, fit its parameters, and say how well the model foretells rows that it has "
+        "not seen. Lower perplexities are better.",
+        "Example: loopylatent score answers.csv --test later.csv --r 5",
+        opt.TABLE | opt.LEARN_HOW | opt.PENALTY | {
+            "--test": opt.text("the table to score on, with the same columns; without it TABLE is "
+                               "split", metavar="FILE"),
+            "--test-share": opt.number("share of the rows of TABLE that are kept for scoring, at "
+                                       "random (default: 0.5)", default=0.5, metavar="S"),
+        } | opt.CSV,
+        _score, (".csv",),
+    ),
+}  # fmt: skip

@@ -20,7 +20,6 @@ from loopylatent.cli.terminal import (
     Parser,
     leave_standard_output,
     open_streams,
-    option,
     say,
     speak_every_script,
 )
@@ -32,18 +31,15 @@ COMMANDS = {
     "learn": ("learn", "learn a graph and write it to a file"),
     "distances": ("learn", "estimate the information distances between all columns"),
     "score": ("learn", "learn and fit on one part of a table, score on the other"),
-    "sweep": ("sweep", "see what the thresholds do: structure and scores along r, Lambda and tau"),
-    "stability": (
-        "stability",
-        "say how much of the graph comes back when the data are drawn again",
-    ),
+    "sweep": ("runs", "see what the thresholds do: structure and scores along r, Lambda and tau"),
+    "stability": ("runs", "say how much of the graph comes back when the data are drawn again"),
     "report": ("learn", "learn a graph and write everything about it to one page"),
     "synthetic": ("laboratory", "make a table whose graph is known"),
     "theory": ("laboratory", "see what the paper guarantees, for a model or for numbers"),
     "samples": ("app", "list the bundled tables"),
     "app": ("app", "open the app in the browser, on bundled data"),
 }
-"""The module whose ``add_...`` describes each command, and what the list of commands says of it."""
+"""The module whose ``COMMANDS`` describe each one, and what the list of commands says of it."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -92,25 +88,24 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _fill(module: str, name: str, command: Parser) -> None:
-    getattr(import_module(f"loopylatent.cli.{module}"), f"add_{name}")(command)
+    import_module(f"loopylatent.cli.{module}").COMMANDS[name].fill(command)
 
 
 NEEDS = (
-    ("format", "output"),
-    ("max_hidden", "regularize"),
-    ("n_samples", "from_distances"),
-    ("title", "report"),
-    ("names", "report"),
-    ("resamples", "report"),
-    ("r", "learn"),
-    ("method", "learn"),
-)
+    ("format", "output"), ("max_hidden", "regularize"), ("n_samples", "from_distances"),
+    ("title", "report"), ("names", "report"), ("resamples", "report"),
+    ("r", "learn"), ("method", "learn"),
+)  # fmt: skip
 """Options that only another one reads; commands without that other one read them always."""
 NOT_BESIDE = (
     *((name, "from_distances") for name in ("drop", "label", "kind", "weights", "metric")),
     ("test_share", "test"),
 )
 """Options of which one makes the other idle."""
+
+
+def _written(name: str) -> str:
+    return "-o" if name == "output" else "--" + name.replace("_", "-")
 
 
 def _check_together(options: argparse.Namespace) -> None:
@@ -122,11 +117,13 @@ def _check_together(options: argparse.Namespace) -> None:
 
     for name, other in NEEDS:
         if given(name) and hasattr(options, other) and not getattr(options, other):
-            raise DataError(f"{option(name)} is for {option(other)}; add that, or leave it out.")
+            raise DataError(
+                f"{_written(name)} is for {_written(other)}; add that, or leave it out."
+            )
     for name, other in NOT_BESIDE:
         if given(name) and given(other):
             raise DataError(
-                f"{option(name)} plays no part beside {option(other)}; leave one of them out."
+                f"{_written(name)} plays no part beside {_written(other)}; leave one of them out."
             )
     for name, scheme in (("share", "subsample"), ("block", "blocks")):
         if hasattr(options, "scheme") and given(name) and options.scheme != scheme:
@@ -139,18 +136,13 @@ def _check_places(options: argparse.Namespace) -> None:
     for place in (output, getattr(options, "report", None)):
         if place is not None:
             check_place(place)
-            _check_is_other(place, getattr(options, "table", None))
+            is_table = False
+            with suppress(OSError, ValueError):  # most often there is nothing yet in that place
+                is_table = place.samefile(str(getattr(options, "table", None)))
+            if is_table:
+                raise DataError(f"{quoted(str(place))} is the table itself; write to another file.")
     if getattr(options, "from_distances", True) is False and options.n_samples is not None:
         raise DataError("--n-samples is for --from-distances: a table has its rows; leave it out.")
     endings: tuple[str, ...] = getattr(options, "endings", ())
     if output is not None and endings and output.suffix.lower() not in endings:
         raise DataError(f"-o {quoted(str(output))} must end in {' or '.join(endings)}.")
-
-
-def _check_is_other(place: Path, table: object) -> None:
-    """Refuse to write over the table that is read."""
-    is_same = False
-    with suppress(OSError, ValueError):  # most often there is nothing yet in that place
-        is_same = place.samefile(str(table))
-    if is_same:
-        raise DataError(f"{quoted(str(place))} is the table itself; write to another file.")

@@ -12,8 +12,6 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -108,11 +106,6 @@ PLAINER = (
 """What argparse says, and what is meant."""
 
 
-def option(name: str) -> str:
-    """Return how the option that sets a part of the namespace is written."""
-    return "-o" if name == "output" else "--" + name.replace("_", "-")
-
-
 def open_streams() -> None:
     """Send nowhere what is said to a stream that the caller has closed."""
     if sys.stdout is None:
@@ -142,18 +135,19 @@ def write_text(text: str, output: Path | None) -> None:
         say(f"wrote {write_atomically(output, text.encode())}")
 
 
-def show_progress(done: int, total: int, what: str = "learning") -> None:
-    """Show on one line how much of the work is done."""
-    with suppress(ZeroDivisionError):
-        end = "\n" if done == total else ""
-        print(f"\r{what}: {100 * done // total} %", end=end, file=sys.stderr, flush=True)
-
-
 def say(text: str) -> None:
     """Say what is no result."""
     print(text, file=sys.stderr)
 
 
-def progress(what: str) -> Callable[[int, int], None] | None:
-    """Return what shows the progress of ``what`` where somebody may look."""
-    return partial(show_progress, what=what) if sys.stderr.isatty() else None
+def progress(what: str = "") -> Callable[[int, int], None] | None:
+    """Return what shows on one line how much of the work is done, where somebody may look."""
+
+    def show(done: int, total: int) -> None:
+        if total == 0:
+            return
+        end = "\n" if done == total else ""
+        share = f"{what}: {100 * done // total} %" if what else f"{done} of {total} done"
+        print(f"\r{share}", end=end, file=sys.stderr, flush=True)
+
+    return show if sys.stderr.isatty() else None
