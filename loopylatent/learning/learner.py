@@ -136,12 +136,16 @@ def visiting_order(initial: LatentGraph, settings: LearnSettings) -> tuple[int, 
 
 
 def _prepare(D: Distances, settings: LearnSettings, start: LatentGraph | None) -> Workspace:
-    r = settings.thresholds.r
+    return Workspace(start_graph(D, settings.thresholds.r, start), node_distances(D))
+
+
+def start_graph(D: Distances, r: float, known: LatentGraph | None) -> LatentGraph:
+    """Return the initial graph at r, or check the one that is known."""
     check_radius(D, r)
-    initial = initial_graph(D, r) if start is None else start
+    initial = initial_graph(D, r) if known is None else known
     if initial.names != D.names or initial.n_hidden:
         raise DataError("the initial graph does not belong to these distances; leave it out.")
-    return Workspace(initial, node_distances(D))
+    return initial
 
 
 def _steps(

@@ -20,15 +20,14 @@ import numpy as np
 from loopylatent.compute.arrays import IntArray, Progress
 from loopylatent.compute.threads import one_thread
 from loopylatent.distances.matrix import DistanceMatrix
-from loopylatent.errors import DataError, InferenceError, Remedy, ThresholdError
+from loopylatent.errors import InferenceError, Remedy, ThresholdError
 from loopylatent.graph import LatentGraph
 from loopylatent.inference.discrete import DiscreteProblem
 from loopylatent.inference.fit import ascend, finished
 from loopylatent.inference.model import Model
 from loopylatent.inference.problems import Family, Fitted, Problem, family_of
 from loopylatent.inference.scores import bic
-from loopylatent.learning.initial_graph import check_radius, initial_graph
-from loopylatent.learning.learner import LearnResult, visit, visiting_order
+from loopylatent.learning.learner import LearnResult, start_graph, visit, visiting_order
 from loopylatent.learning.node_distances import node_distances
 from loopylatent.learning.trace import CleanUpStep, InitialStep, VisitStep
 from loopylatent.learning.workspace import Workspace
@@ -114,10 +113,7 @@ def learn_regularized(
             Remedy("no_limit"),
             " for no limit.",
         )
-    check_radius(D, settings.thresholds.r)
-    initial = initial_graph(D, settings.thresholds.r) if start is None else start
-    if initial.names != D.names or initial.n_hidden:
-        raise DataError("the initial graph does not belong to these distances; leave it out.")
+    initial = start_graph(D, settings.thresholds.r, start)
     family = family_of(obs, D.names, FitSettings())
     report = _Report(progress)
     with one_thread(), ThreadPoolExecutor(os.cpu_count()) as pool:

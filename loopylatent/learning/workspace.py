@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,34 +34,27 @@ class Workspace:
 
     def __init__(self, initial: LatentGraph, distances: NodeDistances) -> None:
         self._names = initial.names
-        self._p = initial.n_observed
-        self.neighbours: dict[int, dict[int, float]] = {node: {} for node in range(self._p)}
+        self.n_observed = initial.n_observed
+        self.neighbours: dict[int, dict[int, float]] = {node: {} for node in range(self.n_observed)}
         for (u, v), length in zip(initial.edges.tolist(), initial.lengths.tolist(), strict=True):
             self.neighbours[u][v] = self.neighbours[v][u] = length
-        self.surrogates = list(range(self._p))
+        self.surrogates = list(range(self.n_observed))
         """For each working number the observed node at whose visit it was created, or itself."""
-        self.gaps = [0.0] * self._p
+        self.gaps = [0.0] * self.n_observed
         """How far each was from its surrogate at birth, where trees are built by surrogates."""
         self._distances = distances
         self._before: dict[tuple[int, int], float | None] = {}
 
     def copy(self) -> Workspace:
         """Return a workspace that can be changed without changing this one."""
-        other = object.__new__(Workspace)
-        other._names, other._p = self._names, self._p
+        other: Workspace = copy(self)
         other.neighbours = {node: dict(ends) for node, ends in self.neighbours.items()}
-        other.surrogates = list(self.surrogates)
-        other.gaps = list(self.gaps)
-        other._distances = self._distances.copy()
-        other._before = dict(self._before)
+        other.surrogates, other.gaps = list(self.surrogates), list(self.gaps)
+        other._distances, other._before = self._distances.copy(), dict(self._before)
         return other
 
-    @property
-    def n_observed(self) -> int:
-        return self._p
-
     def is_hidden(self, node: int) -> bool:
-        return node >= self._p
+        return node >= self.n_observed
 
     @property
     def hidden_ids(self) -> tuple[int, ...]:
