@@ -9,7 +9,7 @@ import pytest
 from helpers.models import SmallModel, log_sum, small_models
 from hypothesis import given, settings
 
-from loopylatent.compute._kernels.circuit import _mixed
+from loopylatent.compute._kernels.circuit import mixed
 from loopylatent.compute._kernels.circuit_run import run_backward, run_forward
 from loopylatent.compute._kernels.evidence import group_rows
 from loopylatent.graph import LatentGraph
@@ -220,7 +220,7 @@ def test_rows_are_grouped_alike_where_nothing_is_compiled():
     columns = np.arange(3)
     with np.errstate(over="ignore"):  # hashes wrap around, with a warning where Python does it
         plain = group_rows.py_func(states, columns)
-        hashed = _mixed.py_func(_mixed.py_func(17, 3), np.int16(2))
+        hashed = mixed.py_func(mixed.py_func(17, 3), np.int16(2))
     for found, expected in zip(plain, group_rows(states, columns), strict=True):
         assert found.tolist() == expected.tolist()
-    assert hashed == _mixed(_mixed(17, 3), np.int16(2))
+    assert hashed == mixed(mixed(17, 3), np.int16(2))

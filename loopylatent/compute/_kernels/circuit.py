@@ -30,9 +30,10 @@ HASH_FACTOR = -7046029254386353131
 
 
 @kernel
-def _mixed(hashed: int, value: int) -> int:
-    mixed = (np.int64(hashed) ^ np.int64(value)) * HASH_FACTOR
-    return int(mixed ^ (mixed >> 29))
+def mixed(hashed: int, value: int) -> int:
+    """Hash one more value."""
+    product = (np.int64(hashed) ^ np.int64(value)) * HASH_FACTOR
+    return int(product ^ (product >> 29))
 
 
 @kernel
@@ -229,24 +230,24 @@ def record_rows(
         for v in net.order:
             if states[row, v] >= 0:
                 continue
-            hashed = _mixed(17, v)
+            hashed = mixed(17, v)
             if share:
                 for k in range(start[v], start[v + 1]):
-                    hashed = _mixed(hashed, states[row, other[k]] + 2)
+                    hashed = mixed(hashed, states[row, other[k]] + 2)
                 slot = _find_local(
                     start, other, states, row, v, hashed, tape.local_slots, tape.local_node,
                     tape.local_row,
                 )  # fmt: skip
                 local = tape.local_slots[slot]
             else:
-                hashed, local = _mixed(hashed, row), -1
+                hashed, local = mixed(hashed, row), -1
                 slot = hashed & (len(tape.local_slots) - 1)
             if local < 0:
                 local = _new_local(net, tape, states, row, v)
                 tape.local_slots[slot], tape.local_hash[local] = local, hashed
-            hashed = _mixed(29, local)
+            hashed = mixed(29, local)
             for k in range(received[v]):
-                hashed = _mixed(hashed, inbox[v, k])
+                hashed = mixed(hashed, inbox[v, k])
             slot = _find_record(
                 local, inbox[v], received[v], hashed, tape.record_slots, tape.local,
                 tape.n_messages, tape.first_input, tape.input_record,

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from loopylatent.compute._kernels.circuit import mixed
 from loopylatent.compute._kernels.jit import kernel
 from loopylatent.compute.arrays import BoolArray, FloatArray, IntArray, StateArray
-
-HASH_FACTOR = -7046029254386353131
 
 
 @kernel
@@ -28,8 +27,7 @@ def group_rows(states: StateArray, columns: IntArray) -> tuple[IntArray, IntArra
     for row in range(n):
         hashed = 17
         for j in columns:
-            hashed = int((hashed ^ (np.int64(states[row, j]) + 2)) * HASH_FACTOR)
-            hashed ^= hashed >> 29
+            hashed = mixed(hashed, states[row, j] + 2)
         slot = hashed & (size - 1)
         while slots[slot] >= 0:
             other = first[slots[slot]]

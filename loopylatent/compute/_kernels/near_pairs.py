@@ -103,16 +103,10 @@ def listed_lengths(
     """Length of each pair in lists of neighbours (``other`` ascending), NaN where it is in none."""
     found = np.full(len(left), np.nan)
     for k in range(len(left)):
+        first, stop = start[left[k]], start[left[k] + 1]
+        at = first + np.searchsorted(other[first:stop], right[k])
         if left[k] == right[k]:
             found[k] = 0.0
-            continue
-        low, high = start[left[k]], start[left[k] + 1]
-        while low < high:
-            middle = (low + high) // 2
-            if other[middle] < right[k]:
-                low = middle + 1
-            else:
-                high = middle
-        if low < start[left[k] + 1] and other[low] == right[k]:
-            found[k] = length[low]
+        elif at < stop and other[at] == right[k]:
+            found[k] = length[at]
     return found
