@@ -152,7 +152,8 @@ class _ClusterRun:
         end = time.monotonic() + COMING_BACK
         while True:
             try:
-                return self.client.wait_for_workers(1, timeout=PATIENCE)  # type: ignore[no-any-return]
+                self.client.wait_for_workers(1, timeout=PATIENCE)
+                return
             except TimeoutError:
                 self.report()
             if time.monotonic() > end:
