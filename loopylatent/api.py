@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from loopylatent.analysis.stability.resampling import SHARE, Scheme
+from loopylatent.analysis.stability.resampling import SHARE, Resampling, Scheme
 from loopylatent.analysis.stability.runs import N_RESAMPLES, Stability, stability as run_stability
 from loopylatent.compute.arrays import Progress
 from loopylatent.compute.checks import not_wanted
@@ -260,8 +260,12 @@ def stability(
     scheme : {"bootstrap", "blocks", "subsample", "noise", "orders"}, optional
         What is drawn again: rows, runs of rows in time order, a part of the rows, errors of the
         distances, or only the order of the visits. Rows where there are some.
-    n_resamples, seed, block, share, progress, engine, scheduler
-        See `loopylatent.stability.stability`, and docs/guide/stability.md for what support means.
+    n_resamples, seed, progress, engine, scheduler
+        As in `groups`; each run has its own generator, so threads and clusters change nothing.
+    block : int, optional
+        Rows in a block; the cube root of the number of rows where it is not given.
+    share : float
+        Share of the rows in a subsample.
 
     Returns
     -------
@@ -276,10 +280,8 @@ def stability(
     """
     D = table if isinstance(table, DistanceMatrix) else information_distances(table, metric)
     settings = settings_for(D, r, Lambda, tau, method=method, order=order, seed=seed)
-    return run_stability(
-        table, settings, metric=metric, scheme=scheme, n_resamples=n_resamples, seed=seed,
-        block=block, share=share, progress=progress, engine=engine, scheduler=scheduler,
-    )  # fmt: skip
+    how = Resampling(metric, scheme, n_resamples, seed, block, share, engine, scheduler)
+    return run_stability(table, settings, how, progress=progress)
 
 
 class LocalCLGrouping(TransformerMixin, BaseEstimator):  # type: ignore[misc]

@@ -24,7 +24,7 @@ from sklearn.metrics import roc_auc_score
 from benchmarks import markdown_table
 from loopylatent.analysis.matching import cycle_columns
 from loopylatent.analysis.stability.groups import groups
-from loopylatent.analysis.stability.resampling import bootstrapped_rows
+from loopylatent.analysis.stability.resampling import Resampling, bootstrapped_rows
 from loopylatent.analysis.stability.runs import Stability, stability
 from loopylatent.analysis.stability.support import Reference, found_again
 from loopylatent.analysis.stability.table import KINDS, Kind, edge_kind
@@ -83,7 +83,7 @@ def supported(model: SyntheticModel, n: int, seed: int) -> Stability:
     default = default_thresholds(D)
     r = loop_radius(D) if model.graph.n_cycles else default.r
     settings = LearnSettings(Thresholds(r, default.Lambda, default.tau))
-    return stability(obs, settings, n_resamples=N_RESAMPLES, seed=seed)
+    return stability(obs, settings, Resampling(n_resamples=N_RESAMPLES, seed=seed))
 
 
 def parts_of(found: Stability, truth: LatentGraph) -> dict[Kind, Parts]:
@@ -221,7 +221,7 @@ def bfi_table() -> str:
     sample = load_sample("bfi25")
     obs, known = sample.observations, sample.groups or {}
     together = groups(obs, n_resamples=N_RESAMPLES).together
-    found = stability(obs, n_resamples=N_RESAMPLES)
+    found = stability(obs, how=Resampling(n_resamples=N_RESAMPLES))
     assert together is not None
     body = []
     for group in sorted(set(known.values())):

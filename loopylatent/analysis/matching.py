@@ -18,6 +18,8 @@ from loopylatent.graph import LatentGraph
 
 ROUNDING = 1e-12
 """Relative difference below which two lengths or two cosines are equal."""
+SAME_HIDDEN = 0.95
+"""The least cosine with which two hidden nodes count as one."""
 FEWEST_COMMON = 3
 """With fewer columns in common, profiles of unlike nodes look alike."""
 
@@ -89,7 +91,9 @@ class FollowedNames:
     unmatched: tuple[str, ...]
 
 
-def match_hidden(left: LatentGraph, right: LatentGraph, threshold: float = 0.95) -> HiddenMatching:
+def match_hidden(
+    left: LatentGraph, right: LatentGraph, threshold: float = SAME_HIDDEN
+) -> HiddenMatching:
     """Say which hidden nodes of two graphs on the same columns correspond.
 
     A hidden node's profile is e^-(path length) to every column. The nodes are paired one to one so
@@ -139,26 +143,34 @@ def match_hidden(left: LatentGraph, right: LatentGraph, threshold: float = 0.95)
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Recognised:
-    """Which of the hidden nodes met before each hidden node is, and how like; new ones count on."""
+class Met:
+    """The hidden nodes of graphs on the same columns, each under one number, as `match_hidden`."""
 
-    numbers: IntArray
-    cosines: FloatArray
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.columns = LatentGraph.build(names, 0, [])
+        self.profiles = np.zeros((0, len(names)))
 
+    @property
+    def n_hidden(self) -> int:
+        return len(self.profiles)
 
-def recognise(profiles: FloatArray, met: FloatArray, threshold: float = 0.95) -> Recognised:
-    """Match the profiles of hidden nodes with those met in other graphs, as `match_hidden` does."""
-    cosines = _rounded(profiles @ met.T)
-    rows, columns = linear_sum_assignment(cosines, maximize=True)
-    counts = (cosines[rows, columns] > 0) & (cosines[rows, columns] >= threshold)
-    numbers = np.full(len(profiles), -1, dtype=np.int64)
-    numbers[rows[counts]] = columns[counts]
-    likeness = np.ones(len(profiles))
-    likeness[rows[counts]] = cosines[rows[counts], columns[counts]]
-    new = numbers < 0
-    numbers[new] = len(met) + np.arange(new.sum())
-    return Recognised(frozen_array(numbers, np.int64), frozen_array(likeness, np.float64))
+    def meet(self, graph: LatentGraph) -> tuple[IntArray, FloatArray]:
+        """(nodes,) the number of each node; (hidden,) how like it is to the one met, 1 if new.
+
+        Columns are numbered first, hidden nodes in the order in which they are met.
+        """
+        order = column_order(self.columns, graph)
+        profiles = hidden_profiles(graph)[:, order]
+        cosines = _rounded(profiles @ self.profiles.T)
+        rows, columns = linear_sum_assignment(cosines, maximize=True)
+        best = cosines[rows, columns]
+        counts = (best > 0) & (best >= SAME_HIDDEN)
+        numbers, likeness = np.full(len(profiles), -1), np.ones(len(profiles))
+        numbers[rows[counts]], likeness[rows[counts]] = columns[counts], best[counts]
+        new = numbers < 0
+        numbers[new] = self.n_hidden + np.arange(new.sum())
+        self.profiles = np.concatenate([self.profiles, profiles[new]])
+        return np.concatenate([np.argsort(order), len(order) + numbers]), likeness
 
 
 def name_node(graph: LatentGraph, node: int, name: str) -> NamedNode:
@@ -197,34 +209,17 @@ def follow_names(
     )
 
 
-def split_of(graph: LatentGraph, u: int, w: int) -> frozenset[str]:
-    """Return the names of the columns that are nearer to ``u`` than to ``w``.
-
-    A column that is as near to one as to the other, or that neither reaches, is on no side.
-    """
-    for node in (u, w):
-        if not 0 <= node < graph.n_nodes:
-            raise DataError(f"node {node} does not exist; nodes are 0 to {graph.n_nodes - 1}.")
-    from_u, from_w = graph.path_lengths([u, w])[:, : graph.n_observed]
-    return _nearer(graph, from_u, from_w)
-
-
 def inner_splits(graph: LatentGraph) -> dict[tuple[int, int], Split]:
     """Return, for each edge between two hidden nodes, the columns on its two sides.
 
     An edge of another graph is found again where it has the same split.
     """
     p = graph.n_observed
-    lengths = _column_lengths(graph)
-    inner = [(u, w) for u, w in graph.edges.tolist() if u >= p]
+    lengths = dict(zip(graph.hidden_nodes, _column_lengths(graph), strict=True))
     return {
-        (u, w): frozenset(
-            {
-                _nearer(graph, lengths[u - p], lengths[w - p]),
-                _nearer(graph, lengths[w - p], lengths[u - p]),
-            }
-        )
-        for u, w in inner
+        (u, w): frozenset(_nearer(graph, lengths[a], lengths[b]) for a, b in ((u, w), (w, u)))
+        for u, w in graph.edges.tolist()
+        if u >= p
     }
 
 

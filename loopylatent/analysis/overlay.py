@@ -13,9 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from loopylatent.analysis.matching import column_order, hidden_profiles, recognise
-from loopylatent.analysis.stability.support import SAME_HIDDEN
-from loopylatent.analysis.structure_error import StructureError, structure_error
+from loopylatent.analysis.matching import Met
 from loopylatent.compute.arrays import BoolArray, FloatArray, IntArray, frozen_array
 from loopylatent.errors import DataError
 from loopylatent.graph import LatentGraph
@@ -82,20 +80,13 @@ def overlay(graphs: Sequence[LatentGraph]) -> Overlay:
     """Lay two or more graphs on top of each other."""
     if len(graphs) < 2:
         raise DataError(f"{len(graphs)} graphs were given; it takes two to compare.")
-    first = graphs[0]
-    met = np.zeros((0, first.n_observed))
-    nodes, cosines = [], []
-    for graph in graphs:
-        order = column_order(first, graph)
-        profiles = hidden_profiles(graph)[:, order]
-        known = recognise(profiles, met, SAME_HIDDEN)
-        nodes.append(np.concatenate([np.argsort(order), first.n_observed + known.numbers]))
-        cosines.append(dict(zip(known.numbers.tolist(), known.cosines.tolist(), strict=True)))
-        met = np.concatenate([met, profiles[known.numbers >= len(met)]])
-    by_node = np.array(
-        [[one.get(k, math.nan) for one in cosines] for k in range(len(met))], dtype=np.float64
-    ).reshape(len(met), len(graphs))
-    union, lengths = _united(first.names, len(met), graphs, nodes)
+    met = Met(graphs[0].names)
+    nodes, cosines = zip(*(met.meet(graph) for graph in graphs), strict=True)
+    p = graphs[0].n_observed
+    by_node = np.full((met.n_hidden, len(graphs)), math.nan)
+    for which, (number, cosine) in enumerate(zip(nodes, cosines, strict=True)):
+        by_node[number[p:] - p, which] = cosine
+    union, lengths = _united(graphs[0].names, met.n_hidden, graphs, nodes)
     return Overlay(
         union,
         frozen_array(np.isfinite(lengths), np.bool_),
@@ -121,15 +112,6 @@ def numbers(graphs: Sequence[LatentGraph], names: Sequence[str]) -> pd.DataFrame
             "pieces": [graph.n_components for graph in graphs],
         }
     )
-
-
-def structure_errors(graphs: Sequence[LatentGraph]) -> dict[tuple[int, int], StructureError]:
-    """Return the paper's edit distance of every two graphs, by their positions."""
-    return {
-        (i, j): structure_error(graphs[i], graphs[j])
-        for i in range(len(graphs))
-        for j in range(i + 1, len(graphs))
-    }
 
 
 def _united(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from loopylatent.analysis.stability.resampling import SCHEMES, SHARE
+from loopylatent.analysis.stability.resampling import SCHEMES, SHARE, Resampling
 from loopylatent.analysis.stability.runs import N_RESAMPLES, stability
 from loopylatent.analysis.stability.table import support_csv, support_json
 from loopylatent.analysis.sweep.points import MOST_RADII
@@ -61,12 +61,12 @@ def _stability(options: argparse.Namespace) -> None:
     D, obs = all_distances(options)
     thresholds = (options.r, options.Lambda, options.tau)
     how = {"method": options.method, "order": options.order, "seed": options.seed}
-    found = stability(
-        D if obs is None else obs.select(list(D.names)), settings_for(D, *thresholds, **how),
-        metric=options.metric, scheme=options.scheme, n_resamples=options.resamples,
-        seed=options.seed, block=options.block, share=options.share,
-        progress=progress("learning"), engine=options.engine, scheduler=options.scheduler,
+    again = Resampling(
+        options.metric, options.scheme, options.resamples, options.seed, options.block,
+        options.share, options.engine, options.scheduler,
     )  # fmt: skip
+    table, learning = D if obs is None else obs.select(list(D.names)), progress("learning")
+    found = stability(table, settings_for(D, *thresholds, **how), again, progress=learning)
     say(
         f"{found.n_used} runs by {found.scheme}: instability {found.instability:.3f} "
         "(0: always the same graph, 1: nothing came back)"

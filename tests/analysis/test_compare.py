@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 
 import loopylatent as ll
 from loopylatent.analysis.matching import match_hidden
-from loopylatent.analysis.overlay import BOTH, LEFT, RIGHT, numbers, overlay, structure_errors
+from loopylatent.analysis.overlay import BOTH, LEFT, RIGHT, numbers, overlay
 from loopylatent.analysis.sweep.scores import ComparedScores, Split, compared_scores
 from loopylatent.errors import DataError
 from loopylatent.figures.overlays import COLOURS, compared_looks, mark_edges, mark_nodes
@@ -101,14 +101,6 @@ def test_other_columns_and_a_single_graph_are_refused():
         overlay([one, LatentGraph.build("abd", 0, [(0, 1)])])
     with pytest.raises(DataError, match="two to compare"):
         overlay([one])
-
-
-def test_the_structure_error_of_every_two_is_that_of_two(two_graphs):
-    left, right = two_graphs
-    found = structure_errors([left, right, left])
-    assert found[0, 1] == ll.structure_error(left, right)
-    assert found[0, 2].value == 0
-    assert set(found) == {(0, 1), (0, 2), (1, 2)}
 
 
 def test_the_numbers_are_those_of_the_graphs(two_graphs):

@@ -20,10 +20,9 @@ from loopylatent.analysis.matching import (
     inner_splits,
     match_hidden,
     name_node,
-    split_of,
 )
 from loopylatent.analysis.structure_error import StructureError, structure_error
-from loopylatent.errors import DataError, LoopyLatentError, ThresholdError
+from loopylatent.errors import DataError, ThresholdError
 from loopylatent.graph import LatentGraph
 
 STAR = LatentGraph.build("abc", 1, [(0, 3), (1, 3), (2, 3)])
@@ -215,29 +214,20 @@ def test_a_threshold_that_is_no_cosine_is_refused(threshold: float) -> None:
 
 
 def test_splits_have_each_column_on_the_nearer_side() -> None:
-    assert split_of(TWO_PAIRS, 4, 5) == {"a", "b"}
-    assert split_of(TWO_PAIRS, 0, 5) == {"a"}  # b is two steps from either
     assert inner_splits(TWO_PAIRS) == {(4, 5): {frozenset("ab"), frozenset("cd")}}
     assert inner_splits(STAR) == {}
 
 
 def test_columns_opposite_an_edge_of_a_ring_are_on_no_side() -> None:
     ring = hidden_skeleton(nx.cycle_graph(5), 1)
-    assert split_of(ring, 5, 6) == {"x1", "x5"}
-    assert split_of(ring, 6, 5) == {"x2", "x3"}
+    assert inner_splits(ring)[5, 6] == {frozenset({"x1", "x5"}), frozenset({"x2", "x3"})}
     uneven = LatentGraph.build(ring.names, 5, ring.edges, np.full(10, 0.1))
     assert inner_splits(uneven) == inner_splits(ring)
 
 
 def test_columns_that_are_out_of_reach_are_on_no_side() -> None:
     apart = LatentGraph.build("abcd", 2, [(0, 4), (1, 4), (4, 5), (2, 3)])
-    assert split_of(apart, 4, 5) == {"a", "b"}
-    assert split_of(apart, 5, 4) == frozenset()
-
-
-def test_splits_of_a_node_that_does_not_exist_are_refused() -> None:
-    with pytest.raises(LoopyLatentError, match="nodes are 0 to 5"):
-        split_of(TWO_PAIRS, 4, 6)
+    assert inner_splits(apart) == {(4, 5): {frozenset("ab"), frozenset()}}
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
@@ -355,10 +345,12 @@ def test_what_is_no_named_node_is_refused(name, columns, profile, message) -> No
 
 
 def test_hidden_nodes_met_before_keep_their_numbers_and_new_ones_count_on():
-    profiles = matching.hidden_profiles(LatentGraph.build("abc", 1, [(0, 3), (1, 3), (2, 3)]))
-    assert profiles.round(3).tolist() == [[0.577, 0.577, 0.577]]
-    assert matching.recognise(profiles, profiles).numbers.tolist() == [0]
-    assert matching.recognise(profiles, profiles[:0]).numbers.tolist() == [0]
+    star = LatentGraph.build("abc", 1, [(0, 3), (1, 3), (2, 3)])
+    uneven = LatentGraph.build("cab", 2, [(0, 3), (1, 3), (2, 4), (3, 4)], [0.1, 0.1, 4.0, 4.0])
+    met = matching.Met(star.names)
+    assert [met.meet(one)[0].tolist() for one in (star, star)] == [[0, 1, 2, 3]] * 2
+    assert met.meet(uneven)[0].tolist() == [2, 0, 1, 4, 3]
+    assert met.profiles.round(3).tolist()[0] == [0.577, 0.577, 0.577]
 
 
 def test_a_cycle_is_known_by_its_columns_and_those_beside_its_hidden_nodes():

@@ -14,14 +14,16 @@ from hypothesis import given, strategies as st
 from sklearn.metrics import roc_auc_score
 
 import loopylatent as ll
-from loopylatent.analysis.stability.consensus import consensus_graph
+from loopylatent.analysis.stability import runs
+from loopylatent.analysis.stability.consensus import Counter
 from loopylatent.analysis.stability.resampling import (
+    Resampling,
     block_bootstrapped_rows,
     bootstrapped_rows,
     default_block,
     subsampled_rows,
 )
-from loopylatent.analysis.stability.runs import Stability, iter_stability, stability
+from loopylatent.analysis.stability.runs import Stability, iter_stability
 from loopylatent.analysis.stability.support import Reference, edges_found, found_again
 from loopylatent.analysis.stability.table import (
     KINDS,
@@ -40,6 +42,17 @@ from loopylatent.learning.thresholds import default_thresholds, loop_radius
 from loopylatent.settings import LearnSettings, Thresholds
 from loopylatent.synthetic.families import latent_cycle
 from loopylatent.tables.observations import Observations
+
+
+def stability(table, settings=None, *, result=None, progress=None, **how):
+    return runs.stability(table, settings, Resampling(**how), result=result, progress=progress)
+
+
+def consensus_graph(graphs, share):
+    counter = Counter(graphs[0].names)
+    for graph in graphs:
+        counter.add(graph)
+    return counter.tally().graph(share)
 
 
 def ring_rows(seed: int = 0, n: int = 500, girth: int = 8) -> Observations:
@@ -326,7 +339,7 @@ def test_where_every_resample_fails_the_reason_is_said():
 
 def test_stopping_keeps_what_is_done():
     obs = ring_rows()
-    steps = iter_stability(obs, n_resamples=500, seed=3)
+    steps = iter_stability(obs, how=Resampling(n_resamples=500, seed=3))
     first = [next(steps) for _ in range(4)]
     steps.close()
     assert [one.n_used for one in first] == [1, 2, 3, 4]

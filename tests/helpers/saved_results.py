@@ -11,6 +11,7 @@ from typing import Any
 import loopylatent as ll
 from loopylatent.analysis.stability.groups import groups
 from loopylatent.analysis.stability.loop_test import loop_test
+from loopylatent.analysis.stability.resampling import Resampling
 from loopylatent.analysis.stability.runs import stability
 from loopylatent.analysis.sweep.barcode import barcode
 from loopylatent.analysis.sweep.points import along_r, iter_points, radii
@@ -78,7 +79,7 @@ def work(s: Session, source: Source) -> None:
     split = Split.of(obs, D)
     s.swept.put(SplitDigestKey(D.digest, obs.digest), split.digest)
     list(iter_scores(split, along[-2:], known=s.swept))
-    found = stability(obs, here, n_resamples=3, result=result)
+    found = stability(obs, here, Resampling(n_resamples=3), result=result)
     graph = result.graph.digest
     key = SupportKey(source.rows_digest, D.digest, graph, here, "bootstrap", N_RUNS)
     s.memo.keep("support", key, found)

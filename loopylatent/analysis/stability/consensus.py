@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from loopylatent.analysis.matching import column_order, hidden_profiles, recognise
-from loopylatent.analysis.stability.support import SAME_HIDDEN
+from loopylatent.analysis.matching import Met
 from loopylatent.compute.arrays import FloatArray, IntArray, frozen_array
 from loopylatent.errors import ThresholdError
 from loopylatent.graph import LatentGraph
@@ -51,22 +50,26 @@ class Tally:
             links.setdefault(u, {})[v] = length
             links.setdefault(v, {})[u] = length
         _drop_idle(links, len(self.names))
-        return _graph(self.names, links)
+        p = len(self.names)
+        left = sorted(node for node in links if node >= p)
+        number = {node: p + k for k, node in enumerate(left)} | {k: k for k in range(p)}
+        pairs = [(u, v) for u in sorted(links) for v in sorted(links[u]) if u < v]
+        ends = [(number[u], number[v]) for u, v in pairs]
+        return LatentGraph.build(self.names, len(left), ends, [links[u][v] for u, v in pairs])
 
 
 class Counter:
     """Adds graphs one by one; `tally` says what they have in common so far."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
-        self._empty = LatentGraph.build(names, 0, [])
-        self._profiles = np.zeros((0, len(names)))
+        self._met = Met(names)
         self._counts: dict[tuple[int, int], tuple[int, float]] = {}
         self._n_graphs = 0
 
     def add(self, graph: LatentGraph) -> None:
         """Count the edges of one more graph on these columns, in any order."""
-        node = np.concatenate([np.argsort(column_order(self._empty, graph)), self._numbers(graph)])
-        ends = np.sort(node[graph.edges], axis=1).tolist()
+        numbers, _ = self._met.meet(graph)
+        ends = np.sort(numbers[graph.edges], axis=1).tolist()
         for (u, v), length in zip(ends, graph.lengths.tolist(), strict=True):
             count, total = self._counts.get((u, v), (0, 0.0))
             self._counts[u, v] = (count + 1, total + length)
@@ -76,32 +79,13 @@ class Counter:
         edges = sorted(self._counts)
         found = [self._counts[edge] for edge in edges]
         return Tally(
-            self._empty.names,
+            self._met.columns.names,
             self._n_graphs,
-            len(self._profiles),
+            self._met.n_hidden,
             frozen_array(np.array(edges, dtype=np.int64).reshape(-1, 2), np.int64),
             frozen_array([count for count, _ in found], np.int64),
             frozen_array([total / count for count, total in found], np.float64),
         )
-
-    def _numbers(self, graph: LatentGraph) -> IntArray:
-        """(hidden,) the number under which each hidden node is counted."""
-        order = column_order(self._empty, graph)
-        profiles = hidden_profiles(graph)[:, order]
-        numbers = recognise(profiles, self._profiles, SAME_HIDDEN).numbers
-        new = numbers >= len(self._profiles)
-        self._profiles = np.concatenate([self._profiles, profiles[new]])
-        return numbers + len(self._empty.names)
-
-
-def consensus_graph(graphs: tuple[LatentGraph, ...], share: float = MAJORITY) -> LatentGraph:
-    """Return the graph of the edges that at least ``share`` of the graphs have."""
-    if not graphs:
-        raise ThresholdError("a consensus needs at least one graph.")
-    counter = Counter(graphs[0].names)
-    for graph in graphs:
-        counter.add(graph)
-    return counter.tally().graph(share)
 
 
 def _drop_idle(links: dict[int, dict[int, float]], n_observed: int) -> None:
@@ -120,15 +104,3 @@ def _drop_idle(links: dict[int, dict[int, float]], n_observed: int) -> None:
             length = min(first + second, links[u].get(v, np.inf))
             links[u][v] = links[v][u] = length
         waiting += sorted(other for other in near if other >= n_observed)
-
-
-def _graph(names: tuple[str, ...], links: dict[int, dict[int, float]]) -> LatentGraph:
-    """Number the hidden nodes that are left and build the graph."""
-    p = len(names)
-    hidden = sorted(node for node in links if node >= p)
-    number = {node: p + k for k, node in enumerate(hidden)} | {k: k for k in range(p)}
-    pairs = [(u, v) for u in sorted(links) for v in sorted(links[u]) if u < v]
-    lengths = [links[u][v] for u, v in pairs]
-    return LatentGraph.build(
-        names, len(hidden), [(number[u], number[v]) for u, v in pairs], lengths
-    )

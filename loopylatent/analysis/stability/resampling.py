@@ -15,6 +15,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from loopylatent.compute.arrays import FloatArray, frozen_array
+from loopylatent.compute.cluster import Engine
 from loopylatent.distances.matrix import DistanceMatrix, Metric, information_distances
 from loopylatent.errors import DataError, Remedy, ThresholdError
 from loopylatent.tables.observations import Observations
@@ -28,17 +29,49 @@ SHARE = 0.5
 """Share of the rows in a subsample, unless another one is asked for."""
 
 
-def check_scheme(scheme: str, table: Observations | DistanceMatrix) -> None:
-    """Refuse a scheme that does not exist or that these data cannot serve."""
-    if scheme not in SCHEMES:
-        known = ", ".join(SCHEMES)
-        raise ThresholdError(f"scheme = {scheme!r} is unknown; choose one of {known}.")
-    if scheme in NEEDS_ROWS and not isinstance(table, Observations):
-        raise DataError(
-            f"scheme {scheme!r} draws rows, and only distances are given; ",
-            Remedy("rows_or_scheme"),
-            ".",
-        )
+@dataclass(frozen=True, slots=True)
+class Resampling:
+    """What is drawn again, how often, and where the runs take place."""
+
+    metric: Metric = "auto"
+    scheme: Scheme | None = None
+    """Rows where there are some, else errors of the distances."""
+    n_resamples: int = 50
+    seed: int = 0
+    block: int | None = None
+    share: float = SHARE
+    engine: Engine = "threads"
+    scheduler: str | None = None
+    n_threads: int | None = None
+
+    def scheme_for(self, table: Observations | DistanceMatrix) -> Scheme:
+        """Return the scheme, or refuse one that does not exist or that these data cannot serve."""
+        if self.scheme is None:
+            return "bootstrap" if isinstance(table, Observations) else "noise"
+        if self.scheme not in SCHEMES:
+            known = ", ".join(SCHEMES)
+            raise ThresholdError(f"scheme = {self.scheme!r} is unknown; choose one of {known}.")
+        if self.scheme in NEEDS_ROWS and not isinstance(table, Observations):
+            raise DataError(
+                f"scheme {self.scheme!r} draws rows, and only distances are given; ",
+                Remedy("rows_or_scheme"),
+                ".",
+            )
+        return self.scheme
+
+    def resampler(self, table: Observations | DistanceMatrix, D: DistanceMatrix) -> Resampler:
+        """Return what draws other tables like the one behind the distances."""
+        scheme = self.scheme_for(table)
+        if scheme == "noise":
+            return shaken_distances(D)
+        if scheme == "orders" or not isinstance(table, Observations):
+            return Resampler(_nothing, partial(_unchanged, D))
+        obs = table if table.names == D.names else table.select(D.names)
+        if scheme == "blocks":
+            return block_bootstrapped_rows(obs, self.metric, self.block)
+        if scheme == "subsample":
+            return subsampled_rows(obs, self.metric, self.share)
+        return bootstrapped_rows(obs, self.metric)
 
 
 def default_block(n_rows: int) -> int:
@@ -109,11 +142,6 @@ def shaken_distances(D: DistanceMatrix) -> Resampler:
             ".",
         )
     return Resampler(partial(_noise, D.n_columns), partial(_shaken, D))
-
-
-def same_distances(D: DistanceMatrix) -> Resampler:
-    """Draw nothing."""
-    return Resampler(_nothing, partial(_unchanged, D))
 
 
 def _weighted(obs: Observations, metric: Metric, weights: FloatArray) -> DistanceMatrix:

@@ -10,29 +10,18 @@ from __future__ import annotations
 
 from collections import Counter as Occurrences, deque
 from collections.abc import Generator
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from loopylatent.analysis.stability.consensus import MAJORITY, Counter, Tally
-from loopylatent.analysis.stability.resampling import (
-    SHARE,
-    Resampler,
-    Scheme,
-    block_bootstrapped_rows,
-    bootstrapped_rows,
-    check_scheme,
-    same_distances,
-    shaken_distances,
-    subsampled_rows,
-)
+from loopylatent.analysis.stability.resampling import Resampler, Resampling, Scheme
 from loopylatent.analysis.stability.support import Found, Reference, edges_found, found_again
 from loopylatent.compute.arrays import BoolArray, Check, FloatArray, Progress, frozen_array
-from loopylatent.compute.cluster import Engine, runner
+from loopylatent.compute.cluster import runner
 from loopylatent.compute.shown import Shown
-from loopylatent.compute.threads import Runner, in_order, one_thread
-from loopylatent.distances.matrix import DistanceMatrix, Metric, information_distances
+from loopylatent.compute.threads import in_order, one_thread
+from loopylatent.distances.matrix import DistanceMatrix, information_distances
 from loopylatent.errors import DataError, LoopyLatentError, Remedy, ThresholdError
 from loopylatent.graph import LatentGraph
 from loopylatent.learning.learner import LearnResult, learn
@@ -40,7 +29,8 @@ from loopylatent.learning.thresholds import default_thresholds
 from loopylatent.settings import LearnSettings
 from loopylatent.tables.observations import Observations
 
-N_RESAMPLES = 50
+DEFAULT = Resampling()
+N_RESAMPLES = DEFAULT.n_resamples
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,25 +119,18 @@ class Stability(Shown):
 def stability(
     table: Observations | DistanceMatrix,
     settings: LearnSettings | None = None,
+    how: Resampling = DEFAULT,
     *,
-    metric: Metric = "auto",
-    scheme: Scheme | None = None,
-    n_resamples: int = N_RESAMPLES,
-    seed: int = 0,
-    block: int | None = None,
-    share: float = SHARE,
     result: LearnResult | None = None,
     progress: Progress | None = None,
-    n_threads: int | None = None,
-    engine: Engine = "threads",
-    scheduler: str | None = None,
 ) -> Stability:
-    """Say how much of a learned graph comes back when the data are drawn again."""
-    steps = iter_stability(
-        table, settings, metric=metric, scheme=scheme, n_resamples=n_resamples, seed=seed,
-        block=block, share=share, result=result, progress=progress, n_threads=n_threads,
-        engine=engine, scheduler=scheduler,
-    )  # fmt: skip
+    """Say how much of a learned graph comes back when the data are drawn again.
+
+    ``settings`` are those of every run; a radius of at least r_max means one tree, and every run
+    then takes its own r_max. ``result`` is the graph whose parts are supported, where it was
+    already learned. Each run has its own generator, so threads and clusters change nothing.
+    """
+    steps = iter_stability(table, settings, how, result=result, progress=progress)
     (found,) = deque(steps, maxlen=1)  # it yields or raises
     return found
 
@@ -155,84 +138,43 @@ def stability(
 def iter_stability(
     table: Observations | DistanceMatrix,
     settings: LearnSettings | None = None,
+    how: Resampling = DEFAULT,
     *,
-    metric: Metric = "auto",
-    scheme: Scheme | None = None,
-    n_resamples: int = N_RESAMPLES,
-    seed: int = 0,
-    block: int | None = None,
-    share: float = SHARE,
     result: LearnResult | None = None,
     progress: Progress | None = None,
-    n_threads: int | None = None,
-    engine: Engine = "threads",
-    scheduler: str | None = None,
 ) -> Generator[Stability, None, None]:
     """Yield the support after each resample that could be learned.
 
     Whoever stops here keeps what was yielded last. Where no resample at all could be learned, the
     end is a `DataError` with the commonest reason.
     """
-    if n_resamples < 2:
-        raise ThresholdError(
-            Remedy("setting", "n_resamples", n_resamples), " is too few; give at least 2, as 50."
-        )
-    if scheme is None:
-        scheme = "bootstrap" if isinstance(table, Observations) else "noise"
-    check_scheme(scheme, table)
-    D = table if isinstance(table, DistanceMatrix) else information_distances(table, metric)
+    total = how.n_resamples
+    if total < 2:
+        setting = Remedy("setting", "n_resamples", total)
+        raise ThresholdError(setting, " is too few; give at least 2, as 50.")
+    scheme = how.scheme_for(table)
+    D = table if isinstance(table, DistanceMatrix) else information_distances(table, how.metric)
     chosen = LearnSettings(default_thresholds(D)) if settings is None else settings
     reference = learn(D, chosen, trace=False) if result is None else result
-    draw = _resampler(table, D, metric, scheme, block, share)
     is_tree = chosen.thresholds.r >= D.r_max
     initial, known = reference.initial_graph, Reference.of(reference.graph)
-    run = _Run(is_tree, chosen, scheme, draw, seed, initial, known)
-    count = _Count(reference, scheme, n_resamples)
-    return _iterate(run, count, n_resamples, progress, runner(engine, scheduler, n_threads))
-
-
-def _iterate(
-    run: _Run,
-    count: _Count,
-    n_resamples: int,
-    progress: Progress | None,
-    running: AbstractContextManager[Runner],
-) -> Generator[Stability, None, None]:
-    """Count the resamples in their order, whoever has learned them."""
+    draw = how.resampler(table, D)
+    run = _Run(is_tree, chosen, scheme, draw, how.seed, initial, known)
+    count = _Count(reference, scheme, total)
 
     def report(*_: int) -> None:
         if progress is not None:
-            progress(count.n_done, n_resamples)
+            progress(count.n_done, total)
 
-    with running as on, one_thread():
-        for outcome in in_order(on(_learn_again, run, range(n_resamples), report)):
+    with runner(how.engine, how.scheduler, how.n_threads) as on, one_thread():
+        for outcome in in_order(on(_learn_again, run, range(total), report)):
             count.add(outcome)
             report()
             if count.n_used:
                 yield count.so_far()
     if not count.n_used:
         reason = next(iter(Occurrences(f.reason for f in count.failures)))
-        raise DataError(f"none of {n_resamples} resamples could be learned: ", reason)
-
-
-def _resampler(
-    table: Observations | DistanceMatrix,
-    D: DistanceMatrix,
-    metric: Metric,
-    scheme: Scheme,
-    block: int | None,
-    share: float,
-) -> Resampler:
-    if scheme == "noise":
-        return shaken_distances(D)
-    if scheme == "orders" or not isinstance(table, Observations):
-        return same_distances(D)
-    obs = table if table.names == D.names else table.select(D.names)
-    if scheme == "blocks":
-        return block_bootstrapped_rows(obs, metric, block)
-    if scheme == "subsample":
-        return subsampled_rows(obs, metric, share)
-    return bootstrapped_rows(obs, metric)
+        raise DataError(f"none of {total} resamples could be learned: {reason}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -272,11 +214,8 @@ def _learn_again(run: _Run, number: int, check: Check) -> _Learned | str:
     try:
         D = run.draw(rng)
         learned = learn(D, run.settings_for(D, rng), trace=False, progress=check)
-        return _Learned(
-            learned.graph,
-            found_again(run.reference, learned.graph),
-            edges_found(run.initial, learned.initial_graph),
-        )
+        again = found_again(run.reference, learned.graph)
+        return _Learned(learned.graph, again, edges_found(run.initial, learned.initial_graph))
     except LoopyLatentError as error:
         return str(error)
 
@@ -285,16 +224,13 @@ class _Count:
     """Sums over the resamples so far."""
 
     def __init__(self, reference: LearnResult, scheme: Scheme, n_asked: int) -> None:
-        self._reference = reference
-        self._scheme = scheme
-        self._n_asked = n_asked
-        graph = reference.graph
-        self._edges = np.zeros(graph.n_edges)
-        self._hidden = np.zeros(graph.n_hidden)
-        self._cycles = np.zeros(len(graph.cycles))
-        self._initial = np.zeros(reference.initial_graph.n_edges)
+        graph, initial = reference.graph, reference.initial_graph
+        self._of = graph, initial, scheme
+        sizes = (graph.n_edges, graph.n_hidden, len(graph.cycles), initial.n_edges)
+        self._sums = [np.zeros(size) for size in sizes]
         self._agreement = 0.0
         self._counter = Counter(graph.names)
+        self._n_asked = n_asked
         self.n_used = 0
         self.failures: list[Failure] = []
 
@@ -306,29 +242,21 @@ class _Count:
         if isinstance(outcome, str):
             self.failures.append(Failure(self.n_done, outcome))
             return
-        self._edges += outcome.found.edges
-        self._hidden += outcome.found.hidden
-        self._cycles += outcome.found.cycles
-        self._initial += outcome.initial_edges
-        self._agreement += outcome.found.agreement
+        found = outcome.found
+        parts = (found.edges, found.hidden, found.cycles, outcome.initial_edges)
+        for total, part in zip(self._sums, parts, strict=True):
+            total += part
+        self._agreement += found.agreement
         self._counter.add(outcome.graph)
         self.n_used += 1
 
     def so_far(self) -> Stability:
-        return Stability(
-            graph=self._reference.graph,
-            initial_graph=self._reference.initial_graph,
-            scheme=self._scheme,
-            edges=self._share(self._edges),
-            hidden=self._share(self._hidden),
-            cycles=self._share(self._cycles),
-            initial_edges=self._share(self._initial),
-            instability=1 - self._agreement / self.n_used,
-            n_used=self.n_used,
-            failures=tuple(self.failures),
-            n_asked=self._n_asked,
-            tally=self._counter.tally(),
+        edges, hidden, cycles, initial_edges = (
+            frozen_array(total / self.n_used, np.float64) for total in self._sums
         )
-
-    def _share(self, total: FloatArray) -> FloatArray:
-        return frozen_array(total / self.n_used, np.float64)
+        graph, initial, scheme = self._of
+        failures, tally = tuple(self.failures), self._counter.tally()
+        return Stability(
+            graph, initial, scheme, edges, hidden, cycles, initial_edges,
+            1 - self._agreement / self.n_used, self.n_used, failures, self._n_asked, tally,
+        )  # fmt: skip

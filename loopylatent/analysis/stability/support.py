@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from loopylatent.analysis.matching import (
+    SAME_HIDDEN,
     HiddenMatching,
     Split,
     column_order,
@@ -23,8 +24,6 @@ from loopylatent.analysis.matching import (
 from loopylatent.compute.arrays import BoolArray, IntArray, frozen_array
 from loopylatent.graph import LatentGraph
 
-SAME_HIDDEN = 0.95
-"""The least cosine with which two hidden nodes count as one."""
 SAME_CYCLE = 0.8
 """The least share of common columns, among those of either, with which two cycles count as one."""
 

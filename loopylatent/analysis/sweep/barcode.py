@@ -14,7 +14,8 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from loopylatent.analysis.matching import cycle_columns, match_hidden
-from loopylatent.analysis.stability.support import SAME_CYCLE, SAME_HIDDEN
+from loopylatent.analysis.nodes import nearest_columns
+from loopylatent.analysis.stability.support import SAME_CYCLE
 from loopylatent.analysis.sweep.points import SweepPoint
 from loopylatent.compute.arrays import FloatArray
 from loopylatent.errors import DataError, listed
@@ -132,7 +133,7 @@ def _lives(counts: Sequence[int], same: Callable[[int], Pairs]) -> list[list[tup
 
 
 def _same_hidden(before: LatentGraph, after: LatentGraph) -> Pairs:
-    pairs = match_hidden(before, after, SAME_HIDDEN).pairs
+    pairs = match_hidden(before, after).pairs
     return {pair.right - after.n_observed: pair.left - before.n_observed for pair in pairs}
 
 
@@ -174,6 +175,5 @@ def _in_order(graph: LatentGraph, columns: frozenset[str]) -> tuple[str, ...]:
 
 
 def _nearest(graph: LatentGraph, hidden: int) -> tuple[str, ...]:
-    lengths = graph.path_lengths([graph.hidden_nodes[hidden]])[0, : graph.n_observed]
-    near = np.argsort(lengths, kind="stable")[:MOST_NEAR]
-    return tuple(graph.names[int(k)] for k in near if np.isfinite(lengths[k]))
+    near = nearest_columns(graph, graph.hidden_nodes[hidden], MOST_NEAR)
+    return tuple(graph.names[one.node] for one in near)

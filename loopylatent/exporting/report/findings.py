@@ -15,6 +15,7 @@ import numpy as np
 
 from loopylatent.analysis.stability.groups import Groups, communities, groups
 from loopylatent.analysis.stability.loop_test import LoopTest, loop_test
+from loopylatent.analysis.stability.resampling import Resampling
 from loopylatent.analysis.stability.runs import N_RESAMPLES, Stability, stability
 from loopylatent.analysis.sweep.scores import Split
 from loopylatent.compute.arrays import Progress
@@ -284,15 +285,9 @@ class _Work:
                 "Support was not computed: it would repeat the whole search for hidden nodes that "
                 "pay on every resample."
             )
-        return stability(
-            self.D if self.obs is None else self.obs,
-            recipe.settings,
-            metric=recipe.metric,
-            n_resamples=self.n_resamples,
-            seed=recipe.seed,
-            result=self.result,
-            progress=progress,
-        )
+        how = Resampling(recipe.metric, n_resamples=self.n_resamples, seed=recipe.seed)
+        table = self.D if self.obs is None else self.obs
+        return stability(table, recipe.settings, how, result=self.result, progress=progress)
 
 
 def part_at(done: int) -> str:

@@ -11,7 +11,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from loopylatent.analysis.matching import match_hidden
-from loopylatent.analysis.stability.resampling import NEEDS_ROWS, SCHEMES, Scheme
+from loopylatent.analysis.stability.resampling import NEEDS_ROWS, SCHEMES, Resampling, Scheme
 from loopylatent.analysis.stability.runs import Stability, iter_stability
 from loopylatent.analysis.stability.table import (
     KINDS,
@@ -192,10 +192,8 @@ def _begin(s: Session, source: Source, result: LearnResult) -> None:
 
     def work(report: Progress) -> Stability:
         latest: Stability | None = None
-        steps = iter_stability(
-            table, key.settings, metric=metric, scheme=key.scheme, n_resamples=key.n_runs,
-            seed=SEED, result=result, progress=report,
-        )  # fmt: skip
+        how = Resampling(metric, key.scheme, key.n_runs, SEED)
+        steps = iter_stability(table, key.settings, how, result=result, progress=report)
         with closing(steps):
             try:
                 for latest in steps:  # noqa: B007
