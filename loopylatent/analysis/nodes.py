@@ -67,11 +67,8 @@ def nearest_columns(
 def columns_near_hidden(graph: LatentGraph, most: int = 5) -> tuple[tuple[int, ...], ...]:
     """Return for every hidden node the columns nearest to it along the graph, found at once."""
     lengths = graph.path_lengths(graph.hidden_nodes)[:, : graph.n_observed]
-    order = np.argsort(lengths, axis=1, kind="stable")[:, :most]
-    reached = np.isfinite(np.take_along_axis(lengths, order, axis=1))
-    return tuple(
-        tuple(columns[there].tolist()) for columns, there in zip(order, reached, strict=True)
-    )
+    near = zip(np.argsort(lengths, axis=1, kind="stable")[:, :most], lengths, strict=True)
+    return tuple(tuple(order[np.isfinite(own[order])].tolist()) for order, own in near)
 
 
 def cycles_through(graph: LatentGraph, node: int) -> tuple[tuple[int, ...], ...]:

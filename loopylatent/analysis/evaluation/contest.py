@@ -7,14 +7,15 @@ and is scored on the other: independent columns, trees, graphs with and without 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from time import perf_counter
 from typing import Literal
 
 import numpy as np
 
-from loopylatent.analysis.evaluation.lda import N_DRAWS, LdaModel, LdaScores, fit_lda
+from loopylatent.analysis.evaluation.lda import N_DRAWS, fit_lda
 from loopylatent.analysis.evaluation.topics import topics
 from loopylatent.analysis.sweep.scores import TEST_SHARE, Split
 from loopylatent.compute.arrays import Check, Progress
@@ -34,6 +35,7 @@ from loopylatent.tables.observations import Observations
 Kind = Literal["independent", "tree", "local trees", "latent", "regularised", "lda"]
 How = Literal["exact", "belief propagation", "sampling"]
 LDA_TOPICS = (10, 20, 30, 40)
+SCORES = ("perp_ll", "perp_bic", "pred_perp_ll", "pred_perp_bic")
 
 
 def split_by_share(
@@ -216,9 +218,8 @@ def iter_evaluations(
     [('independent columns', 'exact'), ('tree without hidden nodes', 'exact')]
     """
     how = _How(split, fit or FitSettings(), belief, n_draws)
-    tasks = [_task(how, one) for one in chosen]
     with one_thread():
-        yield from as_they_finish(tasks, progress, threads)
+        yield from as_they_finish([partial(_entry, how, one) for one in chosen], progress, threads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,19 +230,13 @@ class _How:
     n_draws: int
 
 
-def _task(how: _How, contestant: Contestant) -> Callable[[Check], Entry]:
-    def work(check: Check) -> Entry:
-        began = perf_counter()
-        try:
-            if contestant.kind == "lda":
-                found = _lda(how, contestant, check)
-            else:
-                found = _graph(how, contestant, check)
-        except LoopyLatentError as error:
-            return NotEvaluated(contestant, str(error))
-        return replace(found, seconds=perf_counter() - began)
-
-    return work
+def _entry(how: _How, contestant: Contestant, check: Check) -> Entry:
+    began = perf_counter()
+    try:
+        found = (_lda if contestant.kind == "lda" else _graph)(how, contestant, check)
+    except LoopyLatentError as error:
+        return NotEvaluated(contestant, str(error))
+    return replace(found, seconds=perf_counter() - began)
 
 
 def _graph(how: _How, contestant: Contestant, check: Check) -> Evaluation:
@@ -253,23 +248,12 @@ def _graph(how: _How, contestant: Contestant, check: Check) -> Evaluation:
     if how.belief and model.kind != "gaussian":
         estimate = belief_estimate(model, split.test, split.seed, check)
     return Evaluation(
-        contestant,
-        title_of(contestant, graph),
-        graph.n_hidden,
-        graph.n_edges,
-        graph.n_cycles,
-        found.df,
-        found.perp_ll,
-        found.perp_bic,
-        found.pred_perp_ll,
-        found.pred_perp_bic,
-        "exact" if found.method == "exact" else "belief propagation",
-        found.train_bic,
+        contestant, title_of(contestant, graph), graph.n_hidden, graph.n_edges, graph.n_cycles,
+        **{name: getattr(found, name) for name in ("df", "train_bic", *SCORES)},
+        method="exact" if found.method == "exact" else "belief propagation",
         top_columns=tuple(topic.columns for topic in topics(graph)),
-        belief=estimate,
-        graph=graph,
-        converged=model.converged,
-    )
+        belief=estimate, graph=graph, converged=model.converged,
+    )  # fmt: skip
 
 
 def _fitted(how: _How, contestant: Contestant, check: Check) -> Model:
@@ -293,42 +277,20 @@ def _fitted(how: _How, contestant: Contestant, check: Check) -> Model:
 def _lda(how: _How, contestant: Contestant, check: Check) -> Evaluation:
     assert contestant.n_topics is not None
     split = how.split
-    model: LdaModel = fit_lda(split.train, contestant.n_topics, seed=split.seed, progress=check)
-    found: LdaScores = model.scores(
-        split.test, n_draws=how.n_draws, seed=split.seed, progress=check
-    )
+    model = fit_lda(split.train, contestant.n_topics, seed=split.seed, progress=check)
+    found = model.scores(split.test, n_draws=how.n_draws, seed=split.seed, progress=check)
+    named = ("df", *SCORES, "perp_error", "pred_error", "perp_bias", "pred_bias")
     return Evaluation(
-        contestant,
-        title_of(contestant),
-        model.n_topics,
-        0,
-        0,
-        found.df,
-        found.perp_ll,
-        found.perp_bic,
-        found.pred_perp_ll,
-        found.pred_perp_bic,
-        "sampling",
-        perp_error=found.perp_error,
-        pred_error=found.pred_error,
-        perp_bias=found.perp_bias,
-        pred_bias=found.pred_bias,
-        top_columns=model.top_words(),
-    )
+        contestant, title_of(contestant), model.n_topics, 0, 0, method="sampling",
+        top_columns=model.top_words(), **{name: getattr(found, name) for name in named},
+    )  # fmt: skip
 
 
 def title_of(contestant: Contestant, graph: LatentGraph | None = None) -> str:
     """Say in words what a contestant is."""
-    kind = contestant.kind
-    if kind == "independent":
-        return "independent columns"
-    if kind == "tree":
-        return "tree without hidden nodes"
-    if kind == "lda":
-        return f"LDA, {contestant.n_topics} topics"
-    if kind == "local trees":
-        return "local trees without hidden nodes"
-    settings = contestant.settings
+    kind, settings = contestant.kind, contestant.settings
+    if kind in TITLES:
+        return TITLES[kind].format(contestant.n_topics)
     assert settings is not None
     shape = "latent graph"
     if graph is not None:
@@ -337,6 +299,12 @@ def title_of(contestant: Contestant, graph: LatentGraph | None = None) -> str:
     return f"{shape}{method}" + (", by BIC" if kind == "regularised" else "")
 
 
+TITLES: Mapping[Kind, str] = {
+    "independent": "independent columns",
+    "tree": "tree without hidden nodes",
+    "local trees": "local trees without hidden nodes",
+    "lda": "LDA, {} topics",
+}
 METHODS = {"relaxed": "relaxed grouping", "nj": "neighbor joining"}
 
 
@@ -345,9 +313,8 @@ def best_of(found: Sequence[Entry]) -> dict[str, int]:
 
     An estimate counts with its bias taken off, the kindest reading.
     """
-    scores = ("perp_ll", "perp_bic", "pred_perp_ll", "pred_perp_bic")
     rows = [k for k, one in enumerate(found) if isinstance(one, Evaluation)]
-    return {name: min(rows, key=lambda k: (_value(found[k], name), k)) for name in scores if rows}
+    return {name: min(rows, key=lambda k: (_value(found[k], name), k)) for name in SCORES if rows}
 
 
 def _value(entry: Entry, name: str) -> float:

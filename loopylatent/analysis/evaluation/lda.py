@@ -164,14 +164,9 @@ class LdaModel:
         """
         chosen = obs.select(list(self.names))
         n, n_values = obs.n_rows, obs.n_rows * obs.n_columns - chosen.n_missing
-        whole = self.log_likelihood(
-            chosen, n_draws=n_draws, seed=seed, progress=_in_two(progress, 0)
-        )
-        kept = self.log_likelihood(
-            with_half_hidden(chosen, seed),
-            n_draws=n_draws,
-            seed=seed,
-            progress=_in_two(progress, 1),
+        whole, kept = (
+            self.log_likelihood(rows, n_draws=n_draws, seed=seed, progress=_in_two(progress, part))
+            for part, rows in enumerate((chosen, with_half_hidden(chosen, seed)))
         )
         total, predicted = float(whole.values.sum()), float((whole.values - kept.values).sum())
         variance = whole.total_variance
@@ -323,11 +318,7 @@ def _in_two(progress: Progress | None, part: int) -> Progress | None:
     """Progress of one of two parts as that of the whole."""
     if progress is None:
         return None
-
-    def tell(done: int, total: int) -> None:
-        progress(part * total + done, 2 * total)
-
-    return tell
+    return lambda done, total: progress(part * total + done, 2 * total)
 
 
 ALPHA_ROUNDS = 15

@@ -93,12 +93,13 @@ def communities(graph: LatentGraph, seed: int = 0) -> Groups:
     [0, 0, 0, 1, 1, 1]
     """
     check_seed(seed)
-    weighted: nx.Graph[int] = nx.Graph()
-    weighted.add_nodes_from(range(graph.n_nodes))
+    weighted: nx.Graph[int] = nx.empty_graph(graph.n_nodes)
     strengths = np.exp(-graph.lengths).tolist()
-    for (u, v), strength in zip(graph.edges.tolist(), strengths, strict=True):
-        weighted.add_edge(u, v, weight=strength)
-    return Groups(graph.names, _louvain(weighted, graph.n_observed, seed))
+    ends = zip(graph.edges.tolist(), strengths, strict=True)
+    weighted.add_weighted_edges_from((u, v, strength) for (u, v), strength in ends)
+    p = graph.n_observed
+    parts = nx.community.louvain_communities(weighted, weight="weight", seed=seed)
+    return Groups(graph.names, _labelled([[v for v in part if v < p] for part in parts], p))
 
 
 def groups(
@@ -159,7 +160,11 @@ def groups(
     names = table.names
     together = np.zeros((len(names), len(names)))
     failed = 0
-    pieces = _generators(draw, seed, n_resamples)
+    rng = np.random.default_rng(seed)
+    pieces = []
+    for _ in range(n_resamples):  # each goes on where the one before it will have stopped
+        pieces.append(deepcopy(rng))
+        draw.draw(rng)
     with runner(engine, scheduler) as run, one_thread():
         for _, labels in run(_learned_labels, _Run(draw, thresholds, seed), pieces, progress):
             if labels is None:
@@ -176,7 +181,11 @@ def groups(
 def agreed(together: FloatArray) -> IntArray:
     """Return the groups on which resamples agree, from the shares that keep columns together."""
     merges = linkage(squareform(1 - together, checks=False), "average")
-    excess = _beyond_chance(together**4)
+    weights = together**4
+    np.fill_diagonal(weights, 0.0)
+    totals = weights.sum(axis=0)
+    # what two columns share, less what their totals alone would give: the terms of modularity
+    excess = weights - np.outer(totals, totals) / max(totals.sum(), np.finfo(float).tiny)
     parts: dict[int, list[int]] = {k: [k] for k in range(len(together))}
     best, modularity, highest = list(parts.values()), 0.0, 0.0
     for node, (a, b) in enumerate(merges[:, :2].astype(np.int64).tolist(), start=len(together)):
@@ -188,14 +197,6 @@ def agreed(together: FloatArray) -> IntArray:
     return _labelled(best, len(together))
 
 
-def _beyond_chance(weights: FloatArray) -> FloatArray:
-    """What two columns share, less what their totals alone would give: the terms of modularity."""
-    np.fill_diagonal(weights, 0.0)
-    totals = weights.sum(axis=0)
-    expected: FloatArray = np.outer(totals, totals) / max(totals.sum(), np.finfo(float).tiny)
-    return weights - expected
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _Run:
     """What every resample reads."""
@@ -203,16 +204,6 @@ class _Run:
     draw: Resampler
     thresholds: Thresholds | None
     seed: int
-
-
-def _generators(draw: Resampler, seed: int, n_resamples: int) -> list[np.random.Generator]:
-    """One generator for each resample; each goes on where the one before it will have stopped."""
-    rng = np.random.default_rng(seed)
-    found = []
-    for _ in range(n_resamples):
-        found.append(deepcopy(rng))
-        draw.draw(rng)
-    return found
 
 
 def _learned_labels(run: _Run, rng: np.random.Generator, check: Check) -> IntArray | None:
@@ -224,11 +215,6 @@ def _learned_labels(run: _Run, rng: np.random.Generator, check: Check) -> IntArr
     except LoopyLatentError:
         return None
     return communities(result.graph, run.seed).labels
-
-
-def _louvain(weighted: nx.Graph[int], n_observed: int, seed: int) -> IntArray:
-    parts = nx.community.louvain_communities(weighted, weight="weight", seed=seed)
-    return _labelled([[node for node in part if node < n_observed] for part in parts], n_observed)
 
 
 def _labelled(parts: list[list[int]], n_columns: int) -> IntArray:

@@ -82,19 +82,23 @@ def loop_test(
     _check_count(n_simulations, 1)
     n_rows = _rows(D)
     settings = LearnSettings(default_thresholds(D), seed=seed)
-    begin = None if progress is None else _still_at(progress, 0, n_simulations)
+
+    def still_at(done: int) -> Progress | None:
+        """A callback for the learner, so that a long visit to a large table can be cancelled."""
+        return None if progress is None else lambda *_: progress(done, n_simulations)
+
+    begin = still_at(0)
     found = _loops(D, r, begin)
     tree = _forest(learn(D, settings, trace=False, progress=begin).graph)
     root = _root(tree)
     rng = np.random.default_rng(seed)
     counts: list[int] = []
     for done in range(n_simulations):
-        tick = None if progress is None else _still_at(progress, done, n_simulations)
         simulated = replace(
             D, values=_simulated_distances(root, n_rows, rng), signs=None, pair_counts=None
         )
         try:
-            counts.append(_loops(simulated, r, tick) if r >= simulated.smallest else 0)
+            counts.append(_loops(simulated, r, still_at(done)) if r >= simulated.smallest else 0)
         except LoopyLatentError:
             continue
     if progress is not None:
@@ -161,11 +165,6 @@ def _loops(D: DistanceMatrix, r: float, progress: Progress | None) -> int:
     default = default_thresholds(D)
     settings = LearnSettings(Thresholds(r, default.Lambda, default.tau))
     return learn(D, settings, trace=False, progress=progress).graph.n_cycles
-
-
-def _still_at(progress: Progress, done: int, total: int) -> Progress:
-    """A callback for the learner, so that a long visit to a large table can be cancelled too."""
-    return lambda *_: progress(done, total)
 
 
 def _forest(graph: LatentGraph) -> LatentGraph:

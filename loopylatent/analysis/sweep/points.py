@@ -10,7 +10,6 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from loopylatent.compute.arrays import Check, FloatArray, Progress, frozen_array
 from loopylatent.compute.cache import ResultCache
@@ -87,7 +86,10 @@ def radii(curve: EdgeDensity, most: int = MOST_RADII) -> FloatArray:
         inside = np.concatenate([[D.r_min], inside])
     room = most - (inside[-1] < D.r_max)
     if len(inside) > room:
-        inside = inside[_evenly(_scale(curve, inside), room)]
+        scale = _scale(curve, inside)  # the kept ones lie evenly on it
+        inside = inside[
+            np.unique(np.searchsorted(scale, np.linspace(scale[0], scale[-1], int(room))))
+        ]
     return frozen_array(np.unique(np.concatenate([inside, [D.r_max]])), np.float64)
 
 
@@ -98,12 +100,6 @@ def _scale(curve: EdgeDensity, r: FloatArray) -> FloatArray:
     parts = [(scale - scale[0]) / (scale[-1] - scale[0]) for scale in (changes, r)]
     position: FloatArray = (parts[0] + parts[1]) / 2
     return position
-
-
-def _evenly(position: FloatArray, most: int) -> NDArray[np.int64]:
-    """Which of the ascending positions to keep, so that the kept ones lie evenly."""
-    wanted = np.linspace(position[0], position[-1], most)
-    return np.unique(np.searchsorted(position, wanted))
 
 
 def holds_all(curve: EdgeDensity, chosen: FloatArray) -> bool:
@@ -217,7 +213,7 @@ def iter_points(
         starts.setdefault(key, start)
         waiting.setdefault(key, []).append(one)
     keys = list(waiting)
-    pieces = [_Piece(waiting[key][0], starts[key]) for key in keys]
+    pieces = [(waiting[key][0], starts[key]) for key in keys]
     for k, point in where(_learned, D, pieces, progress):
         known.put(keys[k], point)
         for one in waiting[keys[k]]:
@@ -236,15 +232,10 @@ def _kept(known: ResultCache, D: DistanceMatrix, point: SweepPoint) -> SweepPoin
     return point
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Piece:
-    """A graph to be learned."""
-
-    settings: LearnSettings
-    start: LatentGraph
-
-
-def _learned(D: DistanceMatrix, piece: _Piece, check: Check) -> SweepPoint:
-    found = learn(D, piece.settings, start=piece.start, trace=False, progress=check)
-    sizes = (piece.start.n_edges, found.n_visits, found.n_stuck, found.n_capped)
-    return SweepPoint(piece.settings, found.graph, *sizes)
+def _learned(
+    D: DistanceMatrix, piece: tuple[LearnSettings, LatentGraph], check: Check
+) -> SweepPoint:
+    settings, start = piece
+    found = learn(D, settings, start=start, trace=False, progress=check)
+    sizes = (start.n_edges, found.n_visits, found.n_stuck, found.n_capped)
+    return SweepPoint(settings, found.graph, *sizes)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 
 import numpy as np
@@ -171,30 +171,20 @@ def iter_scores(
     """
     fit = fit or FitSettings()
     known = ResultCache() if known is None else known
-    wanted = list(dict.fromkeys(settings))
-    new = []
-    for one in wanted:
+    possible = []
+    for one in dict.fromkeys(settings):
         scored = known.get(ScoreKey(split.digest, one, fit))
         if scored is not None:
             yield scored
+        elif one.thresholds.r >= split.D.smallest:
+            possible.append(one)
         else:
-            new.append(one)
-    possible = [one for one in new if one.thresholds.r >= split.D.smallest]
-    for one in new:
-        if one.thresholds.r < split.D.smallest:
             yield _kept(known, split, fit, Failed(one, _too_small(split, one)))
-    graphs = {
-        point.settings: point.graph
-        for point in iter_points(
-            split.D,
-            possible,
-            curve=split.curve,
-            known=known,
-            progress=None if progress is None else lambda *_: progress(0, len(possible)),
-            threads=threads,
-            run=run,
-        )
-    }
+    tell = None if progress is None else lambda *_: progress(0, len(possible))
+    points = iter_points(
+        split.D, possible, curve=split.curve, known=known, progress=tell, threads=threads, run=run
+    )
+    graphs = {point.settings: point.graph for point in points}
     sharing: dict[LatentGraph, list[LearnSettings]] = {}
     for k in halving_order(len(possible)):
         sharing.setdefault(graphs[possible[k]], []).append(possible[k])
@@ -205,27 +195,19 @@ def iter_scores(
             new_graphs.append(graph)
             continue
         for one in alike:
-            yield _kept(known, split, fit, _for(scored, one))
-    pieces = [_Piece(graph, sharing[graph][0], fit) for graph in new_graphs]
-    rows = _Rows(split.train, split.test, split.n_train, split.seed)
+            yield _kept(known, split, fit, replace(scored, settings=one))
+    pieces = [(graph, sharing[graph][0]) for graph in new_graphs]
+    rows = _Rows(split.train, split.test, split.n_train, split.seed, fit)
     with one_thread():
         for k, first in (run or OnThreads(threads))(_scored, rows, pieces, progress):
             known.put(_fitted_key(split, new_graphs[k], fit), first)
             for one in sharing[new_graphs[k]]:
-                yield _kept(known, split, fit, _for(first, one))
+                yield _kept(known, split, fit, replace(first, settings=one))
 
 
 def _fitted_key(split: Split, graph: LatentGraph, fit: FitSettings) -> tuple[Hashable, ...]:
     """Under which the scores of a graph are known."""
     return ("fitted", split.digest, graph.digest, fit)
-
-
-def _for(scored: Scored, settings: LearnSettings) -> Scored:
-    """The same scores under settings that give the same graph."""
-    if isinstance(scored, Failed):
-        return Failed(settings, scored.reason)
-    parts = (scored.graph, scored.test, scored.n_train, scored.converged, scored.seconds)
-    return PointScores(settings, *parts)
 
 
 def _kept(known: ResultCache, split: Split, fit: FitSettings, scored: Scored) -> Scored:
@@ -248,27 +230,20 @@ class _Rows:
     test: Observations
     n_train: float
     seed: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Piece:
-    """A graph to be fitted and scored."""
-
-    graph: LatentGraph
-    settings: LearnSettings
     fit: FitSettings
 
 
-def _scored(rows: _Rows, piece: _Piece, check: Check) -> Scored:
+def _scored(rows: _Rows, piece: tuple[LatentGraph, LearnSettings], check: Check) -> Scored:
     began = perf_counter()
+    graph, settings = piece
     try:
-        model = fit_parameters(piece.graph, rows.train, piece.fit, check)
+        model = fit_parameters(graph, rows.train, rows.fit, check)
         check(0, 0)
         test = model.scores(rows.test, seed=rows.seed)
     except LoopyLatentError as error:
-        return Failed(piece.settings, str(error))
+        return Failed(settings, str(error))
     seconds = perf_counter() - began
-    return PointScores(piece.settings, piece.graph, test, rows.n_train, model.converged, seconds)
+    return PointScores(settings, graph, test, rows.n_train, model.converged, seconds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,78 +85,42 @@ def choose(
     at = {point.settings: point for point in points}
     there = [scored[one] for one in at if one in scored]
     tree = max(points, key=lambda point: point.thresholds.r)
-    found = [_tree(D, tree, scored.get(tree.settings), len(points))]
-    if there:
-        best_bic = max(there, key=lambda one: (one.bic_row, one.settings.thresholds.r))
-        best_test = max(there, key=lambda one: (one.test_row, one.settings.thresholds.r))
-        found.append(_by_bic(D, at[best_bic.settings], best_bic, len(there)))
-        found.append(_by_test(D, at[best_test.settings], best_test, there))
-    return _merged(found, at)
-
-
-def _merged(
-    found: Sequence[Suggestion], at: dict[LearnSettings, SweepPoint]
-) -> tuple[Suggestion, ...]:
-    """Name equal graphs once, with all reasons."""
-    kept: dict[str, Suggestion] = {}
-    for one in found:
-        digest = at[one.settings].graph.digest
-        first = kept.get(digest)
-        if first is None:
-            kept[digest] = one
-        else:
-            title = f"{first.title}, and {one.title[0].lower()}{one.title[1:]}"
-            kept[digest] = replace(first, title=title, reason=f"{first.reason} {one.reason}")
-    return tuple(kept.values())
-
-
-def _tree(D: DistanceMatrix, point: SweepPoint, scored: PointScores | None, n: int) -> Suggestion:
-    if point.thresholds.r < D.r_max:
-        reason = f"The largest r of the {n} settings: the reference for the others."
-    elif point.n_cycles == 0:
+    if tree.thresholds.r < D.r_max:
+        reason = f"The largest r of the {len(points)} settings: the reference for the others."
+    elif tree.n_cycles == 0:
         reason = "Every ball holds all columns, so there is one tree and no loop: the safe start."
     else:
         reason = "Every ball holds all columns at a finite distance: the safe start."
-    return _suggestion("tree", "Tree for reference", D, point, scored, reason)
-
-
-def _by_bic(D: DistanceMatrix, point: SweepPoint, scored: PointScores, n: int) -> Suggestion:
-    reason = (
-        f"The best BIC of {n} settings, the paper's criterion: likelihood of the rows learned "
-        f"from, less the price of {scored.test.df} parameters."
-    )
-    return _suggestion("bic", "Best BIC", D, point, scored, reason)
-
-
-def _by_test(
-    D: DistanceMatrix, point: SweepPoint, scored: PointScores, there: Sequence[PointScores]
-) -> Suggestion:
-    reason = (
-        f"The best of {len(there)} settings at foretelling {scored.test.n_samples:,.0f} rows kept "
-        f"apart ({scored.test_row:.3f} log-likelihood a row)."
-    )
-    return _suggestion("held-out", "Best on unseen rows", D, point, scored, reason)
-
-
-def _suggestion(
-    name: Name,
-    title: str,
-    D: DistanceMatrix,
-    point: SweepPoint,
-    scored: PointScores | None,
-    reason: str,
-) -> Suggestion:
-    return Suggestion(
-        name,
-        title,
-        point.settings,
-        reason,
-        point.n_edges,
-        point.n_hidden,
-        point.n_cycles,
-        None if scored is None else scored.seconds,
-        beyond_noise(D, point.thresholds.r),
-    )
+    found: list[tuple[Name, str, LearnSettings, str]] = [
+        ("tree", "Tree for reference", tree.settings, reason)
+    ]
+    if there:
+        best = max(there, key=lambda one: (one.bic_row, one.settings.thresholds.r))
+        reason = (
+            f"The best BIC of {len(there)} settings, the paper's criterion: likelihood of the rows "
+            f"learned from, less the price of {best.test.df} parameters."
+        )
+        found.append(("bic", "Best BIC", best.settings, reason))
+        best = max(there, key=lambda one: (one.test_row, one.settings.thresholds.r))
+        reason = (
+            f"The best of {len(there)} settings at foretelling {best.test.n_samples:,.0f} rows "
+            f"kept apart ({best.test_row:.3f} log-likelihood a row)."
+        )
+        found.append(("held-out", "Best on unseen rows", best.settings, reason))
+    kept: dict[str, Suggestion] = {}  # equal graphs are named once, with all reasons
+    for name, title, settings, reason in found:
+        point = at[settings]
+        first = kept.get(point.graph.digest)
+        if first is None:
+            sizes = (point.n_edges, point.n_hidden, point.n_cycles)
+            seconds = scored[settings].seconds if settings in scored else None
+            warning = beyond_noise(D, point.thresholds.r)
+            one = Suggestion(name, title, settings, reason, *sizes, seconds, warning)
+        else:
+            both = f"{first.title}, and {title[0].lower()}{title[1:]}"
+            one = replace(first, title=both, reason=f"{first.reason} {reason}")
+        kept[point.graph.digest] = one
+    return tuple(kept.values())
 
 
 def suggest(
@@ -202,16 +166,9 @@ def suggest(
     >>> found[0].name, found[0].n_cycles, len(found) <= 3
     ('tree', 0, True)
     """
+    r = None if obs is not None else D.r_max
     swept = sweep(
-        D,
-        None if obs is not None else D.r_max,
-        Lambda,
-        tau,
-        most=most,
-        obs=obs,
-        test_share=test_share,
-        seed=seed,
-        known=known,
+        D, r, Lambda, tau, most=most, obs=obs, test_share=test_share, seed=seed, known=known,
         progress=progress,
-    )
+    )  # fmt: skip
     return choose(D, swept.points, swept.scores)
