@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import base64
 import html
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -56,53 +57,61 @@ text {{ fill: {_LIGHT.text}; }} text.plate {{ fill: {_LIGHT.background}; }}
 
 
 def html_of(result: object) -> str:
-    """Return the view of a result of one of the kinds in `SHOWN`."""
-    return next(SHOWN[kind](result) for kind in type(result).__mro__ if kind in SHOWN)
+    """Return what a notebook shows of a result."""
+    said, *parts = view(result)
+    head = f"<p><b>{type(result).__name__}</b>: {html.escape(said)}</p>"
+    shown = f'<div class="loopylatent">{head}{"".join(parts)}</div>'
+    return shown + html_of(result.observations) if isinstance(result, Sample) else shown
 
 
-def graph_html(graph: LatentGraph) -> str:
-    """Show a graph: its counts and its picture."""
-    return _framed("LatentGraph", _counts(graph), graph_picture(graph))
+@singledispatch
+def view(result: Any) -> list[str]:
+    """What is said of a result in a line, and what is shown below it."""
+    raise NotImplementedError(type(result))
 
 
-def result_html(result: LearnResult) -> str:
-    """Show a learned graph with the settings that it came from."""
+@view.register
+def _(graph: LatentGraph) -> list[str]:
+    return [_counts(graph), _picture(graph)]
+
+
+@view.register
+def _(result: LearnResult) -> list[str]:
     t, s = result.settings.thresholds, result.settings
-    rows = [("r, Λ, τ", f"{t.r:.4g}, {t.Lambda:.4g}, {t.tau:.4g}")]
-    rows.append(("method, order, seed", f"{s.method}, {s.order}, {s.seed}"))
+    rows = {
+        "r, Λ, τ": f"{t.r:.4g}, {t.Lambda:.4g}, {t.tau:.4g}",
+        "method, order, seed": f"{s.method}, {s.order}, {s.seed}",
+    }
     if result.n_stuck:
-        rows.append(("stuck visits", f"{result.n_stuck} of {result.n_visits}; try a larger Λ"))
-    parts = [_table(rows), graph_picture(result.graph)]
-    return _framed(type(result).__name__, _counts(result.graph), *parts)
+        rows["stuck visits"] = f"{result.n_stuck} of {result.n_visits}; try a larger Λ"
+    return [_counts(result.graph), _table(rows.items()), _picture(result.graph)]
 
 
-def distances_html(D: DistanceMatrix) -> str:
-    """Show distances: their marks, and how many there are of each size."""
-    floor = "unknown" if D.noise_floor is None else f"{D.noise_floor:.4g}"
-    rows = [
-        ("metric", D.metric + ("" if D.is_additive else " (does not add up along paths)")),
-        ("rows", "unknown" if D.n_samples is None else f"{D.n_samples:,}"),
-        ("smallest, r min, r max", f"{D.smallest:.4g}, {D.r_min:.4g}, {D.r_max:.4g}"),
-        ("noise floor", floor),
-    ]
+@view.register
+def _(D: DistanceMatrix) -> list[str]:
+    rows = {
+        "metric": D.metric + ("" if D.is_additive else " (does not add up along paths)"),
+        "rows": "unknown" if D.n_samples is None else f"{D.n_samples:,}",
+        "smallest, r min, r max": f"{D.smallest:.4g}, {D.r_min:.4g}, {D.r_max:.4g}",
+        "noise floor": "unknown" if D.noise_floor is None else f"{D.noise_floor:.4g}",
+    }
     values = D.values[np.triu_indices(D.n_columns, 1)]
     finite = values[np.isfinite(values)]
     if len(finite) < len(values):
-        rows.append(("infinite", f"{len(values) - len(finite):,} of {len(values):,} pairs"))
-    return _framed("DistanceMatrix", f"{D.n_columns:,} columns", _table(rows), _histogram(finite))
+        rows["infinite"] = f"{len(values) - len(finite):,} of {len(values):,} pairs"
+    return [f"{D.n_columns:,} columns", _table(rows.items()), _histogram(finite)]
 
 
-def density_html(curve: EdgeDensity) -> str:
-    """Show edges, cycles and components of the initial graph over all radii."""
+@view.register
+def _(curve: EdgeDensity) -> list[str]:
     drawn = curve_svg(curve, loop_radius(curve.D)).replace("<svg ", f"<svg {_SVG} ", 1)
-    opening, closed, rest = drawn.partition(">")
-    drawn = opening + closed + _CURVE_STYLE + rest
+    drawn = drawn.replace(">", ">" + _CURVE_STYLE, 1)
     said = f"{len(curve.r):,} changes between r = {curve.D.smallest:.4g} and {curve.D.r_max:.4g}"
-    return _framed("EdgeDensity", said, _image(drawn, "edges, cycles and components against r"))
+    return [said, _image(drawn, "edges, cycles and components against r")]
 
 
-def observations_html(obs: Observations) -> str:
-    """Show a table: its size, and what each of the first columns is."""
+@view.register
+def _(obs: Observations) -> list[str]:
     said = [f"{obs.n_rows:,} rows, {obs.n_columns:,} columns"]
     if obs.n_missing:
         said.append(f"{obs.n_missing:,} values missing")
@@ -111,97 +120,72 @@ def observations_html(obs: Observations) -> str:
     if obs.dropped:
         said.append(f"{len(obs.dropped)} columns left out")
     rows = [(_name(one.name), one.kind) for one in obs.columns[:MOST_ROWS]]
-    return _framed("Observations", "; ".join(said), _table(rows), _more(obs.n_columns))
+    return ["; ".join(said), _table(rows), _more(obs.n_columns)]
 
 
-def sample_html(sample: Sample) -> str:
-    """Show a bundled table: what it is, and what to look at."""
-    words = f"<p>{html.escape(sample.about)}</p>"
-    return _framed("Sample", sample.title, words) + observations_html(sample.observations)
+@view.register
+def _(sample: Sample) -> list[str]:
+    return [sample.title, f"<p>{html.escape(sample.about)}</p>"]
 
 
-def model_html(model: Model) -> str:
-    """Show a fitted model: its kind and fit, and its graph with the signs of its edges."""
-    rows = [
-        ("likelihood", "exact" if model.is_exact else "by belief propagation"),
-        ("log-likelihood of a row", f"{model.train_log_likelihood / model.n_samples:.4f}"),
-        ("BIC (training)", f"{model.train_bic:.1f}"),
-        ("degrees of freedom", f"{model.df:,}"),
-        ("converged", "yes" if model.converged else "no"),
-    ]
+@view.register
+def _(model: Model) -> list[str]:
+    rows = {
+        "likelihood": "exact" if model.is_exact else "by belief propagation",
+        "log-likelihood of a row": f"{model.train_log_likelihood / model.n_samples:.4f}",
+        "BIC (training)": f"{model.train_bic:.1f}",
+        "degrees of freedom": f"{model.df:,}",
+        "converged": "yes" if model.converged else "no",
+    }
     if model.note:
-        rows.append(("note", model.note))
-    signs = np.sign(model.edge_strengths).astype(int)
-    said = f"{model.kind}; {_counts(model.graph)}"
-    return _framed("Model", said, _table(rows), graph_picture(model.graph, signs))
+        rows["note"] = model.note
+    picture = _picture(model.graph, np.sign(model.edge_strengths).astype(int))
+    return [f"{model.kind}; {_counts(model.graph)}", _table(rows.items()), picture]
 
 
-def stability_html(found: Stability) -> str:
-    """Show how sure a graph is: support in numbers, and what came back in half of the runs."""
-    rows = [("instability", f"{found.instability:.2f}"), ("runs", f"{found.n_used:,}")]
+@view.register
+def _(found: Stability) -> list[str]:
+    rows = {"instability": f"{found.instability:.2f}", "runs": f"{found.n_used:,}"}
     if found.n_failed:
-        rows.append(("failed runs", f"{found.n_failed:,}"))
-    for name, support in (
-        ("edges", found.edges),
-        ("hidden", found.hidden),
-        ("cycles", found.cycles),
-    ):
+        rows["failed runs"] = f"{found.n_failed:,}"
+    for name in ("edges", "hidden", "cycles"):
+        support = getattr(found, name)
         if len(support):
             kept = int((support >= 0.5).sum())
-            rows.append((f"{name} with support ≥ 0.5", f"{kept} of {len(support)}"))
-    picture = graph_picture(found.supported(0.5))
-    return _framed("Stability", f"by {found.scheme}", _table(rows), picture)
+            rows[f"{name} with support ≥ 0.5"] = f"{kept} of {len(support)}"
+    return [f"by {found.scheme}", _table(rows.items()), _picture(found.supported(0.5))]
 
 
-def sweep_html(found: Sweep) -> str:
-    """Show a sweep: its first points as a table."""
+@view.register
+def _(found: Sweep) -> list[str]:
     frame = found.to_frame()
     shown = frame.head(MOST_ROWS).to_html(index=False, border=0, float_format="{:.4g}".format)
-    said = repr(found).partition("(")[2].rstrip(")")
-    return _framed("Sweep", said, shown, _more(len(frame), "points"))
+    return [repr(found).partition("(")[2].rstrip(")"), shown, _more(len(frame), "points")]
 
 
-def groups_html(found: Groups) -> str:
-    """Show groups: the columns of each."""
-    rows = []
+@view.register
+def _(found: Groups) -> list[str]:
+    rows = {}
     for group in range(found.n_groups):
-        names = [
-            name for name, label in zip(found.names, found.labels, strict=True) if label == group
-        ]
+        names = [found.names[k] for k in np.flatnonzero(found.labels == group)]
         more = f" and {len(names) - MOST_ROWS} more" if len(names) > MOST_ROWS else ""
-        rows.append((str(group), ", ".join(map(_name, names[:MOST_ROWS])) + more))
+        rows[str(group)] = ", ".join(map(_name, names[:MOST_ROWS])) + more
     said = f"{found.n_groups} of {len(found.names):,} columns"
     if found.n_resamples:
         said += f", over {found.n_resamples} resamples"
-    return _framed("Groups", said, _table(rows))
+    return [said, _table(rows.items())]
 
 
-def scores_html(scores: Scores) -> str:
-    """Show scores as a table."""
-    rows = [
-        (name, value if isinstance(value, str) else f"{value:.6g}")
+@view.register
+def _(scores: Scores) -> list[str]:
+    rows = {
+        name: value if isinstance(value, str) else f"{value:.6g}"
         for name, value in asdict(scores).items()
-    ]
-    return _framed("Scores", "lower perplexities are better", _table(rows))
+    }
+    return ["lower perplexities are better", _table(rows.items())]
 
 
-SHOWN: Mapping[type, Callable[[Any], str]] = {
-    DistanceMatrix: distances_html,
-    EdgeDensity: density_html,
-    Groups: groups_html,
-    LatentGraph: graph_html,
-    LearnResult: result_html,
-    Model: model_html,
-    Observations: observations_html,
-    Sample: sample_html,
-    Scores: scores_html,
-    Stability: stability_html,
-    Sweep: sweep_html,
-}
-"""What shows itself, and how."""
-
-
-def graph_picture(graph: LatentGraph, signs: Sequence[int] | Any = None) -> str:
+def _picture(graph: LatentGraph, signs: Any = None) -> str:
     """A graph as an image; in words where it is too large."""
     if graph.n_nodes > MOST_DRAWN:
         return (
@@ -218,12 +202,7 @@ def _counts(graph: LatentGraph) -> str:
     )
 
 
-def _framed(kind: str, said: str, *parts: str) -> str:
-    head = f"<p><b>{html.escape(kind)}</b>: {html.escape(said)}</p>"
-    return f'<div class="loopylatent">{head}{"".join(parts)}</div>'
-
-
-def _table(rows: Sequence[tuple[str, str]]) -> str:
+def _table(rows: Iterable[tuple[str, str]]) -> str:
     cells = (
         f'<tr><td style="text-align:left">{html.escape(name)}</td>'
         f'<td style="text-align:left">{html.escape(value)}</td></tr>'
