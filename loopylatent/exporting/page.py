@@ -14,7 +14,6 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-import networkx as nx
 from jinja2 import DictLoader, Environment, Template
 
 from loopylatent.exporting.base import NO_EXTRAS, Extras, Provenance, attributed, has_attribute
@@ -46,6 +45,7 @@ def to_html(
     Everything is inside; a content security policy forbids any request and any script but the
     two that belong here.
     """
+    content = attributed(graph, extras, xml_text)
     return rendered(
         "exporting/page",
         ["exporting/page.js"],
@@ -55,7 +55,10 @@ def to_html(
         drawing=drawing_of(graph, extras),
         legend=legend_pairs(graph, extras),
         symbols=SYMBOLS,
-        tables=_tables(graph, extras),
+        graph=graph,
+        content=content,
+        has_groups=has_attribute(content, "group"),
+        has_signs=extras.signs is not None,
         origin=_origin_lines(provenance),
     )
 
@@ -144,33 +147,3 @@ def _origin_lines(provenance: Provenance) -> list[str]:
         provenance.created or "",
     ]
     return [xml_text(part) for part in parts if part]
-
-
-def _tables(graph: LatentGraph, extras: Extras) -> dict[str, Any]:
-    """Rows of the text alternative."""
-    content = attributed(graph, extras, xml_text)
-    names = nx.get_node_attributes(content, "label")
-    nodes = [
-        {
-            "name": names[node],
-            "kind": "hidden" if values["hidden"] else "observed",
-            "group": values.get("group_name", ""),
-            "neighbours": ", ".join(names[other] for other in graph.neighbours(node)),
-        }
-        for node, values in content.nodes(data=True)
-    ]
-    edges = [
-        {
-            "ends": (names[u], names[v]),
-            "distance": f"{values['distance']:.3f}",
-            "strength": f"{values['weight']:.3f}",
-            "sign": {-1: "negative", 1: "positive"}.get(values.get("sign", 0), ""),
-        }
-        for u, v, values in content.edges(data=True)
-    ]
-    return {
-        "nodes": nodes,
-        "edges": edges,
-        "groups": has_attribute(content, "group"),
-        "signs": extras.signs is not None,
-    }

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from loopylatent.analysis.nodes import nearest_columns
-from loopylatent.analysis.stability.loop_test import LoopTest
 from loopylatent.analysis.stability.runs import Stability
 from loopylatent.analysis.stability.table import KINDS, edge_kind, scale
 from loopylatent.compute.files import write_atomically
@@ -39,8 +38,6 @@ from loopylatent.tables.spreadsheet import xml_text
 
 ASPECT = 1.55
 """Width to height of the graph, on the screen and on paper."""
-MOST_OPEN = 60
-"""Rows up to which a table is open from the beginning."""
 MOST_NEAR = 10
 
 
@@ -90,7 +87,6 @@ def to_report(
         content=content,
         **_figures(findings, extras),
         **_texts(findings, labels),
-        **_sureness(findings),
     )
 
 
@@ -183,53 +179,30 @@ def _figures(findings: Findings, extras: Extras) -> dict[str, Any]:
 
 
 def _texts(findings: Findings, labels: tuple[str, ...]) -> dict[str, Any]:
-    """Sentences and rows."""
-    edges, columns = _edge_rows(findings, labels), _column_rows(findings)
+    """Rows, scores and support, as far as they are there."""
     graph, recipe, most = findings.graph, findings.recipe, findings.max_hidden
+    model, held, found = findings.model, findings.held_out, findings.stability
     command: str | Skipped
     try:
         command = to_command(recipe, max_hidden=most)
     except LoopyLatentError as error:
         command = Skipped(sentence(str(error)))
     return {
-        "columns": columns,
+        "columns": _column_rows(findings),
         "topics": _topics(findings, labels),
         "groups": _group_rows(findings, labels),
-        "loop_test": findings.loops if isinstance(findings.loops, LoopTest) else None,
         "cycles": _cycle_rows(findings, labels),
-        "edges": edges,
-        "edges_open": len(edges) <= MOST_OPEN,
-        "columns_open": len(columns) <= MOST_OPEN // 2,
-        "fitted": isinstance(findings.model, Model),
+        "edges": _edge_rows(findings, labels),
         "script": to_python(recipe, max_hidden=most),
         "command": command,
         "known": labels[graph.n_observed :] != graph.labels[graph.n_observed :],
-    }
-
-
-def _sureness(findings: Findings) -> dict[str, Any]:
-    """Scores and support, as far as they are there."""
-    model, held, found = findings.model, findings.held_out, findings.stability
-    steps = scale()
-    return {
         "scores": content.score_facts(model) if isinstance(model, Model) else None,
         "held": held if isinstance(held, HeldOut) else None,
-        "held_rows": _held_out_rows(held) if isinstance(held, HeldOut) else [],
         "support": found if isinstance(found, Stability) else None,
         "support_rows": _support_rows(found) if isinstance(found, Stability) else [],
-        "scale": [
-            {
-                "support": f"{step.low:.0%} to {step.high:.0%}",
-                "shares": [_share(steps[kind][k].share) for kind in KINDS],
-            }
-            for k, step in enumerate(steps["hidden"])
-        ],
-        "scale_kinds": list(KINDS.values()),
+        "scale": scale(),
+        "kinds": KINDS,
     }
-
-
-def _share(share: float | None) -> str:
-    return "–" if share is None else f"{share:.0%}"
 
 
 # Rows --------------------------------------------------------------------------------------
@@ -255,18 +228,13 @@ def _topics(findings: Findings, labels: tuple[str, ...]) -> list[dict[str, Any]]
     """Each hidden node with the columns that are nearest to it along the graph."""
     graph, found = findings.graph, findings.stability
     support = found.hidden.tolist() if isinstance(found, Stability) else [None] * graph.n_hidden
-    return [
-        {
-            "name": labels[node],
-            "near": [
-                (labels[near.node], f"{near.strength:.2f}")
-                for near in nearest_columns(graph, node, MOST_NEAR)
-            ],
-            "n_neighbours": int(graph.degrees[node]),
-            "support": share,
-        }
-        for node, share in zip(graph.hidden_nodes, support, strict=True)
-    ]
+    rows = []
+    for node, share in zip(graph.hidden_nodes, support, strict=True):
+        closest = nearest_columns(graph, node, MOST_NEAR)
+        near = [(labels[one.node], f"{one.strength:.2f}") for one in closest]
+        row = {"name": labels[node], "near": near, "n_neighbours": int(graph.degrees[node])}
+        rows.append(row | {"support": share})
+    return rows
 
 
 def _edge_rows(findings: Findings, labels: tuple[str, ...]) -> list[dict[str, Any]]:
@@ -306,22 +274,6 @@ def _group_rows(findings: Findings, labels: tuple[str, ...]) -> list[dict[str, A
     for node, group in enumerate(findings.groups.labels.tolist()):
         members.setdefault(group, []).append(labels[node])
     return [{"name": _group_name(one), "columns": members[one]} for one in sorted(members)]
-
-
-def _held_out_rows(held: HeldOut) -> list[tuple[str, str, str]]:
-    """Measures of the graph and of independent columns on the rows kept apart."""
-    ours, none = held.scores, held.independent
-    measures = {
-        "Log-likelihood of a row (higher is better)": [
-            one.log_likelihood / one.n_samples for one in (ours, none)
-        ],
-        "Perplexity (lower is better)": [ours.perp_ll, none.perp_ll],
-        "Perplexity with the cost of parameters": [ours.perp_bic, none.perp_bic],
-        "Perplexity of half of each row, given the other half": [
-            one.pred_perp_ll for one in (ours, none)
-        ],
-    }
-    return [(name, signed(a, 4), signed(b, 4)) for name, (a, b) in measures.items()]
 
 
 def _support_rows(found: Stability) -> list[tuple[str, int, int]]:
