@@ -28,13 +28,7 @@ from loopylatent.ui.shell.keys import DataKey
 from loopylatent.ui.shell.messages import said
 from loopylatent.ui.shell.pins import offer_pin
 from loopylatent.ui.shell.session import Session, bound, session
-from loopylatent.ui.shell.stages import (
-    Source,
-    known_curve,
-    learned,
-    regularized_job,
-    source_of,
-)
+from loopylatent.ui.shell.stages import Source, known_curve, learned, regularized_job, source_of
 from loopylatent.ui.shell.widgets import wait_for
 from loopylatent.ui.sidebar import (
     choose_data,

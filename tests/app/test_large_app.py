@@ -30,7 +30,7 @@ import loopylatent as ll
 from loopylatent.analysis.stability.loop_test import Opening, opening_radius
 from loopylatent.exporting.project.recipe import digest_of
 from loopylatent.figures.simplify import MOST_DRAWN, fold
-from loopylatent.ui.explore import large
+from loopylatent.ui.explore import large_graphs as large
 from loopylatent.ui.explore.scene import CHANGED, LOCAL
 from loopylatent.ui.open import opening
 from loopylatent.ui.shell import background, stages

@@ -1,7 +1,4 @@
-"""Beside the graph: what is known of the selected node.
-
-Why? From a node of the Explore page to the step of the lesson that made it, or its edges.
-"""
+"""Beside the graph: what is known of the selected node, and the way to the step that made it."""
 
 from __future__ import annotations
 
@@ -27,6 +24,7 @@ from loopylatent.ui.page import name_field
 from loopylatent.ui.shell.messages import plain
 from loopylatent.ui.shell.session import Session, bound
 from loopylatent.ui.shell.stages import Source
+from loopylatent.ui.shell.widgets import height_of, select_by_row
 
 MANY = 450
 """Nodes from which the search is the way to one of them, and gets more room."""
@@ -90,20 +88,13 @@ def _hidden_nodes(s: Session, result: LearnResult, labels: tuple[str, ...]) -> N
     )  # fmt: skip
     frame = pd.DataFrame({"hidden": labels[graph.n_observed :], "nearest columns": rows})
 
-    def chosen() -> None:
-        picked = st.session_state["hidden_nodes"].selection.rows
-        if picked:
-            s.select(graph.n_observed + int(picked[0]), centre=True)
-
-    st.dataframe(
+    select_by_row(
+        s,
         frame,
-        hide_index=True,
-        width="stretch",
-        height=min(37 + 35 * len(frame), 500),
+        list(graph.hidden_nodes),
+        "hidden_nodes",
+        height=height_of(len(frame), 500),
         column_config={"hidden": st.column_config.TextColumn(width=50)},
-        on_select=chosen,
-        selection_mode="single-row",
-        key="hidden_nodes",
     )
 
 
@@ -137,7 +128,7 @@ def _near_table(title: str, near: tuple[Near, ...], labels: tuple[str, ...]) -> 
         frame,
         hide_index=True,
         width="stretch",
-        height=min(37 + 35 * len(frame), 212),
+        height=height_of(len(frame), 212),
         column_config={
             "distance": st.column_config.NumberColumn(format="%.2f", width="small"),
             "strength": st.column_config.ProgressColumn(
@@ -169,19 +160,19 @@ MOST_EDGES = 12
 
 def offer_why(s: Session, graph: LatentGraph, node: int, labels: tuple[str, ...]) -> None:
     """Lead to the steps that made a hidden node and each edge of a node."""
+
+    def ask(*nodes: int) -> None:
+        s.why = nodes
+        st.switch_page("pages/1_Step_by_step.py")
+
     near = neighbours_of(graph, node)
     if not near:
         return
     with st.popover("Why is it here?", icon=":material/school:", width="stretch"):
         st.caption("Go to the step of the lesson that made")
         if node >= graph.n_observed and st.button("this hidden node", key="why_node"):
-            _ask(s, node)
+            ask(node)
         for one in near[:MOST_EDGES]:
             end = plain(shown_label(labels[one.node]))
             if st.button(f"the edge to {end}", key=f"why_edge_{one.node}"):
-                _ask(s, node, one.node)
-
-
-def _ask(s: Session, *nodes: int) -> None:
-    s.why = nodes
-    st.switch_page("pages/1_Step_by_step.py")
+                ask(node, one.node)

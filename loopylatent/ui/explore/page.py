@@ -5,17 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 
-import numpy as np
 import pandas as pd
 import streamlit as st
-from numpy.typing import NDArray
 
 from loopylatent.analysis.matching import follow_names
 from loopylatent.figures.alt_text import described
 from loopylatent.figures.curve import density_figure
-from loopylatent.figures.simplify import SimplifiedGraph
 from loopylatent.graph import LatentGraph
-from loopylatent.ui.explore import large
+from loopylatent.ui.explore import large_graphs as large
 from loopylatent.ui.explore.downloads import offer_code, offer_files
 from loopylatent.ui.explore.fit import show_fit
 from loopylatent.ui.explore.node_panel import describe_node, find_node
@@ -75,13 +72,11 @@ def _tour_to(s: Session, step: int | None) -> Callable[[], None]:
 
 def headline(s: Session, now: Present) -> None:
     """The title, what the data are, and the counts of the graph."""
-    title = plain(now.source.title)
-    took = f" · {1000 * s.memo.seconds['learned']:.0f} ms"
+    line = f"**{plain(now.source.title)}** &nbsp; {summary_line(now.result)}"
     support = support_of(s, now.source, now.result.graph)
-    sure = "" if support is None else f" · instability **{support.instability:.2f}**"
-    st.markdown(
-        f"**{title}** &nbsp; {summary_line(now.result)}{sure}{took}", help=plain(now.source.about)
-    )
+    line += "" if support is None else f" · instability **{support.instability:.2f}**"
+    line += f" · {1000 * s.memo.seconds['learned']:.0f} ms"
+    st.markdown(line, help=plain(now.source.about))
 
 
 def offer_tour_again(s: Session) -> None:
@@ -121,10 +116,13 @@ def show_graph(s: Session, now: Present) -> Scene:
     fitted = fitted_of(s, now.source, graph)
     part = large.part_of(s, graph_of(view, now.result), steps)
     captions = {} if part is None else large.captions(part, labels)
+    drawn = graph if part is None else part.graph
+    written = tuple(captions.get(node, label) for node, label in enumerate(labels))
+    places = s.place(drawn, written, part)
     scene = Scene(
         now.source,
         now.result,
-        _places(s, graph, part, labels, captions),
+        places,
         colouring,
         names.by_node,
         cycles=marked,
@@ -198,19 +196,6 @@ def _choose_cycles(s: Session) -> bool:
         help="Let the edges that lie on a cycle stand out.",
         **in_view(s, "cycles", s.view.get("cycles", False)),
     )
-
-
-def _places(
-    s: Session,
-    graph: LatentGraph,
-    part: SimplifiedGraph | None,
-    labels: tuple[str, ...],
-    captions: Mapping[int, str],
-) -> NDArray[np.float64]:
-    if part is None:
-        return s.place(graph, labels)
-    written = tuple(captions.get(node, label) for node, label in enumerate(labels))
-    return s.place_part(part, written)
 
 
 def _choose_steps(s: Session) -> int | None:

@@ -287,10 +287,7 @@ def _consensus(
 
 
 def placed_like(
-    graph: LatentGraph,
-    shown: LatentGraph,
-    positions: NDArray[np.float64],
-    labels: tuple[str, ...],
+    graph: LatentGraph, shown: LatentGraph, positions: NDArray[np.float64], labels: tuple[str, ...]
 ) -> tuple[NDArray[np.float64], dict[int, str]]:
     """Where the nodes of a graph stand beside those of another, and how its hidden ones are called.
 

@@ -153,14 +153,38 @@ class Session:
         if centre:
             self.sought = node
 
-    def place(self, graph: LatentGraph, labels: tuple[str, ...]) -> NDArray[np.float64]:
-        """Return where the nodes stand; those that were there before stay as near as may be."""
-        start = _where_most_were(self.follow(graph))
+    def place(
+        self, graph: LatentGraph, labels: tuple[str, ...], part: SimplifiedGraph | None = None
+    ) -> NDArray[np.float64]:
+        """Return where the nodes stand; those that were there before stay as near as may be.
+
+        Of a large graph that was followed, or of another one on its first nodes, only the nodes of
+        a part are placed; the others are at the origin.
+        """
+        if part is None:
+            self.follow(graph)
+        assert self.placed is not None, "follow comes first"
+        place = np.zeros((graph.n_nodes, 2))
+        nodes = list(range(graph.n_nodes) if part is None else part.nodes)
+        if not nodes:
+            return place
+        before = self.placed.positions[nodes]
+        most_were_there = np.isfinite(before[:, 0]).mean() > 0.5  # else a fresh layout is better
         found = self.memo.get(
-            "positions", graph.digest, lambda: positions(graph, start=start, labels=labels)
+            "positions",
+            graph.digest if part is None else PlacesKey(graph.digest, part.nodes),
+            lambda: positions(
+                graph if part is None else part.part,
+                start=before if most_were_there else None,
+                labels=[labels[node] for node in nodes],
+            ),
         )
-        self.placed = Placed(graph, found)
-        return filling(found, ASPECT)
+        if graph == self.placed.graph:
+            kept = np.full((graph.n_nodes, 2), np.nan)
+            kept[nodes] = found
+            self.placed = Placed(graph, kept)
+        place[nodes] = filling(found, ASPECT)
+        return place
 
     def follow(self, graph: LatentGraph) -> NDArray[np.float64]:
         """Carry selection and open nodes over to another graph; return where its nodes were.
@@ -180,40 +204,11 @@ class Session:
         self.placed = Placed(graph, start)
         return start
 
-    def place_part(self, part: SimplifiedGraph, labels: tuple[str, ...]) -> NDArray[np.float64]:
-        """Return where the drawn nodes stand; the others are at the origin.
-
-        The part is of the graph that was followed last, or of another one on its first nodes.
-        """
-        assert self.placed is not None, "follow comes first"
-        nodes = list(part.nodes)
-        place = np.zeros((part.graph.n_nodes, 2))
-        if not nodes:
-            return place
-        start = _where_most_were(self.placed.positions[nodes])
-        texts = [labels[node] for node in nodes]
-        found = self.memo.get(
-            "positions",
-            PlacesKey(part.graph.digest, part.nodes),
-            lambda: positions(part.part, start=start, labels=texts),
-        )
-        if part.graph == self.placed.graph:
-            kept = np.full((part.graph.n_nodes, 2), np.nan)
-            kept[nodes] = found
-            self.placed = Placed(part.graph, kept)
-        place[nodes] = filling(found, ASPECT)
-        return place
-
     def _go_to(self, moment: Moment) -> None:
         if moment != self.now:
             self.before = [*self.before, self.now][-MOST_STEPS_BACK:]
             self.after = []
             self.now = moment
-
-
-def _where_most_were(start: NDArray[np.float64]) -> NDArray[np.float64] | None:
-    """Places to begin with; None where most nodes are new, as a fresh layout is better then."""
-    return start if np.isfinite(start[:, 0]).mean() > 0.5 else None
 
 
 def session() -> Session:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import pandas as pd
 import streamlit as st
 
 from loopylatent.ui.shell.background import Job
@@ -74,3 +75,19 @@ def save_button(
 def height_of(n_rows: int, most: int) -> int:
     """Pixels of a table on the page with so many rows."""
     return min(37 + 35 * n_rows, most)
+
+
+def select_by_row(
+    s: Session, frame: pd.DataFrame, nodes: Sequence[int], key: str, **more: Any
+) -> None:
+    """Draw a table with a row for each of the nodes; a click on a row selects its node."""
+
+    def chosen() -> None:
+        picked = st.session_state[key].selection.rows
+        if picked:
+            s.select(nodes[int(picked[0])], centre=True)
+
+    st.dataframe(
+        frame, hide_index=True, width="stretch", on_select=chosen, selection_mode="single-row",
+        key=key, **more,
+    )  # fmt: skip

@@ -61,11 +61,7 @@ PARTS: dict[str, int | None] = {
 }
 RUNS = (25, 50, 100, 200)
 """How many resamples can be asked for."""
-METHODS = {
-    "quartet": "quartet votes",
-    "relaxed": "relaxed families",
-    "nj": "neighbor joining",
-}
+METHODS = {"quartet": "quartet votes", "relaxed": "relaxed families", "nj": "neighbor joining"}
 METHOD = (
     "How the hidden nodes of a neighbourhood are found.  \n"
     "**Quartet votes** join two nodes where no vote of four separates them; this is the method "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from functools import partial
 
 import pandas as pd
 import streamlit as st
@@ -21,6 +21,7 @@ from loopylatent.figures.simplify import (
 from loopylatent.graph import LatentGraph
 from loopylatent.ui.shell.messages import plain
 from loopylatent.ui.shell.session import Session
+from loopylatent.ui.shell.widgets import height_of, select_by_row
 
 NEAR_STEPS = 3
 """How far around a node a graph is drawn that is never drawn whole."""
@@ -69,20 +70,17 @@ def captions(part: SimplifiedGraph, labels: tuple[str, ...]) -> Mapping[int, str
 
     A hidden node without a name of its own is called by the nearest column it stands for.
     """
-    return {node: _caption(part, node, labels) for node in part.counted}
-
-
-def _caption(part: SimplifiedGraph, node: int, labels: tuple[str, ...]) -> str:
-    graph, n_counted = part.graph, len(part.counted[node])
-    name, n_more = labels[node], n_counted
-    has_own_name = node < graph.n_observed or name != graph.labels[node]
-    if not has_own_name and n_counted > 1:
-        near = nearest_on_graph(graph, node, LOOKED_AT)
-        inside = set(part.counted[node])
-        name = next((labels[one.node] for one in near if one.node in inside), name)
-        n_more -= name != labels[node]
-    count = f" +{n_more}"
-    return shown_label(name, LONGEST_LABEL - len(count)) + count
+    written = {}
+    for node, columns in part.counted.items():
+        name, n_more = labels[node], len(columns)
+        has_own_name = node < part.graph.n_observed or name != part.graph.labels[node]
+        if not has_own_name and n_more > 1:
+            near, inside = nearest_on_graph(part.graph, node, LOOKED_AT), set(columns)
+            name = next((labels[one.node] for one in near if one.node in inside), name)
+            n_more -= name != labels[node]
+        count = f" +{n_more}"
+        written[node] = shown_label(name, LONGEST_LABEL - len(count)) + count
+    return written
 
 
 def toggle(s: Session, part: SimplifiedGraph, node: int) -> None:
@@ -101,30 +99,32 @@ def subject_of(digest: str, part: SimplifiedGraph | None) -> str:
     return f"{digest} simple" if part.centre is None else f"{digest} around {part.centre}"
 
 
-# Words and buttons -------------------------------------------------------------------------
-
-
 def say_what_is_drawn(s: Session, graph: LatentGraph, part: SimplifiedGraph | None) -> None:
     """One sentence on what is shown of a large graph, and the ways to see more or less."""
+
+    def button(label: str, key: str, action: Callable[[], None]) -> None:
+        st.button(label, on_click=action, key=key, type="tertiary")
+
+    def close_all() -> None:
+        s.opened, s.selected = frozenset(), None
+
+    def show_whole() -> None:
+        s.view[WHOLE] = part is not None
+
     with st.container(key="shown_part"):
         left, right = st.columns([3, 1], vertical_alignment="center")
     left.caption(sentence(graph, part))
     with right, st.container(horizontal=True, horizontal_alignment="right", gap="small"):
         if is_never_whole(graph):
             if part is not None and part.nodes:
-                _button("Back to the table", "to_table", s.select, None)
+                button("Back to the table", "to_table", partial(s.select, None))
             return
         if part is not None and part.centre is not None:
-            _button("Back to the overview", "to_overview", s.select, None)
+            button("Back to the overview", "to_overview", partial(s.select, None))
             return
         if part is not None and s.opened:
-            _button("Close all", "close_all", _close_all, s)
-        whole = part is None
-        _button("Simplify" if whole else "Show everything", "show_whole", _show_whole, s, not whole)
-
-
-def _button(label: str, key: str, action: Callable[..., None], *args: Any) -> None:
-    st.button(label, on_click=action, args=args, key=key, type="tertiary")
+            button("Close all", "close_all", close_all)
+        button("Simplify" if part is None else "Show everything", "show_whole", show_whole)
 
 
 def sentence(graph: LatentGraph, part: SimplifiedGraph | None) -> str:
@@ -155,15 +155,6 @@ def sentence(graph: LatentGraph, part: SimplifiedGraph | None) -> str:
     return text + ". Zoom in for more names."
 
 
-def _close_all(s: Session) -> None:
-    s.opened = frozenset()
-    s.selected = None
-
-
-def _show_whole(s: Session, whole: bool) -> None:
-    s.view[WHOLE] = whole
-
-
 def show_hidden_table(s: Session, graph: LatentGraph, labels: tuple[str, ...]) -> None:
     """All hidden nodes as a table; a click on a row draws what is around the node."""
     found = s.memo.get("summaries", graph.digest, lambda: summaries(graph))
@@ -178,23 +169,16 @@ def show_hidden_table(s: Session, graph: LatentGraph, labels: tuple[str, ...]) -
         }
     )
 
-    def chosen() -> None:
-        picked = st.session_state["hidden_table"].selection.rows
-        if picked:
-            s.select(found[int(picked[0])].node, centre=True)
-
-    st.dataframe(
+    select_by_row(
+        s,
         frame,
-        hide_index=True,
-        width="stretch",
-        height=min(37 + 35 * max(len(frame), 1), TABLE_HEIGHT),
+        [one.node for one in found],
+        "hidden_table",
+        height=height_of(max(len(frame), 1), TABLE_HEIGHT),
         column_config={
             "hidden": st.column_config.TextColumn(width=120),
             "nearest columns": st.column_config.TextColumn(width="large"),
             "columns next to it": st.column_config.NumberColumn(width=130),
             "cycles": st.column_config.NumberColumn(width=80),
         },
-        on_select=chosen,
-        selection_mode="single-row",
-        key="hidden_table",
     )
