@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Literal, get_args
 
+from loopylatent.compute.checks import check_choice, check_whole, finite
 from loopylatent.errors import Remedy, ThresholdError
 
 __version__ = "0.1.0"
@@ -24,39 +24,6 @@ READS: Mapping[Method, tuple[str, ...]] = {
 """The thresholds that play a part in each method."""
 RELAXED_TAU = -math.log(0.9)
 """Relaxed grouping brings its own contraction threshold."""
-
-
-def _finite(name: str, value: float, *advice: str | Remedy) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ThresholdError(f"{name} = {value!r} is not a number; ", *advice, ".") from None
-    if not math.isfinite(number):
-        raise ThresholdError(f"{name} = {number} is not finite; ", *advice, ".")
-    return number
-
-
-def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise ThresholdError(f"{name} = {value!r} is unknown; choose one of {', '.join(allowed)}.")
-
-
-def _whole(name: str, value: int, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ThresholdError(f"{name} = {value!r} is not a whole number of at least {least}.")
-
-
-def check_seed(seed: object) -> None:
-    """Refuse what begins no sequence of random numbers.
-
-    Examples
-    --------
-    >>> check_seed(1.5)
-    Traceback (most recent call last):
-    loopylatent.errors.ThresholdError: seed = 1.5 is not a whole number of at least 0.
-    """
-    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
-        raise ThresholdError(f"seed = {seed!r} is not a whole number of at least 0.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +51,9 @@ class Thresholds:
 
     def __post_init__(self) -> None:
         tree = Remedy("radius_of_a_tree")
-        r = _finite("r", self.r, "give a distance, such as ", tree, " for a tree")
-        Lambda = _finite("Lambda", self.Lambda, "give a number from 0 to below 1")
-        tau = _finite("tau", self.tau, "give a length of at least 0")
+        r = finite("r", self.r, "give a distance, such as ", tree, " for a tree")
+        Lambda = finite("Lambda", self.Lambda, "give a number from 0 to below 1")
+        tau = finite("tau", self.tau, "give a length of at least 0")
         if r < 0:
             raise ThresholdError(
                 f"r = {r:g} is negative; a radius is at least the smallest distance",
@@ -143,9 +110,9 @@ class LearnSettings:
     max_outsiders: int = 150
 
     def __post_init__(self) -> None:
-        _one_of("method", self.method, get_args(Method))
-        _one_of("order", self.order, get_args(Order))
-        _whole("seed", self.seed, 0)
+        check_choice("method", self.method, get_args(Method))
+        check_choice("order", self.order, get_args(Order))
+        check_whole("seed", self.seed, 0)
         if self.max_outsiders < 2:
             raise ThresholdError(
                 f"max_outsiders = {self.max_outsiders} is too few; a quartet needs at least 2."
@@ -194,11 +161,11 @@ class FitSettings:
     largest_table: int = 2**20
 
     def __post_init__(self) -> None:
-        _whole("n_starts", self.n_starts, 1)
-        _whole("max_steps", self.max_steps, 0)
-        _whole("seed", self.seed, 0)
-        _whole("largest_table", self.largest_table, 2)
-        _one_of("inference", self.inference, get_args(Inference))
+        check_whole("n_starts", self.n_starts, 1)
+        check_whole("max_steps", self.max_steps, 0)
+        check_whole("seed", self.seed, 0)
+        check_whole("largest_table", self.largest_table, 2)
+        check_choice("inference", self.inference, get_args(Inference))
         for name in ("tolerance", "spread"):
-            if _finite(name, getattr(self, name), "give a number above 0") <= 0:
+            if finite(name, getattr(self, name), "give a number above 0") <= 0:
                 raise ThresholdError(f"{name} = {getattr(self, name):g} is not above 0.")

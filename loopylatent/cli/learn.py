@@ -25,6 +25,7 @@ from loopylatent.cli.inputs import (
     read_observations,
 )
 from loopylatent.cli.terminal import progress, say, write_text
+from loopylatent.compute.checks import check_seed
 from loopylatent.compute.files import write_atomically
 from loopylatent.distances.files import to_npz
 from loopylatent.distances.matrix import DistanceMatrix
@@ -40,7 +41,6 @@ from loopylatent.inference.evidence import rows_like
 from loopylatent.inference.fit import fit_parameters
 from loopylatent.learning.learner import LearnResult
 from loopylatent.learning.regularized import RegularizedResult
-from loopylatent.settings import check_seed
 from loopylatent.tables.observations import Observations
 from loopylatent.tables.read import read_frame
 from loopylatent.tables.samples import load_sample

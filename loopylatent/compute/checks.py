@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from loopylatent.errors import Remedy
+import math
+from collections.abc import Sequence
+from numbers import Integral
+from operator import index
+
+from loopylatent.errors import LoopyLatentError, Remedy, ThresholdError
 
 Parts = tuple[str | Remedy, ...]
+Range = tuple[float, float]
 
 
 def not_wanted(wanted: str, found: object, give: str) -> Parts:
@@ -12,9 +18,102 @@ def not_wanted(wanted: str, found: object, give: str) -> Parts:
 
     Examples
     --------
-    >>> from loopylatent.errors import DataError
-    >>> print(DataError(*not_wanted("a LatentGraph is", 3, "result.graph")))
+    >>> print(LoopyLatentError(*not_wanted("a LatentGraph is", 3, "result.graph")))
     a LatentGraph is wanted here, not a int; give result.graph.
     """
     shown = f"{wanted} wanted here, not a {type(found).__name__}; give "
     return shown, Remedy("call", give), "."
+
+
+def check_choice(name: str, value: object, known: Sequence[str]) -> None:
+    """Refuse what is not one of the known words."""
+    if value not in known:
+        raise ThresholdError(f"{name} = {value!r} is unknown; choose one of {', '.join(known)}.")
+
+
+def check_whole(name: str, value: object, least: int, kind: type = int) -> None:
+    """Refuse what is no whole number of at least ``least``."""
+    if isinstance(value, bool) or not isinstance(value, kind) or value < least:  # type: ignore[operator]
+        raise ThresholdError(f"{name} = {value!r} is not a whole number of at least {least}.")
+
+
+def check_seed(seed: object) -> None:
+    """Refuse what begins no sequence of random numbers.
+
+    Examples
+    --------
+    >>> check_seed(1.5)
+    Traceback (most recent call last):
+    loopylatent.errors.ThresholdError: seed = 1.5 is not a whole number of at least 0.
+    """
+    check_whole("seed", seed, 0, Integral)
+
+
+def check_many(
+    name: str, number: int, least: int, more: str = "",
+    error: type[LoopyLatentError] = ThresholdError,
+) -> None:  # fmt: skip
+    """Refuse too small a number of something."""
+    if number < least:
+        setting = Remedy("setting", name, number)
+        raise error(setting, f" is too few; give at least {least}{more}.")
+
+
+def count(name: str, value: int, least: int) -> int:
+    """Return a whole number of at least ``least``, or say in one line that it is none."""
+    try:
+        number = index(value)
+    except TypeError:
+        raise ThresholdError(Remedy("setting", name, repr(value)), " is no whole number.") from None
+    check_many(name, number, least)
+    return number
+
+
+def finite(name: str, value: float, *advice: str | Remedy) -> float:
+    """Return a number that is neither infinite nor NaN."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ThresholdError(f"{name} = {value!r} is not a number; ", *advice, ".") from None
+    if not math.isfinite(number):
+        raise ThresholdError(f"{name} = {number} is not finite; ", *advice, ".")
+    return number
+
+
+def check_share(name: str, share: float, more: str = "") -> None:
+    """Refuse what is no part of a whole."""
+    if not 0 < share < 1:
+        raise ThresholdError(
+            Remedy("setting", name, f"{share:g}"), f" is not between 0 and 1{more}."
+        )
+
+
+def _ends(name: str, limits: Range) -> Range:
+    try:
+        low, high = (float(limit) for limit in limits)
+    except (TypeError, ValueError):
+        raise ThresholdError(f"{name} = {limits!r} is no range; give two numbers.") from None
+    return low, high
+
+
+def range_above_0(name: str, limits: Range, largest: float = math.inf) -> Range:
+    """Return the two ends of a range above 0."""
+    low, high = _ends(name, limits)
+    if not 0 < low <= high <= largest or math.isinf(high):
+        bound = f" of at most {largest:g}" if math.isfinite(largest) else ""
+        raise ThresholdError(
+            f"{name} = ({low:g}, {high:g}) is no range above 0; give two numbers{bound}, "
+            "the smaller one first."
+        )
+    return low, high
+
+
+def range_within(name: str, limits: Range, largest: float) -> Range:
+    """Return the two ends of a range that may hold negative numbers."""
+    low, high = _ends(name, limits)
+    if not -largest <= low <= high <= largest:
+        raise ThresholdError(
+            f"{name} = ({low:g}, {high:g}) is no range within {-largest:g} to {largest:g}; give "
+            "two numbers, the smaller one first."
+        )
+    return low, high

@@ -21,6 +21,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from loopylatent.compute.arrays import FloatArray, Progress, frozen_array
+from loopylatent.compute.checks import check_seed
 from loopylatent.compute.cluster import Engine
 from loopylatent.compute.limits import check_memory
 from loopylatent.compute.shown import Shown
@@ -40,7 +41,6 @@ from loopylatent.distances.strengths import (
     table_strengths,
 )
 from loopylatent.errors import DistanceError, Remedy, quoted
-from loopylatent.settings import check_seed
 from loopylatent.tables.blocks.table import BlockTable
 from loopylatent.tables.kinds import Column
 from loopylatent.tables.observations import FEWEST_COLUMNS, Observations

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from loopylatent.errors import ThresholdError
+from loopylatent.compute.checks import check_choice
 
 ThemeName = Literal["light", "dark"]
 Shape = Literal["dot", "diamond", "line", "dashes"]
@@ -102,9 +102,7 @@ class LegendItem:
 
 def colours_of(name: ThemeName) -> Theme:
     """Return the colours of a theme, or one line about a name that is none."""
-    if name not in THEMES:
-        known = ", ".join(get_args(ThemeName))
-        raise ThresholdError(f"theme = {name!r} is unknown; choose one of {known}.")
+    check_choice("theme", name, get_args(ThemeName))
     return THEMES[name]
 
 

@@ -21,9 +21,9 @@ from typing import Literal
 import numpy as np
 
 from loopylatent.compute.arrays import FloatArray
+from loopylatent.compute.checks import check_seed
 from loopylatent.compute.shown import Shown
 from loopylatent.errors import InferenceError
-from loopylatent.settings import check_seed
 from loopylatent.tables.observations import Observations
 
 Likelihood = Callable[[Observations], FloatArray]

@@ -6,9 +6,15 @@ a cage by name, a random regular graph, or a list of edges.
 
 from __future__ import annotations
 
-from loopylatent.synthetic.checks import LENGTHS, STRONGEST_POTENTIAL, Range
+from loopylatent.compute.checks import Range
 from loopylatent.synthetic.discrete import DiscreteLaw
-from loopylatent.synthetic.families import from_skeleton, latent_cycle, latent_tree
+from loopylatent.synthetic.families import (
+    LENGTHS,
+    STRONGEST_POTENTIAL,
+    from_skeleton,
+    latent_cycle,
+    latent_tree,
+)
 from loopylatent.synthetic.gaussian import GaussianLaw
 from loopylatent.synthetic.gibbs import Diagnostics, GibbsRun, gibbs
 from loopylatent.synthetic.model import Drawn, Kind, SyntheticModel

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from loopylatent.compute.arrays import Check, Progress
+from loopylatent.compute.checks import Range
 from loopylatent.compute.threads import as_they_finish
 from loopylatent.distances.matrix import information_distances
 from loopylatent.errors import LoopyLatentError
@@ -22,7 +23,6 @@ from loopylatent.graph import LatentGraph
 from loopylatent.inference.fit import fit_parameters
 from loopylatent.learning.learner import learn
 from loopylatent.settings import FitSettings, LearnSettings, Method
-from loopylatent.synthetic.checks import Range
 from loopylatent.synthetic.families import latent_cycle
 from loopylatent.synthetic.laboratory import thresholds_of
 from loopylatent.synthetic.model import SyntheticModel

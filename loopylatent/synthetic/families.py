@@ -10,22 +10,18 @@ import networkx as nx
 import numpy as np
 
 from loopylatent.compute.arrays import FloatArray, frozen_array
+from loopylatent.compute.checks import Range, check_choice, count, range_above_0, range_within
 from loopylatent.errors import DataError, Remedy, ThresholdError, quoted
 from loopylatent.graph import LatentGraph
 from loopylatent.inference.parameters import Layout
-from loopylatent.synthetic.checks import (
-    LENGTHS,
-    STRONGEST_POTENTIAL,
-    Range,
-    count,
-    generator,
-    positive,
-    signed,
-)
 from loopylatent.synthetic.discrete import DiscreteLaw
 from loopylatent.synthetic.gaussian import GaussianLaw
 from loopylatent.synthetic.model import LETTERS, Kind, SyntheticModel
 
+LENGTHS = (0.2, 0.4)
+"""The range from which edge lengths are drawn unless another one is given."""
+STRONGEST_POTENTIAL = 10.0
+"""Its length is 4e-9: two nodes joined more strongly are one node in any table."""
 UNEVENNESS = 0.5
 """Standard deviation of what is added to every log-potential of a random table."""
 
@@ -53,9 +49,7 @@ class Choice:
     n_states: int = 2
 
     def __post_init__(self) -> None:
-        if self.kind not in get_args(Kind):
-            known = ", ".join(get_args(Kind))
-            raise ThresholdError(f"kind = {self.kind!r} is unknown; choose one of {known}.")
+        check_choice("kind", self.kind, get_args(Kind))
         if self.fields is not None and self.kind != "ising":
             raise ThresholdError(f"fields are for Ising models; kind = {self.kind!r} has none.")
         if count("n_states", self.n_states, 2) > len(LETTERS):
@@ -122,7 +116,7 @@ def latent_cycle(
     on_each = count("leaves", leaves, 1)
     lowest = _deepened(ring, on_each, count("depth", depth, 1))
     plan = _planted(ring, set(ring), dict.fromkeys(lowest, on_each))
-    return _with_law(plan, Choice(**drawing), generator(seed))
+    return _with_law(plan, Choice(**drawing), np.random.default_rng(count("seed", seed, 0)))
 
 
 def latent_tree(
@@ -160,7 +154,7 @@ def latent_tree(
     least = count("leaves", leaves, 0)
     if sum(counts) == 0:
         raise ThresholdError(Remedy("no_inner_node"), "; a tree needs an inner node.")
-    rng = generator(seed)
+    rng = np.random.default_rng(count("seed", seed, 0))
     inner = _random_tree(sum(counts), rng)
     hidden = set(rng.choice(sum(counts), counts[0], replace=False).tolist())
     needed = {
@@ -224,7 +218,7 @@ def from_skeleton(
                 f"{on_each} leaves, together below 3; give more leaves or make it observed."
             )
     plan = _planted(nx_graph, set(chosen), dict.fromkeys(chosen, on_each), keep_names)
-    return _with_law(plan, Choice(**drawing), generator(seed))
+    return _with_law(plan, Choice(**drawing), np.random.default_rng(count("seed", seed, 0)))
 
 
 def _check_skeleton(skeleton: nx.Graph[Any]) -> None:
@@ -289,11 +283,10 @@ def _random_tree(n_nodes: int, rng: np.random.Generator) -> nx.Graph[int]:
 def _with_law(plan: LatentGraph, choice: Choice, rng: np.random.Generator) -> SyntheticModel:
     """Draw a length and a sign for each edge, in the order of the edges, then what else varies."""
     if choice.potentials is None:
-        drawn = positive("lengths", choice.lengths, np.inf, plan.n_edges, rng)
+        drawn = rng.uniform(*range_above_0("lengths", choice.lengths), plan.n_edges)
     else:
-        potentials = choice.potentials
-        theta = positive("potentials", potentials, STRONGEST_POTENTIAL, plan.n_edges, rng)
-        drawn = -np.log(np.tanh(theta))
+        ends = range_above_0("potentials", choice.potentials, STRONGEST_POTENTIAL)
+        drawn = -np.log(np.tanh(rng.uniform(*ends, plan.n_edges)))
     signs = rng.choice([-1, 1], plan.n_edges) if choice.random_signs else np.ones(plan.n_edges)
     graph = _with_lengths(plan, drawn)
     law: DiscreteLaw | GaussianLaw | None = None
@@ -302,8 +295,8 @@ def _with_law(plan: LatentGraph, choice: Choice, rng: np.random.Generator) -> Sy
     elif choice.kind != "ising":
         law = _states(graph, choice, rng)
     elif choice.fields is not None:
-        limits = choice.fields
-        fields = signed("fields", limits, STRONGEST_POTENTIAL, plan.n_nodes, rng)
+        ends = range_within("fields", choice.fields, STRONGEST_POTENTIAL)
+        fields = rng.uniform(*ends, plan.n_nodes)
         law = DiscreteLaw.ising(graph, signs * np.arctanh(np.exp(-drawn)), fields)
     if isinstance(law, DiscreteLaw) and choice.kind != "symmetric":
         graph = _with_lengths(plan, law.edge_distances)

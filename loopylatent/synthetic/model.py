@@ -16,11 +16,11 @@ import numpy as np
 import pandas as pd
 
 from loopylatent.compute.arrays import FloatArray, IntArray, Progress, StateArray, frozen_array
+from loopylatent.compute.checks import count
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.distances.strengths import SMALLEST_STRENGTH
 from loopylatent.errors import InferenceError, Remedy
 from loopylatent.graph import LatentGraph
-from loopylatent.synthetic.checks import count, generator
 from loopylatent.synthetic.discrete import DiscreteLaw
 from loopylatent.synthetic.gaussian import GaussianLaw
 from loopylatent.synthetic.gibbs import Diagnostics, gibbs
@@ -187,7 +187,7 @@ class SyntheticModel:
         Columns of two states have the values 0 and 1, those of more the letters a, b, c, ...
         ``progress`` is told how far long work is, and may raise to end it.
         """
-        rows, rng = count("n", n, 1), generator(seed)
+        rows, rng = count("n", n, 1), np.random.default_rng(count("seed", seed, 0))
         p, names = self.graph.n_observed, list(self.graph.names)
         if isinstance(self.law, GaussianLaw):
             frame = pd.DataFrame(self.law.draw(rows, rng), columns=names)

@@ -7,9 +7,10 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 import networkx as nx
+import numpy as np
 
+from loopylatent.compute.checks import count
 from loopylatent.errors import DataError, ThresholdError, did_you_mean, quoted
-from loopylatent.synthetic.checks import count, generator
 
 MOST_NODES = 2000
 """Of a graph that is read from text or drawn at random."""
@@ -85,7 +86,7 @@ def regular_skeleton(
             f"no graph has {size} nodes of degree {each}; the degree is below the number of "
             f"nodes, their product is even, and at most {MOST_NODES:,} nodes are drawn."
         )
-    rng = generator(seed)
+    rng = np.random.default_rng(count("seed", seed, 0))
     drawn: nx.Graph[int] = nx.random_regular_graph(each, size, seed=int(rng.integers(2**31)))
     graph: nx.Graph[int] = nx.Graph()
     graph.add_nodes_from(range(size))
@@ -120,7 +121,7 @@ def hidden_by_chance(skeleton: nx.Graph[Any], share: float, *, seed: int = 0) ->
     """
     if not 0 < share < 1:
         raise ThresholdError(f"share = {share:g} is no probability between 0 and 1.")
-    seen = generator(seed).random(len(skeleton)) < share
+    seen = np.random.default_rng(count("seed", seed, 0)).random(len(skeleton)) < share
     return [
         node
         for node, observed in zip(skeleton, seen.tolist(), strict=True)

@@ -10,9 +10,9 @@ from typing import Any, Literal, get_args
 
 import networkx as nx
 
+from loopylatent.compute.checks import Range, check_choice
 from loopylatent.errors import DataError, ThresholdError
-from loopylatent.synthetic.checks import LENGTHS, Range
-from loopylatent.synthetic.families import from_skeleton, latent_cycle, latent_tree
+from loopylatent.synthetic.families import LENGTHS, from_skeleton, latent_cycle, latent_tree
 from loopylatent.synthetic.model import Kind, SyntheticModel
 from loopylatent.synthetic.skeletons import cage, hidden_by_chance, read_edges, regular_skeleton
 
@@ -91,9 +91,7 @@ class Specification:
             "regular": lambda more: self._on_skeleton(self._regular(), more),
             "edges": self._on_edges,
         }
-        if self.family not in makers:
-            known = ", ".join(get_args(Family))
-            raise ThresholdError(f"family = {self.family!r} is unknown; choose one of {known}.")
+        check_choice("family", self.family, get_args(Family))
         self._check_size()
         states = self.kind in ("symmetric", "tables")
         ising = self.kind == "ising"

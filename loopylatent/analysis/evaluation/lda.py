@@ -31,9 +31,9 @@ from scipy.optimize import brentq
 from scipy.special import digamma, gammaincinv, gammaln, logsumexp, polygamma
 
 from loopylatent.compute.arrays import FloatArray, IntArray, Progress, frozen_array
-from loopylatent.errors import DataError, ThresholdError, quoted
+from loopylatent.compute.checks import check_seed, check_whole
+from loopylatent.errors import DataError, quoted
 from loopylatent.inference.scores import bic, perplexity, with_half_hidden
-from loopylatent.settings import check_seed
 from loopylatent.tables.observations import Observations
 
 MOST_PASSES = 20
@@ -259,8 +259,7 @@ def fit_lda(
     """
     from sklearn.decomposition import LatentDirichletAllocation
 
-    if isinstance(n_topics, bool) or not isinstance(n_topics, int) or n_topics < 2:
-        raise ThresholdError(f"topics = {n_topics!r} is not a whole number of at least 2.")
+    check_whole("topics", n_topics, 2)
     check_seed(seed)
     if _checked(obs).has_missing:
         raise DataError(

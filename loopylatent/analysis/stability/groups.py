@@ -17,15 +17,16 @@ from scipy.spatial.distance import squareform
 
 from loopylatent.analysis.stability.resampling import Resampler, bootstrapped_rows, shaken_distances
 from loopylatent.compute.arrays import Check, FloatArray, IntArray, Progress, frozen_array
+from loopylatent.compute.checks import check_many, check_seed
 from loopylatent.compute.cluster import Engine, runner
 from loopylatent.compute.shown import Shown
 from loopylatent.compute.threads import one_thread
 from loopylatent.distances.matrix import DistanceMatrix, Metric
-from loopylatent.errors import DataError, LoopyLatentError, Remedy
+from loopylatent.errors import DataError, LoopyLatentError
 from loopylatent.graph import LatentGraph
 from loopylatent.learning.learner import learn
 from loopylatent.learning.thresholds import default_thresholds
-from loopylatent.settings import LearnSettings, Thresholds, check_seed
+from loopylatent.settings import LearnSettings, Thresholds
 from loopylatent.tables.observations import Observations, check_observations
 
 N_RESAMPLES = 200
@@ -145,10 +146,7 @@ def groups(
     >>> [name for name, group in found.as_dict().items() if group == 0]
     ['reason.4', 'reason.16', 'reason.17', 'reason.19']
     """
-    if n_resamples < 2:
-        raise DataError(
-            Remedy("setting", "n_resamples", n_resamples), " is too few; give at least 2."
-        )
+    check_many("n_resamples", n_resamples, 2, error=DataError)
     check_seed(seed)
     if not isinstance(table, DistanceMatrix):
         check_observations(table)

@@ -13,9 +13,10 @@ import networkx as nx
 import numpy as np
 
 from loopylatent.compute.arrays import FloatArray, Progress, frozen_array
+from loopylatent.compute.checks import check_many
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.distances.strengths import SMALLEST_STRENGTH
-from loopylatent.errors import DataError, LoopyLatentError, Remedy, ThresholdError
+from loopylatent.errors import DataError, LoopyLatentError, Remedy
 from loopylatent.graph import LatentGraph
 from loopylatent.learning.learner import learn
 from loopylatent.learning.thresholds import default_thresholds, loop_radius
@@ -79,7 +80,7 @@ def loop_test(
     table beside ``r``. Rare 0/1 columns are noisier than Gaussian ones: do not trust the test
     on sparse binary data.
     """
-    _check_count(n_simulations, 1)
+    check_many("n_simulations", n_simulations, 1, ", such as 39")
     n_rows = _rows(D)
     settings = LearnSettings(default_thresholds(D), seed=seed)
 
@@ -120,7 +121,7 @@ def opening_radius(
 
     ``n_simulations`` is at least 19, or no p-value could reach 0.05.
     """
-    _check_count(n_simulations, FEWEST_TO_DECIDE)
+    check_many("n_simulations", n_simulations, FEWEST_TO_DECIDE, ", such as 39")
     r, tree = loop_radius(D), f"Opened as a tree (r = {D.r_max:.3g})"
     if r >= D.r_max:
         reason = "the distances are too alike to look for loops at a smaller r."
@@ -142,13 +143,6 @@ def _comparison(test: LoopTest) -> str:
     alike = f"{test.n_as_many or 'none'} of {test.n_simulations} tables simulated from a tree"
     verb = "has" if test.n_as_many == 1 else "have"
     return f"{found}, and {alike} {verb} as many (p = {test.p_value:.3g})"
-
-
-def _check_count(n_simulations: int, least: int) -> None:
-    if n_simulations < least:
-        raise ThresholdError(
-            f"n_simulations = {n_simulations} is too few; give at least {least}, such as 39."
-        )
 
 
 def _rows(D: DistanceMatrix) -> int:

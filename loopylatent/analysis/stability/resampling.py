@@ -15,6 +15,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from loopylatent.compute.arrays import FloatArray, frozen_array
+from loopylatent.compute.checks import check_choice, check_share
 from loopylatent.compute.cluster import Engine
 from loopylatent.distances.matrix import DistanceMatrix, Metric, information_distances
 from loopylatent.errors import DataError, Remedy, ThresholdError
@@ -48,9 +49,7 @@ class Resampling:
         """Return the scheme, or refuse one that does not exist or that these data cannot serve."""
         if self.scheme is None:
             return "bootstrap" if isinstance(table, Observations) else "noise"
-        if self.scheme not in SCHEMES:
-            known = ", ".join(SCHEMES)
-            raise ThresholdError(f"scheme = {self.scheme!r} is unknown; choose one of {known}.")
+        check_choice("scheme", self.scheme, SCHEMES)
         if self.scheme in NEEDS_ROWS and not isinstance(table, Observations):
             raise DataError(
                 f"scheme {self.scheme!r} draws rows, and only distances are given; ",
@@ -120,8 +119,7 @@ def block_bootstrapped_rows(
 
 def subsampled_rows(obs: Observations, metric: Metric, share: float = SHARE) -> Resampler:
     """Keep a share of the rows, none of them twice; a row that counts k times is k rows."""
-    if not 0 < share < 1:
-        raise ThresholdError(f"share = {share:g} is not between 0 and 1.")
+    check_share("share", share)
     own = np.ones(obs.n_rows) if obs.weights is None else obs.weights
     whole = bool((own == np.rint(own)).all())
     n = round(own.sum()) if whole else obs.n_rows

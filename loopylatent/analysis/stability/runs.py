@@ -18,11 +18,12 @@ from loopylatent.analysis.stability.consensus import MAJORITY, Counter, Tally
 from loopylatent.analysis.stability.resampling import Resampler, Resampling, Scheme
 from loopylatent.analysis.stability.support import Found, Reference, edges_found, found_again
 from loopylatent.compute.arrays import BoolArray, Check, FloatArray, Progress, frozen_array
+from loopylatent.compute.checks import check_many
 from loopylatent.compute.cluster import runner
 from loopylatent.compute.shown import Shown
 from loopylatent.compute.threads import in_order, one_thread
 from loopylatent.distances.matrix import DistanceMatrix, information_distances
-from loopylatent.errors import DataError, LoopyLatentError, Remedy, ThresholdError
+from loopylatent.errors import DataError, LoopyLatentError
 from loopylatent.graph import LatentGraph
 from loopylatent.learning.learner import LearnResult, learn
 from loopylatent.learning.thresholds import default_thresholds
@@ -149,9 +150,7 @@ def iter_stability(
     end is a `DataError` with the commonest reason.
     """
     total = how.n_resamples
-    if total < 2:
-        setting = Remedy("setting", "n_resamples", total)
-        raise ThresholdError(setting, " is too few; give at least 2, as 50.")
+    check_many("n_resamples", total, 2, ", as 50")
     scheme = how.scheme_for(table)
     D = table if isinstance(table, DistanceMatrix) else information_distances(table, how.metric)
     chosen = LearnSettings(default_thresholds(D)) if settings is None else settings

@@ -18,9 +18,10 @@ import numpy as np
 from loopylatent.analysis.sweep.points import halving_order, iter_points
 from loopylatent.compute.arrays import Check, Progress
 from loopylatent.compute.cache import ResultCache
+from loopylatent.compute.checks import check_share
 from loopylatent.compute.threads import OnThreads, Runner, one_thread
 from loopylatent.distances.matrix import DistanceMatrix, information_distances
-from loopylatent.errors import DataError, LoopyLatentError, Remedy, ThresholdError
+from loopylatent.errors import DataError, LoopyLatentError
 from loopylatent.graph import LatentGraph
 from loopylatent.inference.fit import fit_parameters
 from loopylatent.inference.scores import Scores
@@ -54,11 +55,7 @@ class Split:
                 "these distances were given, so those of a part of the rows are not known; "
                 "scores need distances that are estimated from the table."
             )
-        if not 0 < test_share < 1:
-            raise ThresholdError(
-                Remedy("setting", "test_share", f"{test_share:g}"),
-                f" is not between 0 and 1; such as {TEST_SHARE}.",
-            )
+        check_share("test_share", test_share, f"; such as {TEST_SHARE}")
         n_test = round(test_share * obs.n_rows)
         if n_test in (0, obs.n_rows):
             raise DataError(
