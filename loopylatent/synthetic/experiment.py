@@ -7,8 +7,9 @@ rows. The paper scores by belief propagation; here every likelihood is exact.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -19,7 +20,6 @@ from loopylatent.compute.checks import Range
 from loopylatent.compute.threads import as_they_finish
 from loopylatent.distances.matrix import information_distances
 from loopylatent.errors import LoopyLatentError
-from loopylatent.graph import LatentGraph
 from loopylatent.inference.fit import fit_parameters
 from loopylatent.learning.learner import learn
 from loopylatent.settings import FitSettings, LearnSettings, Method
@@ -92,13 +92,10 @@ def iter_experiment(
     """
     places: tuple[float | str, ...] = (*plan.radii, TREE, TRUTH)
     sources = {(n, k): _Source.of(plan, n, k) for n, k in product(plan.rows, range(plan.n_repeats))}
-
-    def task(n: int, repeat: int, where: float | str) -> Callable[[Check], Outcome]:
-        return lambda check: _outcome(plan, sources[n, repeat], n, repeat, where, check)
-
     # the longest fits first, so that no core waits at the end
     order = sorted(product(plan.rows, range(plan.n_repeats), places), key=lambda one: -one[0])
-    for _, found in as_they_finish([task(*one) for one in order], progress, threads):
+    tasks = [partial(_outcome, plan, sources[n, k], n, k, where) for n, k, where in order]
+    for _, found in as_they_finish(tasks, progress, threads):
         yield found
 
 
@@ -128,22 +125,10 @@ def _outcome(
             thresholds = thresholds_of(D, "tree" if isinstance(where, str) else where)
             found = learn(D, LearnSettings(thresholds, plan.method), trace=False)
             graph, r = found.graph, thresholds.r
-        return _scored(source, graph, n, repeat, where, r, check)
+        model = fit_parameters(graph, source.train, FIT, progress=check)
+        fresh = float(model.log_likelihood(source.test).sum())
     except LoopyLatentError as error:
         return Unscored(n, repeat, where, str(error))
-
-
-def _scored(
-    source: _Source,
-    graph: LatentGraph,
-    n: int,
-    repeat: int,
-    where: float | str,
-    r: float,
-    check: Check,
-) -> Scored:
-    model = fit_parameters(graph, source.train, FIT, progress=check)
-    fresh = float(model.log_likelihood(source.test).sum())
     bic = (fresh - 0.5 * model.df * math.log(n)) / (n * graph.n_observed)
     counts = graph.n_hidden, graph.n_edges, graph.n_cycles
     return Scored(n, repeat, where, r, bic, *counts, model.is_exact)
@@ -152,25 +137,21 @@ def _scored(
 def experiment_table(outcomes: Sequence[Outcome]) -> pd.DataFrame:
     """Return means over the repeats: a row for each n and place."""
     good = [one for one in outcomes if isinstance(one, Scored)]
-    frame = pd.DataFrame(
-        {
-            "n": [one.n for one in good],
-            "where": [one.where for one in good],
-            "rank": [_rank(one.where) for one in good],
-            "bic": [one.bic for one in good],
-            "hidden": [one.n_hidden for one in good],
-            "edges": [one.n_edges for one in good],
-            "cycles": [one.n_cycles for one in good],
-        }
+    rows = [
+        (one.n, one.where, _rank(one.where), one.bic, one.n_hidden, one.n_edges, one.n_cycles)
+        for one in good
+    ]
+    sizes = ["hidden", "edges", "cycles"]
+    groups = pd.DataFrame(rows, columns=["n", "where", "rank", "bic", *sizes]).groupby(
+        ["n", "rank"]
     )
-    groups = frame.groupby(["n", "rank"], sort=True)
-    table = groups[["bic", "hidden", "edges", "cycles"]].mean().reset_index()
+    table = groups[["bic", *sizes]].mean().reset_index()
     table["where"] = groups["where"].first().to_numpy()
-    table["bic min"] = groups["bic"].min().to_numpy()
-    table["bic max"] = groups["bic"].max().to_numpy()
+    table["bic min"], table["bic max"] = (
+        groups["bic"].agg(how).to_numpy() for how in ("min", "max")
+    )
     table["repeats"] = groups.size().to_numpy()
-    columns = ["n", "where", "bic", "bic min", "bic max", "hidden", "edges", "cycles", "repeats"]
-    return table[columns]
+    return table[["n", "where", "bic", "bic min", "bic max", *sizes, "repeats"]]
 
 
 def _rank(where: float | str) -> float:

@@ -6,9 +6,9 @@ Hidden nodes have no names. The true and the learned ones are matched as the str
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 from typing import Literal
 
@@ -150,12 +150,9 @@ def _sharing(
 ) -> set[int]:
     """Learned hidden nodes that have an edge in common with the true node they are matched to."""
     image = {h: int(nodes[h]) for h in range(learned.n_observed)} | matched
-    found = set()
-    for u, v in learned.edges.tolist():
-        if u in image and v in image:
-            pair = (min(image[u], image[v]), max(image[u], image[v]))
-            found |= {u, v} if pair in true else set()
-    return found
+    inside = [edge for edge in learned.edges.tolist() if image.keys() >= set(edge)]
+    shared = [edge for edge in inside if tuple(sorted(image[end] for end in edge)) in true]
+    return {end for edge in shared for end in edge}
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,10 +252,8 @@ def learn_back(
     thresholds = thresholds_of(measured.distances, r, Lambda, tau)
     settings = LearnSettings(thresholds, method)
     result = learn(measured.distances, settings, trace=False, progress=progress)
-    return Recovery(
-        compare(model.graph, result.graph), result, measured.distances, measured.source,
-        measured.drawn,
-    )  # fmt: skip
+    found = compare(model.graph, result.graph)
+    return Recovery(found, result, measured.distances, measured.source, measured.drawn)
 
 
 # Curves ------------------------------------------------------------------------------------
@@ -329,11 +324,8 @@ def iter_trials(
     Rows of repeat k are drawn with the seed ``seed + k``, so that the order and the number of
     threads change nothing. ``progress`` may raise to stop the work.
     """
-
-    def task(trial: Trial) -> Callable[[Check], tuple[Tried, ...]]:
-        return lambda check: _tried(model, trial, method, seed, check)
-
-    for _, points in as_they_finish([task(trial) for trial in trials], progress, threads):
+    tasks = [partial(_tried, model, trial, method, seed) for trial in trials]
+    for _, points in as_they_finish(tasks, progress, threads):
         yield points
 
 
@@ -352,25 +344,14 @@ def _tried(
             settings = LearnSettings(thresholds, method)
             graph = learn(measured.distances, settings, trace=False, progress=check).graph
             check(0, 1)
-            found.append(_point(trial, wanted, thresholds.r, compare(model.graph, graph)))
+            with_truth = compare(model.graph, graph)
+            rates = (with_truth.precision, with_truth.recall, with_truth.error.value)
+            sizes = (graph.n_hidden, graph.n_cycles, with_truth.is_right)
+            place = (trial.n, trial.repeat, wanted, thresholds.r)
+            found.append(TrialPoint(*place, *rates, *sizes))
         except LoopyLatentError as error:
             found.append(FailedTrial(trial.n, trial.repeat, wanted, str(error)))
     return tuple(found)
-
-
-def _point(trial: Trial, wanted: float | Rule, r: float, found: Comparison) -> TrialPoint:
-    return TrialPoint(
-        trial.n,
-        trial.repeat,
-        wanted,
-        r,
-        found.precision,
-        found.recall,
-        found.error.value,
-        found.learned.n_hidden,
-        found.learned.n_cycles,
-        found.is_right,
-    )
 
 
 MEASURES = ("precision", "recall", "structure_error", "n_hidden", "n_cycles", "is_right")

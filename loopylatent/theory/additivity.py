@@ -88,18 +88,13 @@ def distortion(D: DistanceMatrix, r: float, *, seed: int = 0) -> Distortion:
         if not seen.any():
             continue
         bent = sums.distortion[seen]
-        inner = float(np.median(sums.inner[seen]))
-        rows.append((column, len(ball), float(np.median(bent)), float(bent.max()), inner))
+        path = float(np.median(sums.inner[seen]))
+        rows.append((column, len(ball), float(np.median(bent)), float(bent.max()), path))
         total += int(seen.sum())
     table = np.array(rows, dtype=np.float64).reshape(-1, 5).T
-    return Distortion(
-        frozen_array(table[0], np.int64),
-        frozen_array(table[1], np.int64),
-        frozen_array(table[2], np.float64),
-        frozen_array(table[3], np.float64),
-        frozen_array(table[4], np.float64),
-        total,
-    )
+    columns, sizes = (frozen_array(row, np.int64) for row in table[:2])
+    median, largest, inner = (frozen_array(row, np.float64) for row in table[2:])
+    return Distortion(columns, sizes, median, largest, inner, total)
 
 
 def _quartets(size: int, rng: np.random.Generator) -> IntArray:

@@ -20,9 +20,7 @@ from loopylatent.graph import LatentGraph
 from loopylatent.settings import Thresholds
 from loopylatent.synthetic.discrete import DiscreteLaw
 from loopylatent.synthetic.model import SyntheticModel
-from loopylatent.theory.ensemble import (
-    Ensemble,
-)
+from loopylatent.theory.ensemble import Ensemble
 
 Verdict = Literal["holds", "fails", "not decided"]
 

@@ -300,10 +300,8 @@ def failure_bound(
 
     It is 0, and says nothing, from `necessary_samples` rows on.
     """
-    _check_counting(n_nodes, degree_max, girth)
-    log_ratio = n * n_observed * math.log(n_states) - _log_graphs(
-        n_nodes, degree_min, degree_max, girth, epsilon
-    )
+    logs = _log_graphs(n_nodes, degree_min, degree_max, girth, epsilon)
+    log_ratio = n * n_observed * math.log(n_states) - logs
     return max(0.0, -math.expm1(min(log_ratio, 0.0)))
 
 
@@ -324,21 +322,17 @@ def necessary_samples(
     >>> failure_bound(n / 2, 10_000, 100, 3, 3, 5) > 0.99, failure_bound(n, 10_000, 100, 3, 3, 5)
     (True, 0.0)
     """
-    _check_counting(n_nodes, degree_max, girth)
     logs = _log_graphs(n_nodes, degree_min, degree_max, girth, epsilon)
     return max(0.0, logs / (n_observed * math.log(n_states)))
 
 
-def _check_counting(n_nodes: int, degree_max: int, girth: float) -> None:
-    if girth * bounded_exp(girth * math.log(degree_max)) >= n_nodes:
-        raise ThresholdError(
-            f"Theorem 3 counts graphs of more than g Δ_max^g nodes; {n_nodes} are too few for "
-            f"girth {girth:g} and degree {degree_max}."
-        )
-
-
 def _log_graphs(m: int, degree_min: int, degree_max: int, girth: float, epsilon: float) -> float:
     """log of how many graphs there are, less how many lie within epsilon m of one of them."""
+    if girth * bounded_exp(girth * math.log(degree_max)) >= m:
+        raise ThresholdError(
+            f"Theorem 3 counts graphs of more than g Δ_max^g nodes; {m} are too few for "
+            f"girth {girth:g} and degree {degree_max}."
+        )
     rest = math.log(m - girth * degree_max**girth)
     graphs = 0.5 * degree_min * m * (math.log(m) + rest)
     return graphs - (2 * epsilon + 1) * m * math.log(m) - epsilon * m * math.log(3)

@@ -168,135 +168,88 @@ def quantities(
 ) -> tuple[Quantity, ...]:
     """Return every quantity of the theory; those that depend on r at the given or best radius."""
     r = fewest_samples(e).r if thresholds is None else thresholds.r
-    return (*_graph(e), *_edges(e), *_radius(e, r, kappa), *_sizes(e, kappa))
-
-
-def _graph(e: Ensemble) -> tuple[Quantity, ...]:
-    return (
-        _one("p", "columns", e.n_observed, "How many variables are seen."),
-        _one("m", "nodes", e.n_nodes, "Seen and hidden variables together."),
-        _one(
-            "Δ_min", "smallest degree of a hidden node", e.degree_min,
-            "A hidden node needs three neighbours to show itself.",
-        ),
-        _one("Δ_max", "largest degree", e.degree_max, "The most neighbours that any node has."),
-        _one("g", "girth", e.girth, "Edges on the shortest cycle; infinite for a tree."),
-        _one(
-            "δ", "depth", e.depth,
-            "Edges from the worst placed hidden node to the columns that show it.",
-        ),
-    )  # fmt: skip
-
-
-def _edges(e: Ensemble) -> tuple[Quantity, ...]:
-    return (
-        _one("θ_min", "weakest potential", e.theta_min, "The weakest edge, as the model has it."),
-        _one("θ_max", "strongest potential", e.theta_max, "The strongest edge."),
-        _one(
-            "θ*", "critical potential atanh(1/Δ_max)", e.critical_potential,
-            "Below it, the influence of a column dies out with distance in every such graph.",
-        ),
-        _one(
-            "α", "decay Δ_max tanh θ_max", e.alpha,
-            "By at most this factor influence changes with each step; it has to be below 1.",
-        ),
-        _one(
-            "α^(g/2)/θ_min^(η(η+1)+2)", "correlation decay (A3)", e.decay,
-            "What comes around the shortest cycle beside the weakest edge; has to be tiny.",
-        ),
-        _one("d_min", "shortest edge", e.d_min, "Distance along the strongest edge."),
-        _one("d_max", "longest edge", e.d_max, "Distance along the weakest edge."),
-        _one("η", "unevenness d_max/d_min", e.eta, "1 where all edges are equally strong."),
-        _one(
-            "g/4 − δη(η+1)", "girth against depth (A4)", e.slack,
-            "Cycles have to be long beside the depth; above 0 at least.",
-        ),
-    )  # fmt: skip
-
-
-def _radius(e: Ensemble, r: float, kappa: float) -> tuple[Quantity, ...]:
-    inside = e.radius
+    inside, need, girth, lower = (
+        e.radius,
+        fewest_samples(e, kappa),
+        speaking_girth(e),
+        _lower_bound(e),
+    )
     empty = " The interval is empty." if inside.is_empty else ""
-    return (
-        _one(
-            "δ(η+1)d_max", "r has to be above", inside.low,
-            f"A ball has to reach the columns that show its hidden nodes.{empty}",
-        ),
-        _one(
-            "(g/4)d_min", "r has to be below", inside.high,
-            f"A ball must not see around a cycle.{empty}",
-        ),
-        _one("r", "radius", r, "Where the numbers below are taken."),
-        _one("Λ(r)", "margin (B4)", e.margin(r), "The margin of the quartet test that is proved."),
-        _one(
-            "τ", "shortest edge (B5)", e.shortest_edge,
-            "Hidden nodes nearer than this are merged; not above 0: nothing is proved.",
-        ),
-        _one("υ(r)", "tolerance (B3)", e.upsilon(r), "Error of a distance that does no harm."),
-        _one(
-            "υ − |X|²ζ", "what cycles leave of it", e.tolerance(r),
-            "Not above 0: cycles bend distances by more than the learner is proved to stand.",
-        ),
-        _one(
-            "n(r)", "rows by Theorem 2 at this r", e.samples(r, kappa),
-            f"With so many rows the graph is found with probability {1 - kappa:g}.",
-        ),
-    )  # fmt: skip
-
-
-def _sizes(e: Ensemble, kappa: float) -> tuple[Quantity, ...]:
-    need = fewest_samples(e, kappa)
-    girth = speaking_girth(e)
-    return (
-        _one(
-            "n", "rows by Theorem 2 at the best r", need.n,
-            "The fewest rows over all radii; infinite: the theorem is silent at this girth.",
-        ),
-        _one(
-            "g₂", "girth from which Theorem 2 speaks", girth,
-            "At shorter cycles it asks for infinitely many rows."
-            if girth is not None
-            else "No girth is enough: correlations do not die out, or hidden nodes are too deep.",
-        ),
-        _one(
-            "θ_min^(−δη(η+1)−2) log p", "rows by Theorem 1, up to a constant", e.growth,
-            "How rows have to grow with the graph; the constant is not given.",
-        ),
+    rows: tuple[tuple[str, str, float | None, str], ...] = (
+        ("p", "columns", e.n_observed, "How many variables are seen."),
+        ("m", "nodes", e.n_nodes, "Seen and hidden variables together."),
+        ("Δ_min", "smallest degree of a hidden node", e.degree_min,
+         "A hidden node needs three neighbours to show itself."),
+        ("Δ_max", "largest degree", e.degree_max, "The most neighbours that any node has."),
+        ("g", "girth", e.girth, "Edges on the shortest cycle; infinite for a tree."),
+        ("δ", "depth", e.depth,
+         "Edges from the worst placed hidden node to the columns that show it."),
+        ("θ_min", "weakest potential", e.theta_min, "The weakest edge, as the model has it."),
+        ("θ_max", "strongest potential", e.theta_max, "The strongest edge."),
+        ("θ*", "critical potential atanh(1/Δ_max)", e.critical_potential,
+         "Below it, the influence of a column dies out with distance in every such graph."),
+        ("α", "decay Δ_max tanh θ_max", e.alpha,
+         "By at most this factor influence changes with each step; it has to be below 1."),
+        ("α^(g/2)/θ_min^(η(η+1)+2)", "correlation decay (A3)", e.decay,
+         "What comes around the shortest cycle beside the weakest edge; has to be tiny."),
+        ("d_min", "shortest edge", e.d_min, "Distance along the strongest edge."),
+        ("d_max", "longest edge", e.d_max, "Distance along the weakest edge."),
+        ("η", "unevenness d_max/d_min", e.eta, "1 where all edges are equally strong."),
+        ("g/4 − δη(η+1)", "girth against depth (A4)", e.slack,
+         "Cycles have to be long beside the depth; above 0 at least."),
+        ("δ(η+1)d_max", "r has to be above", inside.low,
+         f"A ball has to reach the columns that show its hidden nodes.{empty}"),
+        ("(g/4)d_min", "r has to be below", inside.high,
+         f"A ball must not see around a cycle.{empty}"),
+        ("r", "radius", r, "Where the numbers below are taken."),
+        ("Λ(r)", "margin (B4)", e.margin(r), "The margin of the quartet test that is proved."),
+        ("τ", "shortest edge (B5)", e.shortest_edge,
+         "Hidden nodes nearer than this are merged; not above 0: nothing is proved."),
+        ("υ(r)", "tolerance (B3)", e.upsilon(r), "Error of a distance that does no harm."),
+        ("υ − |X|²ζ", "what cycles leave of it", e.tolerance(r),
+         "Not above 0: cycles bend distances by more than the learner is proved to stand."),
+        ("n(r)", "rows by Theorem 2 at this r", e.samples(r, kappa),
+         f"With so many rows the graph is found with probability {1 - kappa:g}."),
+        ("n", "rows by Theorem 2 at the best r", need.n,
+         "The fewest rows over all radii; infinite: the theorem is silent at this girth."),
+        ("g₂", "girth from which Theorem 2 speaks", girth,
+         "At shorter cycles it asks for infinitely many rows." if girth is not None else
+         "No girth is enough: correlations do not die out, or hidden nodes are too deep."),
+        ("θ_min^(−δη(η+1)−2) log p", "rows by Theorem 1, up to a constant", e.growth,
+         "How rows have to grow with the graph; the constant is not given."),
         _lemma(e),
         _lemma_rows(e),
-        _one(
-            "n₃", "rows below which every learner fails (Theorem 3)", _lower_bound(e),
-            "With fewer rows some graph of this kind is missed, whatever the method."
-            if _lower_bound(e) is not None
-            else "It counts graphs with more than g Δ_max^g nodes; this one has fewer.",
-        ),
+        ("n₃", "rows below which every learner fails (Theorem 3)", lower,
+         "With fewer rows some graph of this kind is missed, whatever the method."
+         if lower is not None else
+         "It counts graphs with more than g Δ_max^g nodes; this one has fewer."),
     )  # fmt: skip
+    return tuple(
+        Quantity(symbol, name, None if value is None or math.isnan(value) else float(value), text)
+        for symbol, name, value, text in rows
+    )
 
 
-def _lemma(e: Ensemble) -> Quantity:
-    name = "depth under uniform sampling (Lemma 1)"
-    share = e.n_observed / e.n_nodes
+NO_LEMMA = "It needs hidden nodes, and degrees of at least 3."
+
+
+def _lemma(e: Ensemble) -> tuple[str, str, float | None, str]:
+    name, share = "depth under uniform sampling (Lemma 1)", e.n_observed / e.n_nodes
     try:
         found = sampled_depth(e.n_nodes, share, e.degree_min, e.degree_max, e.girth)
     except ThresholdError:
-        return Quantity("δ_ρ", name, None, "It needs hidden nodes, and degrees of at least 3.")
+        return "δ_ρ", name, None, NO_LEMMA
     sentence = (
         f"If each node were seen with probability {share:.2g}, depth would stay below this with "
         f"probability {found.probability:.2g}."
     )
-    return _one("δ_ρ", name, found.depth, sentence)
+    return "δ_ρ", name, found.depth, sentence
 
 
-def _lemma_rows(e: Ensemble) -> Quantity:
-    name = "rows under uniform sampling, up to a constant"
-    share = e.n_observed / e.n_nodes
+def _lemma_rows(e: Ensemble) -> tuple[str, str, float | None, str]:
+    name, share = "rows under uniform sampling, up to a constant", e.n_observed / e.n_nodes
     try:
         value = sampled_growth(e.n_observed, share, e.degree_min, e.degree_max)
     except ThresholdError:
-        return Quantity("n_ρ", name, None, "It needs hidden nodes, and degrees of at least 3.")
-    return _one("n_ρ", name, value, "How rows grow if nodes are seen by chance and edges even.")
-
-
-def _one(symbol: str, name: str, value: float | None, sentence: str) -> Quantity:
-    known = None if value is None or math.isnan(value) else float(value)
-    return Quantity(symbol, name, known, sentence)
+        return "n_ρ", name, None, NO_LEMMA
+    return "n_ρ", name, value, "How rows grow if nodes are seen by chance and edges even."
