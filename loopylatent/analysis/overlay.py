@@ -99,19 +99,13 @@ def overlay(graphs: Sequence[LatentGraph]) -> Overlay:
 
 def numbers(graphs: Sequence[LatentGraph], names: Sequence[str]) -> pd.DataFrame:
     """Return a row of counts for each graph."""
-    return pd.DataFrame(
-        {
-            "graph": list(names),
-            "columns": [graph.n_observed for graph in graphs],
-            "hidden nodes": [graph.n_hidden for graph in graphs],
-            "edges": [graph.n_edges for graph in graphs],
-            "cycles": [graph.n_cycles for graph in graphs],
-            "shortest cycle": [
-                "–" if math.isinf(graph.girth) else f"{graph.girth:.0f}" for graph in graphs
-            ],
-            "pieces": [graph.n_components for graph in graphs],
-        }
-    )
+    rows = [
+        (name, one.n_observed, one.n_hidden, one.n_edges, one.n_cycles,
+         "–" if math.isinf(one.girth) else f"{one.girth:.0f}", one.n_components)
+        for name, one in zip(names, graphs, strict=True)
+    ]  # fmt: skip
+    heads = ["graph", "columns", "hidden nodes", "edges", "cycles", "shortest cycle", "pieces"]
+    return pd.DataFrame(rows, columns=heads)
 
 
 def _united(

@@ -40,32 +40,12 @@ def positions(
     labels: Sequence[str] | None = None,
     seed: int = 0,
 ) -> FloatArray:
-    """Place the nodes so that distance on the page follows distance on the graph.
+    """Place the nodes, in pixels, so that distance on the page follows distance on the graph.
 
-    Parameters
-    ----------
-    graph : LatentGraph
-    start : (nodes, 2) array, optional
-        Positions to stay close to, such as those before a threshold moved. Rows of NaN are
-        nodes that were not there; they begin beside their neighbours.
-    labels : sequence of str, optional
-        What will be written under the nodes; the graph's own labels by default.
-    seed : int
-        Breaks ties between nodes that the graph cannot tell apart, such as leaves of a star.
-
-    Returns
-    -------
-    (nodes, 2) float64 array
-        Pixels, x to the right and y down, about a thousand across for a hundred nodes.
-
-    Examples
-    --------
-    >>> path = LatentGraph.build(["a", "b", "c"], 0, [(0, 1), (1, 2)])
-    >>> place = positions(path)
-    >>> place.shape
-    (3, 2)
-    >>> bool(np.allclose(place, positions(path, start=place), atol=1.0))
-    True
+    ``start`` are positions to stay close to, such as those before a threshold moved; rows of NaN
+    are nodes that were not there, which begin beside their neighbours. ``labels`` are what will be
+    written under the nodes. ``seed`` breaks ties between nodes that the graph cannot tell apart,
+    such as the leaves of a star.
     """
     before = _checked_start(start, graph.n_nodes)
     texts = graph.labels if labels is None else tuple(labels)

@@ -68,42 +68,12 @@ def network(
     only: Collection[int] | None = None,
     captions: Mapping[int, str] | None = None,
 ) -> Network:
-    """Draw a graph with pyvis, at given positions, without physics.
+    """Draw a graph with pyvis, at given positions (pixels), without physics.
 
-    Parameters
-    ----------
-    graph : LatentGraph
-    positions : (nodes, 2) array
-        Pixels, as `loopylatent.figures.layout.positions` gives them; rounded to whole ones.
-    groups : mapping or sequence of int, optional
-        Group number of each node, or of the observed nodes only; -1 is no group. Groups take
-        the place of the two colours for observed and hidden; shapes stay.
-    group_names : sequence of str, optional
-        The name of group 0, 1, ...
-    signs : (edges,) sequence of int, optional
-        Sign of the correlation along each edge of ``graph.edges``; 0 where it is not known.
-        Negative edges are dashed and of another colour.
-    hidden_names : mapping from node to str, optional
-        Names that someone gave to hidden nodes.
-    theme : {"light", "dark"}
-    only : collection of int, optional
-        The nodes to draw, with the edges between them; all by default.
-    captions : mapping from node to str, optional
-        What is written at some nodes in the place of their names.
-
-    Returns
-    -------
-    pyvis.network.Network
-        With plain Python values only; see `network_data`.
-
-    Examples
-    --------
-    >>> star = LatentGraph.build(["a", "b", "c"], 1, [(0, 3), (1, 3), (2, 3)])
-    >>> net = network(star, np.zeros((4, 2)), hidden_names={3: "mood"})
-    >>> [(node["label"], node["shape"]) for node in net.nodes][2:]
-    [('c', 'dot'), ('mood', 'diamond')]
-    >>> net.edges[0]["id"], round(net.edges[0]["width"], 2)
-    ('0-3', 3.03)
+    ``groups`` are numbers of all nodes or of the observed ones, -1 for none; they take the place of
+    the two colours for observed and hidden, shapes stay. ``signs`` are those of the correlations
+    along the edges, 0 where unknown; negative edges are dashed and of another colour. ``only``
+    names the nodes to draw, ``captions`` what is written at some nodes in the place of their names.
     """
     # pyvis imports IPython, which takes half a second: only where it is needed
     from pyvis.network import Network
@@ -118,18 +88,13 @@ def network(
     written = [(captions or {}).get(node, label) for node, label in enumerate(labels)]
     above = _labels_above(graph, place, written, wanted)
     for node, title in node_titles(graph, labels, group_of, names, wanted).items():
-        x, y = place[node]
         is_hidden = node >= graph.n_observed
         net.add_node(
-            node,
-            label=shown_label(written[node]),
-            title=title,
+            node, label=shown_label(written[node]), title=title, x=place[node][0], y=place[node][1],
             shape="diamond" if is_hidden else "dot",
             group=_look(is_hidden, group_of.get(node), groups is not None),
-            x=x,
-            y=y,
             font={"vadjust": LABEL_ABOVE if node in above else LABEL_BELOW},
-        )
+        )  # fmt: skip
     for edge in _edges(graph, labels, checked_signs(graph, signs), frozenset(wanted)):
         net.add_edge(edge.pop("from"), edge.pop("to"), **edge)
     return net

@@ -7,15 +7,17 @@ the tables of docs/guide/stability.md.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Literal
+from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 
 from loopylatent.analysis.stability.runs import Stability
+from loopylatent.compute.arrays import FloatArray
 from loopylatent.graph import LatentGraph
 from loopylatent.tables.spreadsheet import name_to_csv
 
@@ -58,10 +60,8 @@ def edge_kind(graph: LatentGraph, u: int, v: int) -> Kind:
 @cache
 def scale() -> Mapping[Kind, tuple[Step, ...]]:
     """Return, for each kind of part, what share was true at which support."""
-    text = (files("loopylatent.analysis.stability") / "support_scale.json").read_text(
-        encoding="utf-8"
-    )
-    read = json.loads(text)
+    place = files("loopylatent.analysis.stability") / "support_scale.json"
+    read = json.loads(place.read_text(encoding="utf-8"))
     return {kind: tuple(Step(*step) for step in read[kind]) for kind in KINDS}
 
 
@@ -79,23 +79,14 @@ def support_frame(found: Stability, labels: Sequence[str] | None = None) -> pd.D
     """Return a row for every part of the graph: what it is, its ends or columns, its support."""
     graph, start = found.graph, found.initial_graph
     names = graph.labels if labels is None else tuple(labels)
-    rows: list[tuple[str, str, str, float]] = [
-        (KINDS["hidden"], names[node], _listed(names, graph.neighbours(node)), support)
-        for node, support in zip(graph.hidden_nodes, found.hidden.tolist(), strict=True)
-    ]
-    rows += [
-        (KINDS["cycle"], _listed(names, cycle), "", support)
-        for cycle, support in zip(graph.cycles, found.cycles.tolist(), strict=True)
-    ]
-    rows += [
-        (KINDS[edge_kind(graph, u, v)], names[u], names[v], support)
-        for (u, v), support in zip(graph.edges.tolist(), found.edges.tolist(), strict=True)
-    ]
-    rows += [
-        (LOCAL, names[u], names[v], support)
-        for (u, v), support in zip(start.edges.tolist(), found.initial_edges.tolist(), strict=True)
-    ]
-    return pd.DataFrame(rows, columns=["part", "one end", "other end", "support"])
+    hidden = graph.hidden_nodes
+    parts = [(KINDS["hidden"], names[h], _listed(names, graph.neighbours(h))) for h in hidden]
+    parts += [(KINDS["cycle"], _listed(names, cycle), "") for cycle in graph.cycles]
+    parts += [(KINDS[edge_kind(graph, u, v)], names[u], names[v]) for u, v in graph.edges.tolist()]
+    parts += [(LOCAL, names[u], names[v]) for u, v in start.edges.tolist()]
+    frame = pd.DataFrame(parts, columns=["part", "one end", "other end"])
+    found_in = (found.hidden, found.cycles, found.edges, found.initial_edges)
+    return frame.assign(support=np.concatenate(found_in))
 
 
 def support_json(found: Stability) -> str:
@@ -103,31 +94,21 @@ def support_json(found: Stability) -> str:
     graph, start = found.graph, found.initial_graph
     labels = graph.labels
 
-    def edges(of: LatentGraph, support: Sequence[float]) -> list[dict[str, object]]:
-        return [
-            {"ends": [labels[u], labels[v]], "support": share}
-            for (u, v), share in zip(of.edges.tolist(), support, strict=True)
-        ]
+    def parts(name: str, ends: Iterable[Sequence[int]], support: FloatArray) -> list[Any]:
+        rows = zip(ends, support.tolist(), strict=True)
+        return [{name: [labels[end] for end in one], "support": share} for one, share in rows]
 
+    hidden = parts("next_to", map(graph.neighbours, graph.hidden_nodes), found.hidden)
+    names = labels[graph.n_observed :]
     whole = {
         "scheme": found.scheme,
         "runs": {"asked": found.n_asked, "used": found.n_used, "failed": found.n_failed},
         "reasons": found.reasons,
         "instability": found.instability,
-        "edges": edges(graph, found.edges.tolist()),
-        "hidden_nodes": [
-            {
-                "node": labels[node],
-                "next_to": [labels[near] for near in graph.neighbours(node)],
-                "support": share,
-            }
-            for node, share in zip(graph.hidden_nodes, found.hidden.tolist(), strict=True)
-        ],
-        "cycles": [
-            {"nodes": [labels[node] for node in cycle], "support": share}
-            for cycle, share in zip(graph.cycles, found.cycles.tolist(), strict=True)
-        ],
-        "local_trees": edges(start, found.initial_edges.tolist()),
+        "edges": parts("ends", graph.edges.tolist(), found.edges),
+        "hidden_nodes": [{"node": n} | one for n, one in zip(names, hidden, strict=True)],
+        "cycles": parts("nodes", graph.cycles, found.cycles),
+        "local_trees": parts("ends", start.edges.tolist(), found.initial_edges),
     }
     return json.dumps(whole, indent=1, allow_nan=False) + "\n"
 

@@ -95,16 +95,13 @@ def score_row(scored: Scored | None) -> dict[str, Any]:
     if isinstance(scored, Failed):
         return {"failure": scored.reason}
     test = scored.test
+    names = ("perp_ll", "perp_bic", "pred_perp_ll", "pred_perp_bic", "df")
     return {
         "train_log_likelihood": scored.train_log_likelihood,
         "train_bic": test.train_bic,
         "test_log_likelihood": test.log_likelihood,
         "test_bic": test.bic,
-        "perp_ll": test.perp_ll,
-        "perp_bic": test.perp_bic,
-        "pred_perp_ll": test.pred_perp_ll,
-        "pred_perp_bic": test.pred_perp_bic,
-        "df": test.df,
+        **{name: getattr(test, name) for name in names},
         "inference": test.method,
         "converged": scored.converged,
         "fitted_edges": scored.graph.n_edges,
