@@ -1,9 +1,8 @@
 """Who is on stage: one number, one name and one place for every node, from the first step on.
 
 Nodes of the finished graph have the numbers they have there. Hidden nodes that vanish again come
-after them, and after those the hidden nodes of the truth that have no counterpart.
-
-The graph after any step of a trace, from checkpoints and the changes after them.
+after them, and after those the hidden nodes of the truth that have no counterpart. In these
+numbers, the graph after any step of a trace.
 """
 
 from __future__ import annotations
@@ -87,7 +86,10 @@ def cast_of(
     if places.shape != (graph.n_nodes, 2):
         raise DataError(f"places have shape {places.shape}; the graph needs ({graph.n_nodes}, 2).")
     passing = _passing(trace)
-    number = _numbers(trace, graph, passing)
+    last = trace[-1]
+    assert isinstance(last, CleanUpStep)
+    hidden = [*last.hidden_ids, *(node.join.parent for node in passing)]
+    number = {node: at for at, node in enumerate([*range(graph.n_observed), *hidden])}
     labels = _labels(graph, hidden_names or {})
     edges = np.concatenate([graph.edges, result.initial_graph.edges])
     above = frozenset(np.flatnonzero(labels_above(places, edges, labels)).tolist())
@@ -138,17 +140,6 @@ def _passing(trace: tuple[Step, ...]) -> tuple[_Passing, ...]:
         for join in step.joins
         if join.is_new and join.parent not in survivors
     )
-
-
-def _numbers(
-    trace: tuple[Step, ...], graph: LatentGraph, passing: tuple[_Passing, ...]
-) -> dict[int, int]:
-    last = trace[-1]
-    assert isinstance(last, CleanUpStep)
-    hidden = [*last.hidden_ids, *(node.join.parent for node in passing)]
-    return {node: node for node in range(graph.n_observed)} | {
-        node: graph.n_observed + k for k, node in enumerate(hidden)
-    }
 
 
 def _labels(graph: LatentGraph, names: Mapping[int, str]) -> list[str]:

@@ -69,25 +69,22 @@ class Drawing:
 def draw(lesson: Lesson, frame: Frame, scale: float = 1.0) -> Drawing:
     """Draw a step; ``scale`` enlarges symbols and names, for a projector."""
     cast = lesson.cast
-    shade = frame.shade
+    shade = None
+    if frame.shade is not None:
+        lines = [list(line) for line in frame.shade.lines]
+        shade = {"nodes": list(frame.shade.nodes), "lines": lines}
     return Drawing(
         [_node(cast, frame, node, scale) for node in frame.nodes],
         [_edge(cast, frame, edge, scale) for edge in in_layers(frame.edges)],
         {theme: _look(lesson, frame, theme, scale) for theme in get_args(ThemeName)},
-        None
-        if shade is None
-        else {"nodes": list(shade.nodes), "lines": [list(line) for line in shade.lines]},
+        shade,
         f"Step of the lesson: {frame.caption}",
     )
 
 
 def in_layers(edges: tuple[DrawnEdge, ...]) -> list[DrawnEdge]:
     """Order edges so that what happens comes after what stays."""
-    return sorted(edges, key=_layer)
-
-
-def _layer(edge: DrawnEdge) -> int:
-    return _LAYERS[edge.mark]
+    return sorted(edges, key=lambda edge: _LAYERS[edge.mark])
 
 
 def _node(cast: Cast, frame: Frame, node: int, scale: float) -> dict[str, Any]:
@@ -99,15 +96,14 @@ def _node(cast: Cast, frame: Frame, node: int, scale: float) -> dict[str, Any]:
         "label": cast.short_labels[node],
         "title": shown_label(cast.labels[node], 120),
         "shape": "diamond" if cast.is_hidden(node) else "dot",
-        "group": node_group(cast, frame, node),
+        "group": _node_group(cast, frame, node),
         "x": round(float(x)),
         "y": round(float(y)),
         "font": {"vadjust": LABEL_BELOW + (round(higher) if node in cast.above else 0)},
     }
 
 
-def node_group(cast: Cast, frame: Frame, node: int) -> str:
-    """Return the vis group that says how a node is drawn at a step."""
+def _node_group(cast: Cast, frame: Frame, node: int) -> str:
     kind = "hidden" if cast.is_hidden(node) else "observed"
     if node in frame.sketched:
         return f"{kind}-sketched"
@@ -117,57 +113,38 @@ def node_group(cast: Cast, frame: Frame, node: int) -> str:
 
 
 def _edge(cast: Cast, frame: Frame, edge: DrawnEdge, scale: float) -> dict[str, Any]:
-    look = edge_look(frame, edge, cast.n_nodes)
+    """An edge whose colour, width and dashes say what happens to it."""
+    plain, marked = stroke(edge.length, cast.n_nodes), MARKS.get(edge.mark)
+    color: dict[str, Any]
+    if marked is None:
+        inside = not frame.focus or {edge.u, edge.v} <= frame.focus
+        width = plain.width
+        color = {"opacity": plain.opacity if inside else round(FADED * plain.opacity, 2)}
+    else:
+        width = max(plain.width, MARKED_WIDTH) + marked.wider
+        color = dict.fromkeys(("color", "highlight", "hover"), marked.colour)
     return {
         "from": edge.u,
         "to": edge.v,
         "id": edge_id(edge),
         "arrows": "",
-        "width": round(look.width * scale, 2),
-        "color": look.color,
-        "dashes": [6, 5] if look.dashed else False,
+        "width": round(width * scale, 2),
+        "color": color,
+        "dashes": [6, 5] if marked is not None and marked.dashed else False,
         "title": edge_title(cast, edge),
     }
 
 
 def edge_title(cast: Cast, edge: DrawnEdge) -> str:
     """Say of an edge what it joins, how long it is and, where known, why it is there."""
-    names = (shown_label(cast.labels[end], 60) for end in (edge.u, edge.v))
-    lines = [
-        " – ".join(names),
-        f"distance {edge.length:.3g}, strength {math.exp(-edge.length):.2f}",
-        edge.note,
-    ]
-    return "\n".join(line for line in lines if line)
+    names = " – ".join(shown_label(cast.labels[end], 60) for end in (edge.u, edge.v))
+    lengths = f"distance {edge.length:.3g}, strength {math.exp(-edge.length):.2f}"
+    return "\n".join(line for line in (names, lengths, edge.note) if line)
 
 
 def edge_id(edge: DrawnEdge) -> str:
     """Return an id; vis draws in the order in which ids came, so each layer has its own."""
-    return f"{_layer(edge)}:{edge.u}-{edge.v}"
-
-
-@dataclass(frozen=True, slots=True)
-class EdgeLook:
-    """How an edge is drawn."""
-
-    width: float
-    color: dict[str, Any]
-    dashed: bool
-
-
-def edge_look(frame: Frame, edge: DrawnEdge, n_nodes: int) -> EdgeLook:
-    """Say by colour, width and dashes what happens to an edge."""
-    plain = stroke(edge.length, n_nodes)
-    marked = MARKS.get(edge.mark)
-    if marked is None:
-        inside = not frame.focus or {edge.u, edge.v} <= frame.focus
-        return EdgeLook(
-            plain.width,
-            {"opacity": plain.opacity if inside else round(FADED * plain.opacity, 2)},
-            False,
-        )
-    same = dict.fromkeys(("color", "highlight", "hover"), marked.colour)
-    return EdgeLook(max(plain.width, MARKED_WIDTH) + marked.wider, same, marked.dashed)
+    return f"{_LAYERS[edge.mark]}:{edge.u}-{edge.v}"
 
 
 def _look(lesson: Lesson, frame: Frame, theme: ThemeName, scale: float) -> dict[str, Any]:
@@ -193,31 +170,20 @@ def _groups(theme: ThemeName, scale: float) -> dict[str, Any]:
         ink = colours.muted if hidden else colours.text
         font = {"color": ink, "size": round((FONT_SIZE - 2 * hidden) * scale)}
         size = NODE_SIZE * scale
-        groups[kind] = _group(plain.fill, plain.border, font, size)
-        groups[f"{kind}-faded"] = {
-            **_group(plain.fill, plain.border, font | {"color": _faint(ink)}, size),
-            "opacity": FADED,
-        }
-        groups[f"{kind}-centre"] = {
-            **_group(plain.fill, colours.emphasis, font, size * CENTRE),
-            "borderWidth": 3,
-        }
-        groups[f"{kind}-sketched"] = {
-            **_group(colours.background, LOCAL, font, size),
-            "borderWidth": 2.5,
-        }
+        fill, border, faint = plain.fill, plain.border, font | {"color": _faint(ink)}
+        groups[kind] = _group(fill, border, font, size)
+        groups[f"{kind}-faded"] = _group(fill, border, faint, size) | {"opacity": FADED}
+        groups[f"{kind}-centre"] = _group(fill, colours.emphasis, font, size * CENTRE, 3)
+        groups[f"{kind}-sketched"] = _group(colours.background, LOCAL, font, size, 2.5)
     return groups
 
 
-def _group(fill: str, border: str, font: dict[str, Any], size: float) -> dict[str, Any]:
+def _group(
+    fill: str, border: str, font: dict[str, Any], size: float, width: float = 1.5
+) -> dict[str, Any]:
     same = {"background": fill, "border": border}
-    return {
-        "color": same | {"highlight": same, "hover": same},
-        "font": font,
-        "size": size,
-        "opacity": 1,
-        "borderWidth": 1.5,
-    }
+    color = same | {"highlight": same, "hover": same}
+    return {"color": color, "font": font, "size": size, "opacity": 1, "borderWidth": width}
 
 
 def _faint(colour: str) -> str:
@@ -229,10 +195,9 @@ def legend_of(cast: Cast, frame: Frame, theme: ThemeName) -> list[dict[str, str]
     """Say what the shapes and colours of a step mean."""
     colours = THEMES[theme]
     items: list[tuple[str, ...]] = []
-    for hidden, text in ((False, "observed"), (True, "hidden")):
-        if not hidden or any(map(cast.is_hidden, frame.nodes)):
-            drawn = symbol(hidden, None, False, colours)
-            items.append((drawn.shape, drawn.fill, drawn.border, text))
+    for hidden in (False, True)[: 1 + any(map(cast.is_hidden, frame.nodes))]:
+        drawn = symbol(hidden, None, False, colours)
+        items.append((drawn.shape, drawn.fill, drawn.border, ("observed", "hidden")[hidden]))
     if any(map(cast.is_hidden, frame.sketched)):
         items.append(("diamond", colours.background, LOCAL, "not yet in the graph"))
     there = {edge.mark for edge in frame.edges}

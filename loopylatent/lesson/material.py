@@ -1,6 +1,4 @@
-"""What every step of a lesson is made from.
-
-Balls and their shortest trees, one after the other, and the union as it grows.
+"""What every step of a lesson is made from: the result, its trace, balls and their local trees.
 
 The trees come from the kernel with which the learner builds them.
 """
@@ -79,25 +77,21 @@ class Material:
         assert isinstance(found, VisitStep)
         return found
 
-    @cached_property
-    def _names(self) -> tuple[Name, ...]:
-        return tuple(Name(shown_label(label, LONGEST_NAME)) for label in self.cast.labels)
-
     def name(self, node: int) -> Name:
         """Return the name of a node of the lesson, short enough for a sentence."""
-        return self._names[node]
+        return Name(shown_label(self.cast.labels[node], LONGEST_NAME))
 
     @cached_property
     def ball_notes(self) -> dict[EdgeKey, str]:
         """What is said of each edge of the initial graph: which balls put it there."""
-        return {edge: self._ball_note(edge) for edge in self.initial}
-
-    def _ball_note(self, edge: EdgeKey) -> str:
-        balls = self.balls.owners(edge)
-        named = ", ".join(self.name(v).text for v in balls[:MOST_BALLS])
-        more = f" and {len(balls) - MOST_BALLS} more" if len(balls) > MOST_BALLS else ""
-        word = "tree" if len(balls) == 1 else f"{len(balls)} trees"
-        return f"in the {word} of {named}{more}"
+        notes = {}
+        for edge in self.initial:
+            balls = self.balls.owners(edge)
+            named = ", ".join(self.name(v).text for v in balls[:MOST_BALLS])
+            more = f" and {len(balls) - MOST_BALLS} more" if len(balls) > MOST_BALLS else ""
+            word = "tree" if len(balls) == 1 else f"{len(balls)} trees"
+            notes[edge] = f"in the {word} of {named}{more}"
+        return notes
 
     def names(self, nodes: tuple[int, ...] | list[int]) -> tuple[Name, ...]:
         return tuple(self.name(node) for node in nodes)
@@ -108,49 +102,42 @@ class Material:
         return (*self.columns, *sorted(hidden))
 
 
-Edge = tuple[int, int]
-
-
 class Balls:
     """The balls of all columns at one radius."""
 
     def __init__(self, D: DistanceMatrix, r: float) -> None:
         self.D = D
         self.r = r
-        self._trees: dict[bytes, IntArray] = {}
+        self._trees: dict[bytes, tuple[EdgeKey, ...]] = {}
 
     def members(self, v: int) -> IntArray:
         """Return the columns of the ball of ``v``, ascending."""
         return np.flatnonzero(self.D.values[v] <= self.r)
 
-    def tree(self, v: int) -> tuple[Edge, ...]:
-        """Return the edges of the local tree of ``v``, sorted."""
-        return tuple(divmod(code, self.D.n_columns) for code in self._codes(v).tolist())
-
-    def _codes(self, v: int) -> IntArray:
-        """Edges as smaller * p + larger; equal balls have equal trees, built once."""
+    def tree(self, v: int) -> tuple[EdgeKey, ...]:
+        """Return the edges of the local tree of ``v``, sorted; equal balls have one tree."""
         ball = self.members(v)
         key = ball.tobytes()
         if key not in self._trees:
             parent = spanning_tree(self.D.values, ball)
             child = np.flatnonzero(parent >= 0)
             ends = np.sort(np.column_stack([ball[child], ball[parent[child]]]), axis=1)
-            self._trees[key] = np.sort(ends[:, 0] * self.D.n_columns + ends[:, 1])
+            self._trees[key] = tuple(sorted((u, w) for u, w in ends.tolist()))
         return self._trees[key]
 
     @cached_property
-    def _owners(self) -> dict[Edge, tuple[int, ...]]:
-        found: dict[Edge, list[int]] = {}
+    def _owners(self) -> dict[EdgeKey, tuple[int, ...]]:
+        found: dict[EdgeKey, list[int]] = {}
         for v in range(self.D.n_columns):
             for edge in self.tree(v):
                 found.setdefault(edge, []).append(v)
         return {edge: tuple(balls) for edge, balls in sorted(found.items())}
 
-    def owners(self, edge: Edge) -> tuple[int, ...]:
+    def owners(self, edge: EdgeKey) -> tuple[int, ...]:
         """Return the columns in whose local trees an edge is, ascending; none if it is in none."""
         return self._owners.get(edge, ())
 
-    def union(self, upto: int) -> dict[Edge, float]:
+    def union(self, upto: int) -> dict[EdgeKey, float]:
         """Return the edges of the local trees of the columns 0 to ``upto`` with their lengths."""
         return {
             edge: float(self.D.values[edge])
@@ -158,6 +145,6 @@ class Balls:
             if balls[0] <= upto
         }
 
-    def adds(self, v: int) -> tuple[Edge, ...]:
+    def adds(self, v: int) -> tuple[EdgeKey, ...]:
         """Return the edges that no local tree before that of ``v`` had."""
         return tuple(edge for edge in self.tree(v) if self._owners[edge][0] == v)

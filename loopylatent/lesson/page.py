@@ -20,6 +20,7 @@ from loopylatent.figures.looks import ThemeName, stroke
 from loopylatent.figures.network import LABEL_ABOVE, LABEL_BELOW
 from loopylatent.learning.grouping.quartet import VERDICTS
 from loopylatent.lesson.captions import GLOSSARY, Caption, Name, Number, Term, pseudocode
+from loopylatent.lesson.cast import Cast
 from loopylatent.lesson.drawing import (
     CENTRE,
     FADED,
@@ -51,11 +52,7 @@ ASKS: Mapping[Method, str] = {
 
 
 def to_page(lesson: Lesson, provenance: Provenance, *, title: str = "Lesson") -> str:
-    """Return one page that plays the lesson.
-
-    Everything is inside; a content security policy forbids any request and any script but the
-    two that belong here.
-    """
+    """Return one page that plays the lesson; it may run the two scripts inside and ask nobody."""
     data = lesson_data(lesson)
     return rendered("lesson/page", ["lesson/page.js"], title, provenance, lesson=data)
 
@@ -71,15 +68,7 @@ def lesson_data(lesson: Lesson) -> dict[str, Any]:
         "code": [[line.indent, line.text, line.meaning] for line in pseudocode(method)],
         "glossary": dict(GLOSSARY),
         "asks": ASKS[method],
-        "nodes": [
-            [
-                xml_text(label),
-                int(cast.is_hidden(node)),
-                *(round(float(x)) for x in place),
-                LABEL_ABOVE if node in cast.above else LABEL_BELOW,
-            ]
-            for node, (label, place) in enumerate(zip(cast.labels, cast.places, strict=True))
-        ],
+        "nodes": [_node(cast, node) for node in range(cast.n_nodes)],
         "n_observed": cast.n_observed,
         "looks": first.looks,
         "marks": {mark: [look.colour, look.dashed, look.wider] for mark, look in MARKS.items()},
@@ -95,6 +84,12 @@ def lesson_data(lesson: Lesson) -> dict[str, Any]:
     }
     plain: dict[str, Any] = json.loads(json.dumps(data, allow_nan=False))
     return plain
+
+
+def _node(cast: Cast, node: int) -> list[Any]:
+    x, y = cast.places[node].tolist()
+    below = LABEL_ABOVE if node in cast.above else LABEL_BELOW
+    return [xml_text(cast.labels[node]), int(cast.is_hidden(node)), round(x), round(y), below]
 
 
 class _Writer:
@@ -128,23 +123,20 @@ class _Writer:
 
     def _change(self, frame: Frame) -> dict[str, Any]:
         now = {self._edge(edge): edge.mark for edge in in_layers(frame.edges)}
-        new = [[k, mark] for k, mark in now.items() if self._drawn.get(k) != mark]
-        gone = [k for k in self._drawn if k not in now]
-        self._drawn = dict(now)
-        return {"draw": new, "drop": gone}
+        before, self._drawn = self._drawn, dict(now)
+        new = [[k, mark] for k, mark in now.items() if before.get(k) != mark]
+        return {"draw": new, "drop": [k for k in before if k not in now]}
 
     def _nodes(self, frame: Frame) -> dict[str, Any]:
+        shade = frame.shade
+        found = {
+            "focus": sorted(frame.focus) or None,
+            "centre": frame.centre,
+            "sketched": sorted(frame.sketched) or None,
+            "shade": shade and [list(shade.nodes), [list(line) for line in shade.lines]],
+        }
         hidden = [node for node in frame.nodes if self.lesson.cast.is_hidden(node)]
-        found: dict[str, Any] = {"hidden": hidden}
-        if frame.focus:
-            found["focus"] = sorted(frame.focus)
-        if frame.centre is not None:
-            found["centre"] = frame.centre
-        if frame.sketched:
-            found["sketched"] = sorted(frame.sketched)
-        if frame.shade is not None:
-            found["shade"] = [list(frame.shade.nodes), [list(line) for line in frame.shade.lines]]
-        return found
+        return {"hidden": hidden} | {k: v for k, v in found.items() if v is not None}
 
     def _edge(self, edge: DrawnEdge) -> int:
         key = (edge_id(edge), edge.length, edge.note)
@@ -187,13 +179,11 @@ def _visit(lesson: Lesson, place: Place) -> dict[str, Any]:
     asked = lesson.material.result.settings.method == "quartet"
     table = visit.quartets if asked else None
     if table is not None and len(names) <= MOST_NODES:
+        columns = (table.nodes, table.products, table.lead, table.verdicts)
         found["quartets"] = [
             [*nodes, *(round(x, 5) for x in products), round(lead, 5), VERDICTS[verdict]]
-            for nodes, products, lead, verdict in zip(
-                table.nodes.tolist(), table.products.tolist(), table.lead.tolist(),
-                table.verdicts.tolist(), strict=True,
-            )
-        ]  # fmt: skip
+            for nodes, products, lead, verdict in zip(*(c.tolist() for c in columns), strict=True)
+        ]
     return found
 
 

@@ -88,8 +88,7 @@ class Visit:
 
     def leaves_under(self, node: int, joins: int) -> frozenset[int]:
         """Return the positions in A of the leaves under a working node after some joins."""
-        position = {member: k for k, member in enumerate(self.step.neighbourhood)}
-        under = {member: {k} for member, k in position.items()}
+        under = {member: {k} for k, member in enumerate(self.step.neighbourhood)}
         for join in self.step.joins[:joins]:
             family = {*join.children} if join.is_new else {*join.children, join.parent}
             under[join.parent] = set().union(*(under[member] for member in family))
@@ -132,9 +131,7 @@ class Visit:
         """Return the round of relaxed grouping that a step belongs to; after them, the last."""
         if not self.step.rounds:
             return None
-        before = self.joins_before(place)
-        joins = self.step.joins
-        join = joins[min(before, len(joins) - 1)]
+        join = self.step.joins[min(self.joins_before(place), len(self.step.joins) - 1)]
         assert isinstance(join, Family)
         return self.step.rounds[join.round - 1]
 

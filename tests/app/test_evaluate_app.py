@@ -31,8 +31,13 @@ from loopylatent.inference.fit import fit_parameters
 from loopylatent.tables.observations import Observations
 from loopylatent.ui.evaluate.page import MEETING, SCORES
 from loopylatent.ui.evaluate.state import KEY, read_radii
-from loopylatent.ui.evaluate.topics import TRAINING, expressive_rows
-from loopylatent.ui.evaluate.words import Card, cards_html, coherence_line
+from loopylatent.ui.evaluate.topics import (
+    TRAINING,
+    Card,
+    cards_html,
+    coherence_line,
+    expressive_rows,
+)
 from loopylatent.ui.shell.session import Session
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -16,7 +16,6 @@ from loopylatent.synthetic.laboratory import learn_back
 from loopylatent.theory.additivity import distortion
 from loopylatent.theory.assumptions import conditions, ensemble_of
 from loopylatent.theory.tables import quantities
-from loopylatent.ui.laboratory import words as lab_words
 from loopylatent.ui.shell import laboratory as lab_state
 from loopylatent.ui.shell.laboratory import CURVE_N, CURVE_R, LEARN, PAPERS
 from loopylatent.ui.theory import page as theory_page
@@ -215,11 +214,10 @@ def test_learning_that_takes_long_shows_its_progress_and_can_be_cancelled(monkey
 def test_the_paper_s_experiment_is_one_click(monkeypatch):
     small = Experiment(girth=4, rows=(300,), radii=(4.0, 5.0), n_repeats=1)
     monkeypatch.setitem(lab_state.EXPERIMENTS, "The paper's potentials", small)
-    monkeypatch.setattr(lab_words, "NOTES", {small: "a note"})
     page = on_tab(opened(LABORATORY), "The paper's experiment")
     page = finished(ran(page.button(key="run lab experiment").click()), PAPERS)
     assert len(lab_of(page).outcomes[small]) == 4
-    assert "a note" in said(page)
+    assert "The paper sees three things" in said(page)
 
 
 def test_the_made_up_table_opens_on_explore_with_its_thresholds():

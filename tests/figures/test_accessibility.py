@@ -24,7 +24,7 @@ from loopylatent.figures.sweep import grid_figure
 from loopylatent.graph import LatentGraph
 from loopylatent.learning.initial_graph import edge_density
 from loopylatent.settings import Thresholds
-from loopylatent.ui.evaluate.words import AGAINST
+from loopylatent.ui.evaluate.topics import AGAINST
 
 UI = Path(__file__).resolve().parents[2] / "loopylatent" / "ui"
 

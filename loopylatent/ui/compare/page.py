@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,30 +18,21 @@ from loopylatent.errors import LoopyLatentError
 from loopylatent.exporting.project.file import LONGEST_PIN_NAME, MOST_PINS
 from loopylatent.figures.layout import filling, positions
 from loopylatent.figures.overlays import compared_looks, mark_edges, mark_nodes
-from loopylatent.ui.compare import tables as tables
+from loopylatent.ui.compare import tables
 from loopylatent.ui.compare.state import Side, Sides, overlay_of, pin_two, sides_of
 from loopylatent.ui.graph_view import Picture, bring_script, graph_view, picture
 from loopylatent.ui.page import Present
-from loopylatent.ui.shell.background import Job
 from loopylatent.ui.shell.keys import DataKey
 from loopylatent.ui.shell.messages import plain, progress_line, said
 from loopylatent.ui.shell.pins import add_pin, remove_pin, rename_pin
 from loopylatent.ui.shell.session import Session, bound
+from loopylatent.ui.shell.widgets import table, tabs, texts, viewed, wait_for
 
 SETTINGS = ("r", "Lambda", "tau", "method", "order", "seed", "regularize")
-BESIDE, TOGETHER = "Side by side", "One picture"
+VIEWS = BESIDE, TOGETHER = "Side by side", "One picture"
+words = texts("compare")
 HEIGHT = 500
 ASPECT = {BESIDE: 0.95, TOGETHER: 1.9}
-EMPTY = (
-    "Nothing is pinned yet. A **pin** keeps data and settings under a name; this page lays two of "
-    "them side by side on one layout and says what both have, and what only one of them has. "
-    "**Pin** stands in the sidebar of every page."
-)
-SHARED = (
-    "Columns are the same where their names are. Hidden nodes are the same where the strengths of "
-    "their ties to all columns are alike (cosine of at least 0.95). An edge is in both where both "
-    "of its ends are."
-)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,21 +66,19 @@ def choose_pair(s: Session, now: Present) -> Pair | None:
         _offer_two(s, now, about=False)
         return None
     columns = st.columns([2.6, 2.6, 1.2, 3], vertical_alignment="bottom")
-    with columns[0]:
-        left = _choose(s, "Left", "compare_left", names, names[0])
+    left = columns[0].selectbox("Left", names, **viewed(s, "compare_left", names[0], names))
     others = [name for name in names if name != left]
-    with columns[1]:
-        right = _choose(s, "Right", "compare_right", others, others[0])
+    right = columns[1].selectbox("Right", others, **viewed(s, "compare_right", others[0], others))
     columns[2].button("Swap", on_click=_swap, args=(s, left, right), width="stretch")
-    with columns[3]:
-        view = _choose_view(s)
+    tied = viewed(s, "compare_view", BESIDE, VIEWS)
+    view = columns[3].segmented_control("View", VIEWS, label_visibility="hidden", **tied) or BESIDE
     return Pair(sides, sides.by_name[left], sides.by_name[right], view)
 
 
 def _offer_two(s: Session, now: Present, *, about: bool = True) -> None:
     box = st.container(border=about)
     if about:
-        box.markdown(f"#### Compare two graphs\n{EMPTY}")
+        box.markdown(f"#### Compare two graphs\n{words.empty}")
     with box.container(horizontal=True, vertical_alignment="center"):
         st.button(
             "Compare the tree with the loops",
@@ -102,33 +93,8 @@ def _offer_two(s: Session, now: Present, *, about: bool = True) -> None:
             st.button("Pin only what is shown now", on_click=add_pin, args=(s, s.recipe))
 
 
-def _choose(s: Session, label: str, key: str, names: list[str], usual: str) -> str:
-    def report(name: str) -> None:
-        s.view[key] = name
-
-    here = s.view.get(key)
-    chosen: str = st.selectbox(label, names, **bound(key, here if here in names else usual, report))
-    return chosen
-
-
 def _swap(s: Session, left: str, right: str) -> None:
     s.view["compare_left"], s.view["compare_right"] = right, left
-
-
-def _choose_view(s: Session) -> str:
-    def report(view: str | None) -> None:
-        s.view["compare_view"] = view or BESIDE
-
-    here = s.view.get("compare_view", BESIDE)
-    return (
-        st.segmented_control(
-            "View",
-            [BESIDE, TOGETHER],
-            label_visibility="hidden",
-            **bound("compare_view", here if here in (BESIDE, TOGETHER) else BESIDE, report),
-        )
-        or BESIDE
-    )
 
 
 def show(s: Session, pair: Pair | None) -> None:
@@ -147,12 +113,14 @@ def show(s: Session, pair: Pair | None) -> None:
     _graphs(s, pair, laid, difference, names)
     for side in (pair.left, pair.right):
         if side.waiting is not None:
-            _wait_for_bic(side.name, side.waiting)
+            title = f"The plain graph of {plain(side.name)}; the BIC is at work"
+            line = partial(progress_line, title, side.waiting, side.waiting.began)
+            wait_for(side.waiting, line, key=f"cancel bic {side.name}", every=0.7)
     _below(s, pair, laid, difference, names)
 
 
 def _summary(s: Session, pair: Pair, difference: Difference) -> None:
-    def words(which: int) -> str:
+    def counts(which: int) -> str:
         edges, hidden = difference.count(which)
         nodes = "hidden node" if hidden == 1 else "hidden nodes"
         return f"**{edges}** {'edge' if edges == 1 else 'edges'}, **{hidden}** {nodes}"
@@ -160,9 +128,9 @@ def _summary(s: Session, pair: Pair, difference: Difference) -> None:
     error = tables.known_error(s, pair.left.graph, pair.right.graph)
     said = "" if error is None else f" · structure error **{tables.error_words(error)}**"
     st.markdown(
-        f"In both: {words(BOTH)} · :orange[only left]: {words(LEFT)} · "
-        f":green[only right]: {words(RIGHT)}{said}",
-        help=f"{SHARED} {tables.ERROR}",
+        f"In both: {counts(BOTH)} · :orange[only left]: {counts(LEFT)} · "
+        f":green[only right]: {counts(RIGHT)}{said}",
+        help=f"{words.shared} {words.error}",
     )
 
 
@@ -199,16 +167,13 @@ def _graphs(
 
 
 def _view(s: Session, shown: Picture, key: str, subject: str, name: str) -> None:
-    def clicked(node: int | None) -> None:
-        s.view["compare_selected"] = node
-
     there = {node["id"] for node in shown.nodes}
     selected = s.view.get("compare_selected")
     graph_view(
         shown,
         key=key,
         subject=subject,
-        on_click=clicked,
+        on_click=partial(s.view.__setitem__, "compare_selected"),
         height=HEIGHT,
         selected=selected if selected in there else None,
         file_name="".join(c if c.isascii() and c.isalnum() else "-" for c in name) or "graph",
@@ -239,17 +204,6 @@ def _picture(
     )
 
 
-@st.fragment(run_every=0.7)
-def _wait_for_bic(name: str, job: Job) -> None:
-    if job.finished.is_set():
-        st.rerun()
-    title = f"The plain graph of {plain(name)}; the BIC is at work"
-    left, right = st.columns([6, 1], vertical_alignment="center")
-    left.progress(min(1.0, job.done / job.total) if job.total else 0.0,
-                  progress_line(title, job, job.began))  # fmt: skip
-    right.button("Cancel", on_click=job.cancelled.set, key=f"cancel bic {name}")
-
-
 def _below(
     s: Session,
     pair: Pair,
@@ -257,35 +211,26 @@ def _below(
     difference: Difference,
     names: Mapping[int, str],
 ) -> None:
-    titles = ["Numbers and scores", "Edges", "Hidden nodes", "Pins"]
-    numbers, edges, hidden, pins = st.tabs(titles, key="compare_more", on_change="rerun")
-    if numbers.open:
-        with numbers:
-            tables.show_numbers(s, pair.sides.sides)
     labels = tuple(names.get(node, label) for node, label in enumerate(laid.graph.labels))
-    if edges.open:
-        with edges:
-            _frame(tables.edge_frame(laid, difference, labels))
-    if hidden.open:
-        with hidden:
-            st.caption(SHARED)
-            _frame(tables.hidden_frame(laid, difference, labels))
-    if pins.open:
-        with pins:
-            _pins(s)
+
+    def hidden() -> None:
+        st.caption(words.shared)
+        _frame(tables.hidden_frame(laid, difference, labels))
+
+    contents: dict[str, Callable[[], None]] = {
+        "Numbers and scores": lambda: tables.show_numbers(s, pair.sides.sides),
+        "Edges": lambda: _frame(tables.edge_frame(laid, difference, labels)),
+        "Hidden nodes": hidden,
+        "Pins": lambda: _pins(s),
+    }
+    tabs(contents, key="compare_more")
 
 
 def _frame(frame: pd.DataFrame) -> None:
     """A table in which nothing stands where one of the two graphs has nothing."""
     number = st.column_config.NumberColumn(format="%.2f")
-    st.dataframe(
-        frame,
-        hide_index=True,
-        width="stretch",
-        height=min(37 + 35 * len(frame), 360),
-        placeholder="",
-        column_config=dict.fromkeys(frame.select_dtypes("number").columns, number),
-    )
+    columns = dict.fromkeys(frame.select_dtypes("number").columns, number)
+    table(frame, 360, placeholder="", column_config=columns)
 
 
 def _pins(s: Session) -> None:
@@ -296,22 +241,11 @@ def _pins(s: Session) -> None:
     )
     for number, pin in enumerate(s.pins):
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.text_input(
-                "Name",
-                label_visibility="collapsed",
-                max_chars=LONGEST_PIN_NAME,
-                width=300,
-                **bound(f"pin_name_{number}", pin.name, _renamer(s, pin.name)),
-            )
+            tied = bound(f"pin_name_{number}", pin.name, partial(rename_pin, s, pin.name))
+            most: dict[str, Any] = {"label_visibility": "collapsed", "max_chars": LONGEST_PIN_NAME}
+            st.text_input("Name", width=300, **most, **tied)
             st.button("Go there", on_click=_go_to, args=(s, pin.name), key=f"pin_go_{number}")
             st.button("Remove", on_click=remove_pin, args=(s, pin.name), key=f"pin_off_{number}")
-
-
-def _renamer(s: Session, name: str) -> Callable[[str], None]:
-    def report(text: str) -> None:
-        rename_pin(s, name, text)
-
-    return report
 
 
 def _go_to(s: Session, name: str) -> None:

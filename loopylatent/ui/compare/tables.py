@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -11,42 +12,30 @@ import streamlit as st
 from loopylatent.analysis.overlay import BOTH, LEFT, NEITHER, RIGHT, Difference, Overlay, numbers
 from loopylatent.analysis.structure_error import StructureError, structure_error
 from loopylatent.analysis.sweep.scores import ComparedScores, compared_scores
+from loopylatent.compute.arrays import Progress
 from loopylatent.compute.limits import Estimate, comparison, estimate
 from loopylatent.errors import LoopyLatentError
 from loopylatent.graph import LatentGraph
 from loopylatent.tables.headers import free_name
 from loopylatent.ui.compare.state import Side
-from loopylatent.ui.shell.background import Cancelled, Job
+from loopylatent.ui.shell.background import Cancelled
 from loopylatent.ui.shell.keys import ComparedKey, digest_or_none
 from loopylatent.ui.shell.messages import Patience, patience_for, plain, progress_line, said
 from loopylatent.ui.shell.session import Session
+from loopylatent.ui.shell.widgets import start_button, table, texts, wait_for
 
 KIND = "compare"
 QUICK = 30
 """Hidden nodes up to which the structure error is computed at once."""
 IN = {BOTH: "both", LEFT: "only left", RIGHT: "only right"}
-ERROR = (
-    "The structure error is the paper's edit distance: the entries in which the two adjacency "
-    "tables differ, two for each edge, under the matching of hidden nodes for which there are "
-    "fewest. Where that cannot be searched through, it lies between two bounds."
-)
-SCORES = (
-    "Scores fit probabilities on each graph. The log-likelihood of a row and BIC are of the graph "
-    "as it is shown, fitted to all rows; *held out* is the log-likelihood of rows (three in ten) "
-    "that took no part in learning or fitting. Higher is better."
-)
+words = texts("compare")
 COLUMNS = {
+    name: st.column_config.NumberColumn(format="%.3f", help=f"{text} Higher is better.")
+    for name, text in words.columns.items()
+} | {
     "shortest cycle": st.column_config.TextColumn(
         alignment="right", help="The number of edges on the shortest cycle; a tree has none."
-    ),
-    **{
-        name: st.column_config.NumberColumn(format="%.3f", help=f"{text} Higher is better.")
-        for name, text in {
-            "log-likelihood a row": "Of the graph as it is shown, fitted to all rows.",
-            "BIC a row": "The same, less a price for every parameter.",
-            "held out, a row": "The log-likelihood of rows that took no part in learning.",
-        }.items()
-    },
+    )
 }
 
 
@@ -74,7 +63,7 @@ def show_numbers(s: Session, sides: Sequence[Side]) -> None:
     rows = [_score_row(one) for one in scores]
     if any(rows):
         frame = pd.concat([frame, pd.DataFrame(rows)], axis=1)
-    st.dataframe(frame, hide_index=True, width="stretch", placeholder="", column_config=COLUMNS)
+    table(frame, placeholder="", column_config=COLUMNS)
     for side, one in zip(sides, scores, strict=True):
         if isinstance(one, str):
             st.caption(f"{plain(side.name)} cannot be scored: {said(one)}")
@@ -98,21 +87,16 @@ def _score_row(scores: ComparedScores | str | None) -> dict[str, float | int | s
 def _scores_job(s: Session, sides: Sequence[Side], *, complete: bool) -> None:
     job = s.jobs.current(KIND)
     if job is not None and not job.finished.is_set():
-        _wait(job)
+        line = partial(progress_line, "Scoring", job, job.began)
+        wait_for(job, line, key="cancel_compare")
     elif not complete or _unknown_errors(s, sides):
         if job is not None and job.error not in (None, "stopped"):
             st.error(said(job.error))
         with st.container(horizontal=True, vertical_alignment="center"):
-            patience = _patience(s, sides)
-            st.button(
-                "Score them",
-                on_click=_begin,
-                args=(s, tuple(sides)),
-                disabled=not patience.is_enough,
-                key="score_pins",
+            start_button(
+                "Score them", _patience(s, sides), _begin, s, tuple(sides), key="score_pins"
             )
-            st.caption(patience.words, width="content")
-        st.caption(SCORES)
+        st.caption(words.scores)
 
 
 def _patience(s: Session, sides: Sequence[Side]) -> Patience:
@@ -132,12 +116,13 @@ def _patience(s: Session, sides: Sequence[Side]) -> Patience:
 def _begin(s: Session, sides: tuple[Side, ...]) -> None:
     memo, pairs = s.memo, _unknown_errors(s, sides)
 
-    def work(report: Callable[[int, int], None]) -> None:
+    def work(report: Progress) -> None:
         todo = [side for side in sides if memo.known("scores", _score_key(side)) is None]
         total = len(todo) + len(pairs)
         for done, side in enumerate(todo):
             report(done, total)
-            memo.keep("scores", _score_key(side), _scored(side, _still(report, done, total)))
+            still = partial(_still, report, done, total)  # a fit can be cancelled in the middle
+            memo.keep("scores", _score_key(side), _scored(side, still))
         for done, (one, other) in enumerate(pairs, start=len(todo)):
             report(done, total)
             error = structure_error(one, other)
@@ -148,57 +133,37 @@ def _begin(s: Session, sides: tuple[Side, ...]) -> None:
     s.jobs.again(KIND, key, work)
 
 
-def _still(report: Callable[[int, int], None], done: int, total: int) -> Callable[[int, int], None]:
-    """A callback for a fit, so that it can be cancelled in the middle."""
-    return lambda *_: report(done, total)
+def _still(report: Progress, done: int, total: int, *_: int) -> None:
+    report(done, total)
 
 
-def _scored(side: Side, progress: Callable[[int, int], None]) -> ComparedScores | str:
+def _scored(side: Side, progress: Progress) -> ComparedScores | str:
     obs = side.source.observations
     if obs is None:
         return "distances alone have no rows to explain."
     try:
         return compared_scores(
-            side.graph,
-            obs,
-            side.source.distances,
-            side.recipe.settings,
-            regularize=side.recipe.regularize == "bic",
-            progress=progress,
-        )
+            side.graph, obs, side.source.distances, side.recipe.settings,
+            regularize=side.recipe.regularize == "bic", progress=progress,
+        )  # fmt: skip
     except Cancelled:
         raise
     except (ArithmeticError, MemoryError) as error:
         return f"{type(error).__name__} while fitting."
 
 
-@st.fragment(run_every=0.5)
-def _wait(job: Job) -> None:
-    if job.finished.is_set():
-        st.rerun()
-    left, right = st.columns([6, 1], vertical_alignment="center")
-    share = min(1.0, job.done / job.total) if job.total else 0.0
-    left.progress(share, progress_line("Scoring", job, job.began))
-    right.button("Cancel", on_click=job.cancelled.set, key="cancel_compare")
-
-
 def _errors(s: Session, sides: Sequence[Side]) -> None:
     """The structure error of every two settings on the same columns."""
-    known = [
-        [known_error(s, one.graph, other.graph) for other in sides] for one in sides
-    ]  # fmt: skip
+
+    def cell(one: Side, other: Side) -> str:
+        error = known_error(s, one.graph, other.graph)
+        return "" if one is other else "?" if error is None else error_words(error)
+
     names = [side.name for side in sides]
-    cells = [
-        [
-            "" if i == j else "?" if error is None else error_words(error)
-            for j, error in enumerate(row)
-        ]
-        for i, row in enumerate(known)
-    ]
-    frame = pd.DataFrame(cells, columns=names)
+    frame = pd.DataFrame([[cell(one, other) for other in sides] for one in sides], columns=names)
     frame.insert(0, free_name("structure error between", names), names)
-    st.dataframe(frame, hide_index=True, width="stretch")
-    st.caption(ERROR)
+    table(frame)
+    st.caption(words.error)
 
 
 def _unknown_errors(s: Session, sides: Sequence[Side]) -> list[tuple[LatentGraph, LatentGraph]]:
@@ -236,16 +201,10 @@ def hidden_frame(laid: Overlay, difference: Difference, labels: Sequence[str]) -
     def near(which: int, node: int) -> str:
         return ", ".join(labels[other] for other in parts[which].neighbours(node))
 
-    rows = [
-        (
-            labels[p + k],
-            IN[int(state)],
-            near(0, p + k),
-            near(1, p + k),
-            float(laid.cosines[k].min()) if state == BOTH else None,
-        )
-        for k, state in enumerate(difference.hidden)
-    ]
+    rows = []
+    for k, state in enumerate(difference.hidden, start=p):
+        alike = float(laid.cosines[k - p].min()) if state == BOTH else None
+        rows.append((labels[k], IN[int(state)], near(0, k), near(1, k), alike))
     columns = ["hidden node", "in", "next to, left", "next to, right", "alike (cosine)"]
     return pd.DataFrame(rows, columns=columns)
 

@@ -1,11 +1,8 @@
-"""The parts of the Evaluate page.
-
-Where topics meet: columns of several topics, and the groups that cycles join.
-"""
+"""The parts of the Evaluate page; here the tab on columns and cycles where topics meet."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 import streamlit as st
@@ -14,7 +11,6 @@ from loopylatent.analysis.evaluation.cycle_groups import cycle_groups, joined_gr
 from loopylatent.analysis.evaluation.topics import SharedColumn
 from loopylatent.analysis.matching import follow_names
 from loopylatent.errors import LoopyLatentError
-from loopylatent.ui.evaluate import words
 from loopylatent.ui.evaluate.scores import show_scores
 from loopylatent.ui.evaluate.state import scoreboard
 from loopylatent.ui.evaluate.topics import Found, found_topics, show_topics
@@ -22,9 +18,11 @@ from loopylatent.ui.page import Present, read_groups, say_notices, summary_line
 from loopylatent.ui.shell.messages import plain, said
 from loopylatent.ui.shell.session import Session
 from loopylatent.ui.shell.stages import frame_of
+from loopylatent.ui.shell.widgets import table, tabs, texts
 
 __all__ = ["headline", "say_notices", "show"]
 
+words = texts("evaluate")
 TOPICS, MEETING, SCORES = "Topics", "Where they meet", "Scores"
 
 
@@ -47,11 +45,7 @@ def show(s: Session, now: Present) -> None:
         MEETING: lambda: show_meeting(s, now, found),
         SCORES: lambda: show_scores(s, now, board),
     }
-    tabs = st.tabs(list(contents), key="evaluate_tab", on_change="rerun")
-    for tab, draw in zip(tabs, contents.values(), strict=True):
-        if tab.open:
-            with tab:
-                draw()
+    tabs(contents, key="evaluate_tab")
 
 
 HEIGHT = 470
@@ -66,7 +60,7 @@ def show_meeting(s: Session, now: Present, found: Found) -> None:
     with left:
         st.markdown("**Columns of several topics**")
         on_cycles = [one for one in found.shared if one.n_cycles]
-        st.caption(words.SHARED if on_cycles or not found.shared else words.NOT_ON_CYCLES)
+        st.caption(words.shared if on_cycles or not found.shared else words.not_on_cycles)
         _shared(found, on_cycles or list(found.shared))
     with right:
         st.markdown("**Cycles and the groups they join**")
@@ -87,23 +81,13 @@ def _shared(found: Found, shared: list[SharedColumn]) -> None:
             ],
         }
     )
-    st.dataframe(
-        frame,
-        hide_index=True,
-        width="stretch",
-        height=min(HEIGHT, 37 + 35 * len(frame)),
-        column_config={
-            "on cycles": st.column_config.NumberColumn(
-                width=80, help="How many of the shortest cycles run through this column"
-            ),
-            "in topics": st.column_config.NumberColumn(
-                width=80, help="Among whose ten nearest columns it is"
-            ),
-            "lies between": st.column_config.TextColumn(
-                help="What is next to it on these cycles; of a hidden node its nearest columns"
-            ),
-        },
-    )
+    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
+    columns = {
+        "on cycles": number(width=80, help=words.on_cycles),
+        "in topics": number(width=80, help=words.in_topics),
+        "lies between": text(help=words.lies_between),
+    }
+    table(frame, HEIGHT, column_config=columns)
 
 
 def _told(found: Found, node: int, but: int) -> str:
@@ -130,7 +114,7 @@ def _cycles(s: Session, now: Present, found: Found) -> None:
     if graph.n_cycles == 0:
         st.caption("The graph is a tree: it has no cycle. A smaller r leaves some.")
         return
-    st.caption(words.CYCLES)
+    st.caption(words.cycles)
     cycles = cycle_groups(graph, groups)
     pairs = joined_groups(cycles)[:MOST_PAIRS]
     if pairs:
@@ -138,7 +122,7 @@ def _cycles(s: Session, now: Present, found: Found) -> None:
         st.markdown(f"Groups that meet, with on how many cycles: {told}.")
     frame = pd.DataFrame(
         {
-            "groups": [words.group_words(one.groups) for one in cycles],
+            "groups": [group_words(one.groups) for one in cycles],
             "edges": [len(one.cycle) for one in cycles],
             "cycle": [" – ".join(found.labels[node] for node in one.cycle) for one in cycles],
             "beside it": [", ".join(graph.names[k] for k in one.beside) for one in cycles],
@@ -146,12 +130,17 @@ def _cycles(s: Session, now: Present, found: Found) -> None:
     )
     if not groups:
         frame = frame.drop(columns="groups")
-    st.dataframe(frame, hide_index=True, width="stretch", height=min(HEIGHT, 37 + 35 * len(frame)))
+    table(frame, HEIGHT)
+
+
+def group_words(groups: Sequence[tuple[str, int]]) -> str:
+    """Return groups with their counts in one line."""
+    return ", ".join(f"{name} ({count})" if count > 1 else name for name, count in groups)
 
 
 def _bring(s: Session, now: Present) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(words.NO_GROUPS)
+        st.caption(words.no_groups)
         with st.popover("Bring groups"):
             file = st.file_uploader(
                 "A table with two columns: the column's name and its group",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import replace
 from typing import Any, get_args
 
@@ -13,9 +13,7 @@ import streamlit as st
 from loopylatent.analysis.evaluation.coherence import coherence, pairs_in_rows
 from loopylatent.analysis.evaluation.contest import (
     LDA_TOPICS,
-    Entry,
     Evaluation,
-    Kind,
     NotEvaluated,
     best_of,
 )
@@ -26,7 +24,6 @@ from loopylatent.learning.thresholds import loop_radius
 from loopylatent.settings import Method
 from loopylatent.tables.observations import Observations
 from loopylatent.tables.spreadsheet import table_to_csv
-from loopylatent.ui.evaluate import words
 from loopylatent.ui.evaluate.state import (
     JOB,
     Choice,
@@ -38,14 +35,24 @@ from loopylatent.ui.evaluate.state import (
     split_of,
 )
 from loopylatent.ui.page import Present, file_stem
-from loopylatent.ui.shell.background import Job
-from loopylatent.ui.shell.messages import patience_for, plain, progress_line, said
-from loopylatent.ui.shell.session import Session, bound
+from loopylatent.ui.shell.messages import patience_for, plain, said
+from loopylatent.ui.shell.session import Session
+from loopylatent.ui.shell.widgets import (
+    HEAD,
+    ROW,
+    download_csv,
+    job_bar,
+    start_button,
+    table,
+    texts,
+    viewed,
+)
 from loopylatent.ui.shell.words import METHODS
 
 AT_RANDOM = "at random"
 MOST_VALUES = 12
 """A label column with more different values is not offered for the split."""
+words = texts("evaluate")
 SCORES = {
     "perp_ll": "Perp-LL",
     "perp_bic": "Perp-BIC",
@@ -60,7 +67,7 @@ def show_scores(s: Session, now: Present, board: Scoreboard) -> None:
     """The choice on top, under it progress and the table."""
     obs = now.source.observations
     if obs is None:
-        st.info(words.NO_ROWS, icon=":material/info:")
+        st.info(words.no_rows, icon=":material/info:")
         return
     chosen = obs.select(list(now.result.graph.names))
     choice = _choose(s, now, board, chosen)
@@ -69,22 +76,20 @@ def show_scores(s: Session, now: Present, board: Scoreboard) -> None:
     busy = running_job(s) is not None
 
     @st.fragment(run_every=0.8 if busy else None)
-    def table() -> None:
+    def following() -> None:
         job = running_job(s)
         if (job is not None) != busy:
             st.rerun()
         if job is not None:
-            _progress(job)
+            job_bar(job, "Models", "score_cancel", columns=(7, 1), width="stretch")
         _table(s, board, chosen, choice)
 
-    table()
+    following()
 
 
-def _remember(s: Session, name: str) -> Any:
-    def report(value: Any) -> None:
-        s.view[name] = value
-
-    return report
+def _kept(s: Session, name: str, usual: Any, options: Collection[Any] | None = None) -> Any:
+    """Tie the widget of a choice to what the session remembers of it."""
+    return viewed(s, f"score_{name}", usual, options, f"score {name}")
 
 
 def _choose(s: Session, now: Present, board: Scoreboard, obs: Observations) -> Choice | None:
@@ -93,7 +98,18 @@ def _choose(s: Session, now: Present, board: Scoreboard, obs: Observations) -> C
     with rows:
         choice = _choose_rows(s, obs)
     with models:
-        choice = replace(choice, kinds=_choose_kinds(s), n_topics=_choose_lda(s, obs))
+        usual = list(Choice().kinds)
+        kinds = st.pills(
+            "Models",
+            list(words.kinds),
+            format_func=words.kinds.get,
+            selection_mode="multi",
+            help=words.about_kinds,
+            wrap=True,
+            **_kept(s, "kinds", usual),
+        )
+        chosen = tuple(kind for kind in words.kinds if kind in kinds)
+        choice = replace(choice, kinds=chosen, n_topics=_choose_lda(s, obs))
     with more:
         try:
             choice = replace(choice, radii=_choose_radii(s, now), methods=_choose_methods(s))
@@ -101,26 +117,23 @@ def _choose(s: Session, now: Present, board: Scoreboard, obs: Observations) -> C
             st.error(said(error))
             return None
         if not all(kind in ("ordinal", "continuous") for kind in obs.kinds):
-            choice = replace(choice, belief=_choose_belief(s))
+            tied = _kept(s, "belief", False)
+            belief = st.toggle("Also the paper's own estimate", help=words.belief, **tied)
+            choice = replace(choice, belief=belief)
     board.choice = choice
     n = len(choice.contestants(s.recipe))
     patience = patience_for(rerun(obs.n_rows, obs.n_columns, n, fit=True), n, "models")
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.button(
-            f"Score {n} model{'s' * (n != 1)}",
-            type="primary",
-            on_click=begin_scores,
-            args=(s, board, obs, choice),
-            disabled=n == 0 or not patience.is_enough,
-            key="score_begin",
-        )
-        st.caption(patience.words, width="content")
+        start_button(
+            f"Score {n} model{'s' * (n != 1)}", patience, begin_scores, s, board, obs, choice,
+            type="primary", disabled=n == 0, key="score_begin",
+        )  # fmt: skip
         st.caption("What it all means:", width="content")
         with st.popover("The scores"):
-            st.markdown(words.SCORES)
+            st.markdown(words.scores)
         if choice.n_topics:
             with st.popover("LDA"):
-                st.markdown(words.LDA)
+                st.markdown(words.lda)
     return choice
 
 
@@ -130,76 +143,35 @@ def _choose_rows(s: Session, obs: Observations) -> Choice:
         for name in obs.labels.columns
         if 2 <= obs.labels[name].nunique(dropna=True) <= MOST_VALUES
     ]
-    default = next((name for name in columns if "split" in name.casefold()), AT_RANDOM)
-    here = s.view.get("score split", default)
+    usual = next((name for name in columns if "split" in name.casefold()), AT_RANDOM)
+    options = [AT_RANDOM, *columns]
     column = st.selectbox(
         "Rows kept apart",
-        [AT_RANDOM, *columns],
+        options,
         format_func=lambda name: name if name == AT_RANDOM else f"by the column {name}",
-        **bound(
-            "score_split", here if here in (AT_RANDOM, *columns) else default,
-            _remember(s, "score split"),
-        ),
-    )  # fmt: skip
-    left, right = st.columns([1.5, 1])
-    seed = right.number_input(
-        "Seed",
-        min_value=0,
-        max_value=10**9,
-        step=1,
-        help="Of the rows kept apart, and of the half of each that is foretold.",
-        **bound("score_seed", s.view.get("score seed", 0), _remember(s, "score seed")),
+        **_kept(s, "split", usual, options),
     )
+    left, right = st.columns([1.5, 1])
+    about = "Of the rows kept apart, and of the half of each that is foretold."
+    limits: dict[str, Any] = {"min_value": 0, "max_value": 10**9, "step": 1, "help": about}
+    seed = right.number_input("Seed", **limits, **_kept(s, "seed", 0))
     if column != AT_RANDOM:
         values = sorted(obs.labels[column].dropna().astype(str).unique())
-        kept = s.view.get("score test", "test")
-        test = left.selectbox(
-            "Keep apart",
-            values,
-            **bound(
-                "score_test", kept if kept in values else values[-1], _remember(s, "score test")
-            ),
-        )
+        kept = "test" if "test" in values else values[-1]
+        test = left.selectbox("Keep apart", values, **_kept(s, "test", kept, values))
         return Choice(column=column, test=str(test), seed=int(seed))
-    share = left.slider(
-        "Share of the rows",
-        10,
-        70,
-        format="%d%%",
-        **bound("score_share", s.view.get("score share", 30), _remember(s, "score share")),
-    )
+    tied = _kept(s, "share", 30)
+    share = left.slider("Share of the rows", 10, 70, format="%d%%", **tied)
     return Choice(share=share / 100, seed=int(seed))
 
 
-def _choose_kinds(s: Session) -> tuple[Kind, ...]:
-    default = list(Choice().kinds)
-    found = st.pills(
-        "Models",
-        list(words.KINDS),
-        format_func=lambda kind: words.KINDS[kind],
-        selection_mode="multi",
-        help=words.ABOUT_KINDS,
-        wrap=True,
-        **bound("score_kinds", s.view.get("score kinds", default), _remember(s, "score kinds")),
-    )
-    return tuple(kind for kind in words.KINDS if kind in found)  # type: ignore[misc]
-
-
 def _choose_lda(s: Session, obs: Observations) -> tuple[int, ...]:
-    possible = (
-        all(kind == "binary" for kind in obs.kinds) and not obs.has_missing and obs.weights is None
-    )
-    if not possible:
+    binary = all(kind == "binary" for kind in obs.kinds)
+    if not binary or obs.has_missing or obs.weights is not None:
         st.caption("LDA is for columns of yes and no without gaps; it is left out here.")
         return ()
-    found = st.pills(
-        "LDA, topics",
-        LDA_TOPICS,
-        selection_mode="multi",
-        help=words.LDA,
-        **bound("score_lda", s.view.get("score lda", [10]), _remember(s, "score lda")),
-    )
-    return tuple(sorted(found))
+    more = {"selection_mode": "multi", "help": words.lda, **_kept(s, "lda", [10])}
+    return tuple(sorted(st.pills("LDA, topics", LDA_TOPICS, **more)))
 
 
 def suggested_radii(now: Present, r: float) -> str:
@@ -212,48 +184,21 @@ def suggested_radii(now: Present, r: float) -> str:
 
 def _choose_radii(s: Session, now: Present) -> tuple[float, ...]:
     D = now.source.distances
-    mark = f"score radii {D.digest}"
+    usual = suggested_radii(now, s.recipe.r)
     text = st.text_input(
         "Radii r of the graphs",
         help="Numbers with commas between. Λ, τ and the order of visits are those of the sidebar; "
         f"r max of all rows is {D.r_max:.2f}: from there on the graph is a tree.",
-        **bound(
-            "score_radii",
-            s.view.get(mark, suggested_radii(now, s.recipe.r)),
-            _remember(s, mark),
-        ),
+        **viewed(s, "score_radii", usual, name=f"score radii {D.digest}"),
     )
     return read_radii(str(text))
 
 
 def _choose_methods(s: Session) -> tuple[Method, ...]:
     options = get_args(Method)
-    found = st.multiselect(
-        "Grouping",
-        options,
-        format_func=lambda method: METHODS[method],
-        **bound(
-            "score_methods",
-            s.view.get("score methods", [s.recipe.method]),
-            _remember(s, "score methods"),
-        ),
-    )
+    tied = _kept(s, "methods", [s.recipe.method])
+    found = st.multiselect("Grouping", options, format_func=METHODS.__getitem__, **tied)
     return tuple(method for method in options if method in found)
-
-
-def _choose_belief(s: Session) -> bool:
-    return st.toggle(
-        "Also the paper's own estimate",
-        help=words.BELIEF,
-        **bound("score_belief", s.view.get("score belief", False), _remember(s, "score belief")),
-    )
-
-
-def _progress(job: Job) -> None:
-    left, right = st.columns([7, 1], vertical_alignment="center")
-    share = min(1.0, job.done / job.total) if job.total else 0.0
-    left.progress(share, progress_line("Models", job, job.began))
-    right.button("Cancel", on_click=job.cancelled.set, key="score_cancel", width="stretch")
 
 
 def _table(s: Session, board: Scoreboard, obs: Observations, choice: Choice) -> None:
@@ -278,22 +223,10 @@ def _table(s: Session, board: Scoreboard, obs: Observations, choice: Choice) -> 
         f"Learned from {split.train.n_rows:,} rows, scored on {split.test.n_rows:,}. "
         "Shaded: the best of a column. Click a head to sort."
     )
-    st.dataframe(
-        _shaded(frame),
-        hide_index=True,
-        width="stretch",
-        height=37 + 35 * len(frame),
-        placeholder="",
-        column_config=_columns(frame),
-    )
-    st.download_button(
-        "The scores (CSV)",
-        data=table_to_csv(frame),
-        file_name=f"{file_stem(s)}-scores.csv",
-        mime="text/csv",
-        on_click="ignore",
-        key="file_scores",
-    )
+    height = HEAD + ROW * len(frame)
+    table(_shaded(frame), height=height, placeholder="", column_config=_columns(frame))
+    file = f"{file_stem(s)}-scores.csv"
+    download_csv("The scores (CSV)", table_to_csv(frame), file, "file_scores")
 
 
 def best_line(frame: pd.DataFrame) -> str:
@@ -353,15 +286,13 @@ def scores_frame(rows: Sequence[Evaluation], pmi: Sequence[float] | None = None)
             "seconds": [one.seconds for one in rows],
         }
     )
+    place = list(frame.columns).index("±")
     if any(one.belief is not None for one in rows):
-        values = [(one.belief.perp_ll, one.belief.pred_perp_ll) if one.belief else (None, None)
-                  for one in rows]  # fmt: skip
-        place = list(frame.columns).index("±")
-        frame.insert(place, "paper's Pred-Perp-LL", [pred for _, pred in values])
-        frame.insert(place, "paper's Perp-LL", [perp for perp, _ in values])
+        for at, name in enumerate(("perp_ll", "pred_perp_ll"), start=place):
+            values = [one.belief and getattr(one.belief, name) for one in rows]
+            frame.insert(at, f"paper's {SCORES[name]}", values)
     if pmi is not None:
-        place = list(frame.columns).index("likelihood")
-        frame.insert(place, "PMI", list(pmi))
+        frame.insert(list(frame.columns).index("likelihood"), "PMI", list(pmi))
     if not frame["±"].notna().any():
         frame = frame.drop(columns="±")
     return frame.sort_values("Perp-LL", kind="stable").reset_index(drop=True)
@@ -371,16 +302,12 @@ def _columns(frame: pd.DataFrame) -> dict[str, Any]:
     formats = dict.fromkeys([*SCORES.values(), "paper's Perp-LL", "paper's Pred-Perp-LL"], "%.4f")
     formats |= {"±": "%.5f", "r": "%.2f", "PMI": "%.3f", "seconds": "%.1f"}
     found: dict[str, Any] = {"model": st.column_config.TextColumn(width=225, pinned=True)}
-    for name in frame.columns:
-        text = words.COLUMN_HELP.get(str(name))
+    for name in map(str, frame.columns.drop("model")):
+        text = words.column_help.get(name)
         if name in formats:
             width = 75 if name == "±" else None
-            found[str(name)] = st.column_config.NumberColumn(
-                format=formats[str(name)], help=text, width=width
-            )
-        elif name != "model" and text:
-            found[str(name)] = st.column_config.Column(help=text)
+            number = st.column_config.NumberColumn(format=formats[name], help=text, width=width)
+            found[name] = number
+        elif text:
+            found[name] = st.column_config.Column(help=text)
     return found
-
-
-__all__ = ["Entry", "scores_frame", "show_scores", "suggested_radii"]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import streamlit as st
-
 from loopylatent.analysis.evaluation.contest import (
     Contestant,
     Entry,
@@ -26,6 +24,7 @@ from loopylatent.tables.observations import Observations
 from loopylatent.ui.shell.background import Job
 from loopylatent.ui.shell.keys import EvaluationKey, SplitKey
 from loopylatent.ui.shell.session import Session, session
+from loopylatent.ui.shell.widgets import is_waited_for, remembered
 
 KEY = "loopylatent evaluate"
 JOB = "evaluate"
@@ -75,16 +74,11 @@ class Scoreboard:
 
     known: ResultCache = field(default_factory=ResultCache)
     choice: Choice | None = None
-    chosen_for: str = ""
-    """The data that the choice was made for."""
 
 
 def scoreboard() -> Scoreboard:
     """Return the scores of this browser tab."""
-    if KEY not in st.session_state:
-        st.session_state[KEY] = Scoreboard(session().scored)
-    found: Scoreboard = st.session_state[KEY]
-    return found
+    return remembered(KEY, lambda: Scoreboard(session().scored))
 
 
 def entries_of(
@@ -120,23 +114,19 @@ def split_of(last: ResultCache, obs: Observations, recipe: Recipe, choice: Choic
     key = choice.split_key(obs, recipe.metric)
     found: Split | None = last.get(key)
     if found is None:
-        found = made_split(obs, recipe, choice)
+        metric, seed = recipe.metric, choice.seed
+        if choice.column is None:
+            found = split_by_share(obs, metric, choice.share, seed)
+        else:
+            found = split_by_column(obs, choice.column, choice.test, metric, seed)
         last.put(key, found)
     return found
-
-
-def made_split(obs: Observations, recipe: Recipe, choice: Choice) -> Split:
-    """Split the rows as chosen."""
-    if choice.column is None:
-        return split_by_share(obs, recipe.metric, choice.share, choice.seed)
-    return split_by_column(obs, choice.column, choice.test, recipe.metric, choice.seed)
 
 
 def running_job(s: Session) -> Job | None:
     """Return the job that scores, while somebody waits for it."""
     job = s.jobs.current(JOB)
-    runs = job is not None and not job.finished.is_set() and not job.cancelled.is_set()
-    return job if runs else None
+    return job if is_waited_for(job) else None
 
 
 def read_radii(text: str) -> tuple[float, ...]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,12 +19,19 @@ from loopylatent.analysis.evaluation.coherence import (
     pairs_in_rows,
     pairs_in_table,
 )
-from loopylatent.analysis.evaluation.topics import SharedColumn, Topic, shared_columns, topics
+from loopylatent.analysis.evaluation.topics import (
+    SharedColumn,
+    Topic,
+    TopicWord,
+    shared_columns,
+    topics,
+)
 from loopylatent.errors import LoopyLatentError
+from loopylatent.figures.labels import shown_line
+from loopylatent.figures.looks import THEMES
 from loopylatent.graph import LatentGraph
 from loopylatent.tables.headers import free_name
 from loopylatent.tables.observations import Observations
-from loopylatent.ui.evaluate import words
 from loopylatent.ui.evaluate.state import Choice, Scoreboard, split_of
 from loopylatent.ui.page import Present, name_field
 from loopylatent.ui.shell.background import Job
@@ -38,13 +47,11 @@ from loopylatent.ui.shell.keys import FitKey
 from loopylatent.ui.shell.messages import plain, said
 from loopylatent.ui.shell.session import Session, bound
 from loopylatent.ui.shell.stages import frame_of
+from loopylatent.ui.shell.widgets import HEAD, ROW, start_button, style, table, texts, viewed
 
-TRAINING, HELD, NEWSPAPER, BROUGHT = (
-    "these rows",
-    "rows kept apart",
-    "the New York Times",
-    "my own texts",
-)
+words = texts("evaluate")
+TRAINING, HELD = "these rows", "rows kept apart"
+NEWSPAPER, BROUGHT = "the New York Times", "my own texts"
 STRENGTH, COHERENCE, NUMBER = "strongest first", "most coherent first", "by number"
 MOST_ROWS = 6
 HEIGHT = 640
@@ -96,8 +103,8 @@ def show_topics(s: Session, now: Present, found: Found, board: Scoreboard) -> No
     measured = None
     if pairs is not None:
         measured = coherence([topic.columns for topic in found.topics], pairs)
-        line = words.coherence_line(measured, len(pairs.covered), len(pairs.names))
-        st.markdown(line, help=words.PMI)
+        line = coherence_line(measured, len(pairs.covered), len(pairs.names))
+        st.markdown(line, help=words.pmi)
     shown = ordered(found, measured, order)
     with st.container(key="stage_row"):
         left, right = st.columns([2.7, 1], gap="small")
@@ -108,9 +115,9 @@ def show_topics(s: Session, now: Present, found: Found, board: Scoreboard) -> No
 
 
 def _legend(found: Found) -> str:
-    parts = [words.ABOUT_TOPICS, words.BEFORE_FIT if found.fitted is None else words.AFTER_FIT]
+    parts = [words.about_topics, words.before_fit if found.fitted is None else words.after_fit]
     if any(one.n_cycles for one in found.shared):
-        parts.append(words.DOTTED)
+        parts.append(words.dotted)
     return f":small[{' '.join(parts)}]"
 
 
@@ -128,19 +135,13 @@ def _choose_corpus(s: Session, now: Present, board: Scoreboard) -> WordPairs | N
     options = [TRAINING, HELD, BROUGHT]
     if sum(name.casefold() in known for name in names) >= FEWEST_SHARED:
         options.insert(2, NEWSPAPER)
-    default = NEWSPAPER if NEWSPAPER in options else HELD
-    here = s.view.get("corpus", default)
-
-    def report(choice: str) -> None:
-        s.view["corpus"] = choice
-
     choice = st.selectbox(
         "Coherence in",
         options,
         format_func=lambda option: f"coherence in {option}",
         label_visibility="collapsed",
         width=260,
-        **bound("corpus", here if here in options else default, report),
+        **viewed(s, "corpus", NEWSPAPER if NEWSPAPER in options else HELD, options),
     )
     try:
         return _pairs(s, now, board, obs, choice)
@@ -183,19 +184,10 @@ def _brought(s: Session, names: tuple[str, ...]) -> WordPairs | None:
 
 def _choose_order(s: Session, *, has_coherence: bool) -> str:
     options = [STRENGTH, *([COHERENCE] if has_coherence else []), NUMBER]
-    here = s.view.get("topic order", STRENGTH)
-
-    def report(choice: str) -> None:
-        s.view["topic order"] = choice
-
-    chosen: str = st.selectbox(
-        "Order of the cards",
-        options,
-        label_visibility="collapsed",
-        width=180,
-        **bound("topic_order", here if here in options else STRENGTH, report),
+    tied = viewed(s, "topic_order", STRENGTH, options, "topic order")
+    return str(
+        st.selectbox("Order of the cards", options, label_visibility="collapsed", width=180, **tied)
     )
-    return chosen
 
 
 def _fit_job(s: Session, now: Present, found: Found) -> Job | None:
@@ -208,17 +200,8 @@ def _offer_fit(s: Session, now: Present, found: Found) -> None:
     obs, job = now.source.observations, _fit_job(s, now, found)
     if found.fitted is not None or obs is None or (job and not job.finished.is_set()):
         return
-    patience = fit_patience(obs)
-    st.button(
-        "Fit probabilities",
-        type="primary",
-        on_click=begin_fit,
-        args=(s, obs, found.graph),
-        help=ABOUT_FIT,
-        disabled=not patience.is_enough,
-        key="evaluate_fit",
-    )
-    st.caption(patience.words, width="content")
+    more = {"type": "primary", "help": ABOUT_FIT, "key": "evaluate_fit"}
+    start_button("Fit probabilities", fit_patience(obs), begin_fit, s, obs, found.graph, **more)
 
 
 def _wait_for_fit(s: Session, now: Present, found: Found) -> None:
@@ -241,13 +224,8 @@ def ordered(found: Found, measured: Coherence | None, order: str) -> list[Topic]
     if order == NUMBER:
         return list(found.topics)
     if order == COHERENCE and measured is not None:
-        values = measured.by_topic
-
-        def coherent(topic: Topic) -> tuple[bool, float]:
-            value = values[topic.node - first]
-            return math.isnan(value), -value
-
-        return sorted(found.topics, key=coherent)
+        value = {topic.node: measured.by_topic[topic.node - first] for topic in found.topics}
+        return sorted(found.topics, key=lambda one: (math.isnan(value[one.node]), -value[one.node]))
     return sorted(found.topics, key=lambda topic: (strength(topic), topic.node))
 
 
@@ -259,10 +237,10 @@ def _cards(s: Session, found: Found, measured: Coherence | None, shown: list[Top
         if measured is not None and not math.isnan(measured.by_topic[topic.node - first]):
             note = f"PMI {measured.by_topic[topic.node - first]:.2f}"
         chosen = topic.node == _chosen(s, shown)
-        cards.append(words.Card(topic, found.labels[topic.node], note, chosen))
+        cards.append(Card(topic, found.labels[topic.node], note, chosen))
     loops = [one.column for one in found.shared if one.n_cycles]
-    st.html(words.STYLE)
-    st.html(words.cards_html(cards, found.graph.names, loops))
+    style("evaluate")
+    st.html(cards_html(cards, found.graph.names, loops))
 
 
 def _chosen(s: Session, shown: list[Topic]) -> int:
@@ -293,16 +271,8 @@ def _one_topic(
             "distance": [word.distance for word in topic.words],
         }
     )
-    st.dataframe(
-        frame,
-        hide_index=True,
-        width="stretch",
-        height=37 + 35 * min(len(frame), 10),
-        column_config={
-            strength: st.column_config.NumberColumn(format="%.2f", width="small"),
-            "distance": st.column_config.NumberColumn(format="%.2f", width="small"),
-        },
-    )
+    number = st.column_config.NumberColumn(format="%.2f", width="small")
+    table(frame, HEAD + 10 * ROW, column_config=dict.fromkeys((strength, "distance"), number))
     obs = now.source.observations
     if found.fitted is None or obs is None:
         return
@@ -311,16 +281,13 @@ def _one_topic(
 
 def _rows(fitted: Fitted, obs: Observations, topic: Topic, node: int) -> None:
     level = fitted.level(node)
+    most = "Rows that express it most, in standard deviations:"
     if fitted.model.kind != "gaussian":
-        st.caption(
-            f"On in {float(np.mean(level > 0.5)):.0%} of the rows. Rows that express it most:"
-        )
-    else:
-        st.caption("Rows that express it most, in standard deviations:")
+        most = f"On in {float(np.mean(level > 0.5)):.0%} of the rows. Rows that express it most:"
+    st.caption(most)
     order = fitted.model.extreme_rows(obs, node, MOST_ROWS).most
-    st.dataframe(
-        expressive_rows(obs, topic, order, level), width="stretch", height=37 + 35 * len(order)
-    )
+    rows = expressive_rows(obs, topic, order, level)
+    st.dataframe(rows, width="stretch", height=HEAD + ROW * len(order))
 
 
 def expressive_rows(
@@ -344,3 +311,86 @@ def expressive_rows(
     shown = pd.concat([labels, shown], axis=1)
     shown.index = pd.Index([int(row) + 1 for row in rows], name="row")
     return shown
+
+
+# Cards -------------------------------------------------------------------------------------
+
+AGAINST = ("#A84A00", "#F28C4A")
+"""Of columns that run against a topic, in the light and in the dark theme."""
+LARGEST, SMALLEST = 1.5, 0.74
+"""Sizes of words, in rem, at correlation 1 and 0."""
+LONGEST = 40
+"""Letters of a column name on a card; the rest is in the tooltip."""
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What one card shows."""
+
+    topic: Topic
+    label: str
+    note: str
+    is_chosen: bool
+
+
+def cards_html(cards: Sequence[Card], names: Sequence[str], shared: Sequence[int]) -> str:
+    """Return all cards, which follow the theme by themselves; names are data and are escaped."""
+    light, dark = THEMES["light"], THEMES["dark"]
+    style = (
+        f"--topic-hidden: light-dark({light.hidden}, {dark.hidden}); "
+        f"--topic-observed: light-dark({light.observed}, {dark.observed}); "
+        f"--topic-against: light-dark({AGAINST[0]}, {AGAINST[1]})"
+    )
+    marked = set(shared)
+    found = "".join(_card(card, names, marked) for card in cards)
+    return f'<div class="topic-cards" style="{style}">{found}</div>'
+
+
+def _card(card: Card, names: Sequence[str], shared: set[int]) -> str:
+    largest = max((abs(word.strength) for word in card.topic.words), default=1.0)
+    said = "".join(_word(word, names[word.column], shared, largest) for word in card.topic.words)
+    chosen = " chosen" if card.is_chosen else ""
+    note = f"<span>{html.escape(card.note)}</span>" if card.note else ""
+    return (
+        f'<article class="topic-card{chosen}" data-node="{card.topic.node}"><header><i></i>'
+        f"<b>{html.escape(shortened(card.label))}</b>{note}</header><p>{said}</p></article>"
+    )
+
+
+def _word(word: TopicWord, name: str, shared: set[int], largest: float) -> str:
+    share = math.sqrt(abs(word.strength) / largest) if largest > 0 else 0.0
+    size = SMALLEST + (LARGEST - SMALLEST) * share**2
+    kinds = ["against"] * (word.strength < 0) + ["both"] * (word.column in shared)
+    sign = "−" if word.strength < 0 else ""
+    tip = html.escape(f"{name}: {word.strength:.2f}", quote=True)
+    return (
+        f'<span class="{" ".join(kinds)}" style="font-size:{size:.2f}rem" title="{tip}">'
+        f"{sign}{html.escape(shortened(name))}</span>"
+    )
+
+
+def shortened(name: str) -> str:
+    """Return a name that fits on a card."""
+    line = shown_line(name)
+    return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
+
+
+def coherence_line(found: Coherence, covered: int, n_columns: int) -> str:
+    """Say the mean PMI, and of which pairs the corpus says nothing.
+
+    Examples
+    --------
+    >>> coherence_line(Coherence(0.5, 0.25, (0.5,), 90, 45, "some texts"), 7, 10)
+    'Mean PMI **0.500** in some texts, over the 45 of 90 pairs that it covers (7 of 10 columns); \
+**0.250** if the other pairs count as 0.'
+    """
+    corpus = plain(found.corpus)
+    if math.isnan(found.mean):
+        return f"No pair of these words occurs in {corpus}."
+    if found.n_covered == found.n_pairs:
+        return f"Mean PMI **{found.mean:.3f}** in {corpus}, over all {found.n_pairs:,} pairs."
+    return (
+        f"Mean PMI **{found.mean:.3f}** in {corpus}, over the {found.n_covered:,} of "
+        f"{found.n_pairs:,} pairs that it covers ({covered} of {n_columns} columns); "
+        f"**{found.with_zeros:.3f}** if the other pairs count as 0."
+    )

@@ -17,40 +17,11 @@ from loopylatent.figures.recovery import FALSE_EDGE, MISSED_EDGE
 from loopylatent.lesson.captions import GLOSSARY
 from loopylatent.ui.page import show_pages, theme
 from loopylatent.ui.shell import words
+from loopylatent.ui.shell.widgets import style, texts
 
 TEXT = Path(__file__).with_name("help.md")
-MORE_WORDS: Mapping[str, str] = {
-    "support": "The share of the resamples in which a part of the graph is found again. It is no "
-    "probability.",
-    "groups": "Columns that stay together over many resamples. Their number is found, not given.",
-    "girth": "The number of edges on the shortest cycle.",
-    "BIC": "The Bayesian information criterion: how well a model fits the rows it was fitted to, "
-    "less a price for every parameter.",
-    "perplexity": "Among how many values, on average, a model would have to guess. 1 is certainty, "
-    "2 a coin toss; lower is better.",
-    "pin": "Data and settings, kept under a name, to be compared with others.",
-}
+MORE_WORDS: Mapping[str, str] = texts("help").more_words
 """Words of the other pages, beside those of the lesson."""
-STYLE = """
-<style>
-.st-key-help_text { max-width: 54rem; }
-.st-key-help_text h2 { font-size: 1.35rem; padding: 0.9rem 0 0.2rem; }
-.stSidebar li { list-style: none; margin-left: -0.35rem; }
-.help-signs { border-collapse: collapse; }
-.help-signs td { padding: 0.2rem 0.9rem 0.2rem 0; vertical-align: middle; }
-.help-signs div { margin: auto; }
-.help-signs .dot { width: 16px; height: 16px; border-radius: 8px; }
-.help-signs .diamond { width: 12px; height: 12px; transform: rotate(45deg); }
-.help-signs .line { width: 34px; }
-.stMain .help-words dt { margin-left: 0 !important; font-weight: 600; margin-top: 0.6rem; }
-.stMain .help-words dd { margin: 0 0 0 1.2rem !important; }
-.stMain dl.help-words { margin: 0 !important; padding: 0 !important; }
-.stMain dl.help-words { columns: 24rem; column-gap: 2rem; }
-.help-words > div { break-inside: avoid; }
-.stSidebar li a { text-decoration: none; }
-.stSidebar li a:is(:hover, :focus-visible) { text-decoration: underline; }
-</style>
-"""
 _HEADING = re.compile(r"^# (.+) \{(\w+)\}$", flags=re.MULTILINE)
 
 
@@ -78,7 +49,7 @@ def sections() -> tuple[Section, ...]:
 
 def contents() -> None:
     """The other pages and, below them, the parts of this one."""
-    st.html(STYLE)
+    style("help")
     with st.sidebar:
         show_pages()
         st.markdown("\n".join(f"- [{part.title}](#{part.anchor})" for part in sections()))
@@ -125,6 +96,7 @@ def signs(name: ThemeName) -> tuple[LegendItem, ...]:
     """What is drawn, in the colours in which it is drawn, and what it means."""
     c = colours_of(name)
     left, right, group = COLOURS[LEFT], COLOURS[RIGHT], c.groups[3]
+    both = "in Laboratory, Step by step"
     return (
         LegendItem("dot", c.observed, c.observed, "a column of the table (observed)"),
         LegendItem("diamond", c.hidden, c.hidden, "a hidden variable, which nobody measured"),
@@ -137,18 +109,8 @@ def signs(name: ThemeName) -> tuple[LegendItem, ...]:
         LegendItem("dashes", c.edge, c.edge, "in Support: it came back in less than half the runs"),
         LegendItem("dashes", left, left, "in Compare: only the left graph has it"),
         LegendItem("line", right, right, "in Compare: only the right graph has it"),
-        LegendItem(
-            "dashes",
-            MISSED_EDGE,
-            MISSED_EDGE,
-            "in Laboratory, Step by step: a true edge not learned",
-        ),
-        LegendItem(
-            "line",
-            FALSE_EDGE,
-            FALSE_EDGE,
-            "in Laboratory, Step by step: a learned edge that is false",
-        ),
+        LegendItem("dashes", MISSED_EDGE, MISSED_EDGE, f"{both}: a true edge not learned"),
+        LegendItem("line", FALSE_EDGE, FALSE_EDGE, f"{both}: a learned edge that is false"),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any, get_args
 
 import streamlit as st
@@ -10,13 +10,24 @@ import streamlit as st
 from loopylatent.settings import Method
 from loopylatent.synthetic.skeletons import CAGES
 from loopylatent.synthetic.specification import Specification
-from loopylatent.ui.laboratory import words
 from loopylatent.ui.shell.laboratory import EXACT, FAMILIES, ROWS, Lab
 from loopylatent.ui.shell.session import bound
+from loopylatent.ui.shell.widgets import texts
 from loopylatent.ui.shell.words import METHODS
 
+words = texts("laboratory")
 EXAMPLE = "h1 h2\nh2 h3\nh3 h4\nh4 h1"
 HIDDEN = "h1 h2 h3 h4"
+PARAMETERS = {
+    "ring": (("girth", "Ring", 3, 100), ("leaves", "Leaves", 1, 10), ("depth", "Depth", 1, 4)),
+    "tree": (
+        ("n_hidden", "Hidden", 0, 60), ("n_inner", "Inner", 0, 60), ("leaves", "Leaves", 0, 10),
+    ),
+    "regular": (
+        ("n_nodes", "Nodes", 4, 300), ("degree", "Degree", 2, 8), ("girth", "Girth", 3, 100),
+    ),
+}  # fmt: skip
+"""Whole numbers of a family beside each other: name, label and limits."""
 
 
 def choose_model(lab: Lab) -> None:
@@ -31,12 +42,26 @@ def choose_model(lab: Lab) -> None:
     st.selectbox(
         "Model",
         list(FAMILIES),
-        format_func=lambda name: FAMILIES[name],
+        format_func=FAMILIES.__getitem__,
         **bound("lab_family", chosen.family, family),
     )
-    {"ring": _ring, "tree": _tree, "cage": _cage, "regular": _regular, "edges": _edges}[
-        chosen.family
-    ](lab, chosen)
+    if chosen.family == "cage":
+        st.selectbox(
+            "Cage",
+            list(CAGES),
+            help=words.cages,
+            **bound("lab_cage", chosen.cage, lambda name: lab.change(cage=name)),
+        )
+    elif chosen.family == "edges":
+        _edges(lab, chosen)
+    else:
+        rows = PARAMETERS[chosen.family]
+        for place, row in zip(st.columns(len(rows)), rows, strict=True):
+            with place:
+                _field(lab, *row)
+        st.caption(words.parameters[chosen.family])
+    if chosen.family in ("cage", "regular"):
+        _leaves_or_share(lab, chosen)
     _strength(lab, chosen)
 
 
@@ -47,13 +72,13 @@ def choose_learning(lab: Lab) -> None:
         "Rows",
         ROWS,
         format_func=lambda n: "exact distances" if n == EXACT else f"{n:,}",
-        help=words.ROWS,
+        help=words.rows,
         **bound("lab_rows", chosen.n or EXACT, lambda n: lab.learn_with(n=n or None)),
     )
     st.radio(
         "r by rule",
-        list(words.RULES),
-        format_func=lambda rule: words.RULES[rule],
+        list(words.rules),
+        format_func=words.rules.get,
         help="The radius of the balls: 1.5 times the longest edge of the spanning tree, or r max.",
         horizontal=True,
         **bound("lab_rule", chosen.rule, lambda rule: lab.learn_with(rule=rule, r=None)),
@@ -68,86 +93,27 @@ def choose_learning(lab: Lab) -> None:
                 step=0.01,
                 format="%.3f",
                 placeholder="by rule",
-                **bound(f"lab_{name}", getattr(chosen, name), _reporter(lab, name)),
+                **bound(f"lab_{name}", getattr(chosen, name), partial(_learn_with, lab, name)),
             )
         st.selectbox(
             "Grouping",
             get_args(Method),
-            format_func=lambda method: METHODS[method],
+            format_func=METHODS.__getitem__,
             **bound("lab_method", chosen.method, lambda method: lab.learn_with(method=method)),
         )
-        _number("Seed of the rows", "lab_row_seed", chosen.seed, 0, 10**6,
-                lambda value: lab.learn_with(seed=value))  # fmt: skip
+        tied = bound("lab_row_seed", chosen.seed, lambda seed: lab.learn_with(seed=int(seed)))
+        st.number_input("Seed of the rows", min_value=0, max_value=10**6, step=1, **tied)
 
 
-def _reporter(lab: Lab, name: str) -> Callable[[float | None], None]:
-    return lambda value: lab.learn_with(**{name: value})
-
-
-def _number(
-    label: str,
-    key: str,
-    value: int,
-    least: int,
-    most: int,
-    report: Callable[[int], None],
-    help: str | None = None,  # noqa: A002
-) -> None:
-    st.number_input(
-        label,
-        min_value=least,
-        max_value=most,
-        step=1,
-        help=help,
-        **bound(key, value, lambda number: report(int(number))),
-    )
+def _learn_with(lab: Lab, name: str, value: float | None) -> None:
+    lab.learn_with(**{name: value})
 
 
 def _field(lab: Lab, name: str, label: str, least: int, most: int, **more: Any) -> None:
     """A whole number of the specification."""
     value = getattr(lab.specification, name)
-    _number(label, f"lab_{name}", value, least, most, lambda v: lab.change(**{name: v}), **more)
-
-
-def _parameters(lab: Lab, family: str, *rows: tuple[str, str, int, int]) -> None:
-    """Whole numbers beside each other: a name, a label and limits each; below, what they mean."""
-    for place, row in zip(st.columns(len(rows)), rows, strict=True):
-        with place:
-            _field(lab, *row)
-    st.caption(words.PARAMETERS[family])
-
-
-def _ring(lab: Lab, _: Specification) -> None:
-    _parameters(
-        lab, "ring",
-        ("girth", "Ring", 3, 100), ("leaves", "Leaves", 1, 10), ("depth", "Depth", 1, 4),
-    )  # fmt: skip
-
-
-def _tree(lab: Lab, _: Specification) -> None:
-    _parameters(
-        lab, "tree",
-        ("n_hidden", "Hidden", 0, 60), ("n_inner", "Inner", 0, 60), ("leaves", "Leaves", 0, 10),
-    )  # fmt: skip
-
-
-def _cage(lab: Lab, chosen: Specification) -> None:
-    st.selectbox(
-        "Cage",
-        list(CAGES),
-        help="The smallest graphs in which all nodes have equally many neighbours and no cycle is "
-        "short.",
-        **bound("lab_cage", chosen.cage, lambda name: lab.change(cage=name)),
-    )
-    _leaves_or_share(lab, chosen)
-
-
-def _regular(lab: Lab, chosen: Specification) -> None:
-    _parameters(
-        lab, "regular",
-        ("n_nodes", "Nodes", 4, 300), ("degree", "Degree", 2, 8), ("girth", "Girth", 3, 100),
-    )  # fmt: skip
-    _leaves_or_share(lab, chosen)
+    tied = bound(f"lab_{name}", value, lambda number: lab.change(**{name: int(number)}))
+    st.number_input(label, min_value=least, max_value=most, step=1, **more, **tied)
 
 
 def _leaves_or_share(lab: Lab, chosen: Specification) -> None:
@@ -159,7 +125,7 @@ def _leaves_or_share(lab: Lab, chosen: Specification) -> None:
         min_value=0.0,
         max_value=0.95,
         step=0.05,
-        help=words.SHARE,
+        help=words.share,
         **bound("lab_share", chosen.share or 0.0, lambda v: lab.change(share=v or None)),
     )
 
@@ -182,8 +148,8 @@ def _edges(lab: Lab, chosen: Specification) -> None:
 def _strength(lab: Lab, chosen: Specification) -> None:
     st.selectbox(
         "Nodes are",
-        list(words.KINDS),
-        format_func=lambda kind: words.KINDS[kind],
+        list(words.kinds),
+        format_func=words.kinds.get,
         **bound("lab_kind", chosen.kind, lambda kind: lab.change(kind=kind, potentials=None)),
     )
     if chosen.kind in ("symmetric", "tables"):
@@ -192,13 +158,19 @@ def _strength(lab: Lab, chosen: Specification) -> None:
             lab.change(n_states=states)
         _field(lab, "n_states", "States", 2, 8)
     if chosen.potentials is not None and chosen.kind == "ising":
-        _range(lab, "potentials", "Edge potentials θ", (0.02, 1.5), 0.01, words.POTENTIALS)
+        _range(lab, "potentials", "Edge potentials θ", (0.02, 1.5), 0.01, words.potentials)
     else:
-        _range(lab, "lengths", "Edge lengths", (0.05, 3.0), 0.05, words.LENGTHS)
+        _range(lab, "lengths", "Edge lengths", (0.05, 3.0), 0.05, words.lengths)
     with st.expander("More about the model"):
         if chosen.kind == "ising":
-            _by_potentials(lab, chosen)
-            _tilted(lab, chosen)
+            _with_range(
+                lab, "potentials", "Give potentials θ instead of lengths", "lab_by_potentials",
+                (0.05, 0.2), words.potentials,
+            )  # fmt: skip
+            tilt = (-0.3, 0.3)
+            _with_range(lab, "fields", "Node potentials", "lab_tilted", tilt, words.fields)
+            if chosen.fields is not None:
+                _range(lab, "fields", "Their range", (-1.5, 1.5), 0.05, words.fields)
         if chosen.kind in ("ising", "gaussian"):
             st.toggle(
                 "Half of the edges negative",
@@ -207,30 +179,13 @@ def _strength(lab: Lab, chosen: Specification) -> None:
         _field(lab, "seed", "Seed of the model", 0, 10**6)
 
 
-def _by_potentials(lab: Lab, chosen: Specification) -> None:
-    st.toggle(
-        "Give potentials θ instead of lengths",
-        help=words.POTENTIALS,
-        **bound(
-            "lab_by_potentials",
-            chosen.potentials is not None,
-            lambda on: lab.change(potentials=(0.05, 0.2) if on else None),
-        ),
-    )
-
-
-def _tilted(lab: Lab, chosen: Specification) -> None:
-    st.toggle(
-        "Node potentials",
-        help=words.FIELDS,
-        **bound(
-            "lab_tilted",
-            chosen.fields is not None,
-            lambda on: lab.change(fields=(-0.3, 0.3) if on else None),
-        ),
-    )
-    if chosen.fields is not None:
-        _range(lab, "fields", "Their range", (-1.5, 1.5), 0.05, words.FIELDS)
+def _with_range(
+    lab: Lab, name: str, label: str, key: str, usual: tuple[float, float], about: str
+) -> None:
+    """A switch for something that is drawn from a range, or not there at all."""
+    on = getattr(lab.specification, name) is not None
+    tied = bound(key, on, lambda wanted: lab.change(**{name: usual if wanted else None}))
+    st.toggle(label, help=about, **tied)
 
 
 def _range(
@@ -239,16 +194,10 @@ def _range(
     low, high = limits
     value = getattr(lab.specification, name)
     shown = (max(low, float(value[0])), min(high, float(value[1])))
-    st.slider(
-        label,
-        low,
-        high,
-        step=step,
-        help=about,
-        **bound(
-            f"lab_{name}",
-            shown,
-            lambda pair: lab.change(**{name: (float(pair[0]), float(pair[1]))}),
-            limits=limits,
-        ),
+    tied = bound(
+        f"lab_{name}",
+        shown,
+        lambda pair: lab.change(**{name: (float(pair[0]), float(pair[1]))}),
+        limits=limits,
     )
+    st.slider(label, low, high, step=step, help=about, **tied)

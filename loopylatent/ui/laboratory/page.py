@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any, Literal
 
 import streamlit as st
 
 from loopylatent.exporting.project.recipe import Recipe, digest_of
-from loopylatent.figures.alt_text import described
 from loopylatent.figures.recovery import (
     experiment_figure,
     mark_mistakes,
@@ -21,10 +21,8 @@ from loopylatent.synthetic.experiment import Outcome, Unscored, experiment_table
 from loopylatent.synthetic.laboratory import Comparison, FailedTrial, Recovery, Tried, summary
 from loopylatent.synthetic.model import SyntheticModel
 from loopylatent.ui.graph_view import Picture, bring_script, graph_view, picture
-from loopylatent.ui.laboratory import words
 from loopylatent.ui.laboratory.controls import choose_learning, choose_model
 from loopylatent.ui.page import show_pages, theme
-from loopylatent.ui.shell.background import Job
 from loopylatent.ui.shell.laboratory import (
     CURVE_N,
     CURVE_R,
@@ -34,6 +32,7 @@ from loopylatent.ui.shell.laboratory import (
     PAPERS,
     TITLES,
     Lab,
+    Which,
     begin_curve,
     begin_experiment,
     curve_key,
@@ -50,32 +49,31 @@ from loopylatent.ui.shell.laboratory import (
     running,
     stop,
 )
-from loopylatent.ui.shell.messages import Patience, progress_line, said
+from loopylatent.ui.shell.messages import progress_line, said
 from loopylatent.ui.shell.session import Session, bound
+from loopylatent.ui.shell.widgets import (
+    chart,
+    job_bar,
+    start_button,
+    style,
+    table,
+    tabs,
+    texts,
+    wait_for,
+)
 
 HEIGHT = 500
 EVERY = 0.6
 """Seconds between two looks at what has arrived."""
 MOST_ROWS_TO_TAKE = 200_000
-GRAPHS, OVER_N, OVER_R, PAPER = (
-    "Truth and learned", "Against rows", "Against r", "The paper's experiment",
-)  # fmt: skip
-STYLE = """
-<style>
-.st-key-lab_numbers [data-testid="stMetric"] { padding: 0; }
-.st-key-lab_numbers [data-testid="stMetricValue"] { font-size: 1.35rem; line-height: 1.3; }
-.st-key-lab_numbers [data-testid="stMetricLabel"] p { font-size: 0.8rem; }
-.st-key-lab_graphs .stHorizontalBlock { gap: 0.6rem; }
-.st-key-lab_numbers { margin-bottom: -1.2rem; }
-.st-key-lab_graphs [data-testid="stMarkdown"] p { margin-bottom: 0; }
-.st-key-lab_start [data-testid="stCaptionContainer"] { padding-bottom: 0.6rem; }
-</style>
-"""
+GRAPHS, OVER_N, OVER_R = "Truth and learned", "Against rows", "Against r"
+PAPER = "The paper's experiment"
+words = texts("laboratory")
 
 
 def choose() -> Lab:
     """Draw the sidebar and return what was chosen."""
-    st.html(STYLE)
+    style("laboratory")
     here = lab()
     with st.sidebar:
         show_pages()
@@ -93,7 +91,7 @@ def show(s: Session, here: Lab) -> None:
     model = model_of(s, here.specification)
     learned_back(s, here, model)
     left, right = st.columns([3.4, 1], vertical_alignment="center")
-    left.markdown(words.headline(model, FAMILIES[here.specification.family]))
+    left.markdown(headline(model, FAMILIES[here.specification.family]))
     with right:
         _take_away(s, here)
     contents: dict[str, Callable[[], None]] = {
@@ -102,24 +100,10 @@ def show(s: Session, here: Lab) -> None:
         OVER_R: lambda: _over_r(s, here, model),
         PAPER: lambda: _paper(s, here),
     }
-    tabs = st.tabs(list(contents), key="lab_tab", on_change="rerun")
-    for tab, draw in zip(tabs, contents.values(), strict=True):
-        if tab.open:
-            with tab:
-                draw()
+    tabs(contents, key="lab_tab")
 
 
 # Work under way ----------------------------------------------------------------------------
-
-
-@st.fragment(run_every=EVERY)
-def _wait(here: Lab, kind: str, job: Job) -> None:
-    if job.finished.is_set():
-        st.rerun()
-    left, right = st.columns([6, 1], vertical_alignment="center")
-    share = min(1.0, job.done / job.total) if job.total else 0.0
-    left.progress(share, progress_line(TITLES[kind], job, job.began))
-    right.button("Cancel", on_click=stop, args=(here, job), key=f"cancel {kind}", width="stretch")
 
 
 def _following(s: Session, here: Lab, kind: str, draw: Callable[[], None]) -> None:
@@ -131,12 +115,8 @@ def _following(s: Session, here: Lab, kind: str, draw: Callable[[], None]) -> No
         if running(s, kind) is not job:
             st.rerun()
         if job is not None:
-            left, right = st.columns([6, 1], vertical_alignment="center")
-            share = min(1.0, job.done / job.total) if job.total else 0.0
-            left.progress(share, progress_line(TITLES[kind], job, job.began))
-            right.button(
-                "Cancel", on_click=stop, args=(here, job), key=f"cancel {kind}", width="stretch"
-            )
+            cancel = partial(stop, here, job)
+            job_bar(job, TITLES[kind], f"cancel {kind}", cancel=cancel, width="stretch")
         draw()
 
     stage()
@@ -156,11 +136,15 @@ def _graphs(s: Session, here: Lab, model: SyntheticModel) -> None:
     job = s.jobs.current(LEARN)
     if learn_key(here) in here.stopped or job is None or job.error == "stopped":
         st.caption("Stopped; nothing was learned with this choice.")
-        st.button("Learn it after all", on_click=_go_on, args=(here,), key="lab_go_on")
+        go_on = partial(here.stopped.discard, learn_key(here))
+        st.button("Learn it after all", on_click=go_on, key="lab_go_on")
         return
     if not job.finished.is_set():
         st.caption(patience.words)
-        _wait(here, LEARN, job)
+        cancel = partial(stop, here, job)
+        line = partial(progress_line, TITLES[LEARN], job, job.began)
+        more: dict[str, Any] = {"every": EVERY, "on_cancel": cancel, "width": "stretch"}
+        wait_for(job, line, key=f"cancel {LEARN}", **more)
         return
     if job.error is not None:
         st.error(said(job.error), icon=":material/error:")
@@ -168,30 +152,23 @@ def _graphs(s: Session, here: Lab, model: SyntheticModel) -> None:
     found: Recovery = job.result
     _numbers(found.comparison, model)
     _pictures(s, found.comparison)
-    st.caption(f"{words.learned_from(found)} {words.COMPARED}")
-
-
-def _go_on(here: Lab) -> None:
-    here.stopped.discard(learn_key(here))
+    st.caption(f"{learned_from(found)} {words.compared}")
 
 
 def _numbers(found: Comparison, model: SyntheticModel) -> None:
     error = found.error
     exact = f"{error.value}" if error.is_exact else f"{error.lower} to {error.upper}"
-    girth = model.graph.n_cycles
+    hidden = found.truth.n_hidden
     shown = {
         "Structure error": (exact, "0 is a perfect recovery; every wrong edge counts two."),
         "Precision": (f"{found.precision:.0%}", "Share of the learned edges that are true."),
         "Recall": (f"{found.recall:.0%}", "Share of the true edges that were learned."),
-        "Hidden nodes": (
-            f"{found.learned.n_hidden} of {found.truth.n_hidden}",
-            "Learned and true hidden nodes.",
+        "Hidden nodes": (f"{found.learned.n_hidden} of {hidden}", "Learned and true hidden nodes."),
+        "Right in full": (f"{found.n_hidden_found} of {hidden}", words.right_in_full),
+        "Cycles": (
+            f"{found.learned.n_cycles} of {model.graph.n_cycles}",
+            "Learned and true cycles.",
         ),
-        "Right in full": (
-            f"{found.n_hidden_found} of {found.truth.n_hidden}",
-            "Hidden nodes with exactly the neighbours of the true node they are matched to.",
-        ),
-        "Cycles": (f"{found.learned.n_cycles} of {girth}", "Learned and true cycles."),
     }
     with st.container(key="lab_numbers"):
         columns = st.columns(len(shown))
@@ -214,15 +191,11 @@ def _pictures(s: Session, found: Comparison) -> None:
                 side(found, which, place),
                 key=f"lab_{which}",
                 subject=f"{which} {found.truth.digest}",
-                on_click=_nothing,
+                on_click=lambda _: None,
                 height=HEIGHT,
                 file_name=f"laboratory-{which}",
                 has_script=True,
             )
-
-
-def _nothing(_: int | None) -> None:
-    """A click selects nothing here."""
 
 
 def side(found: Comparison, which: Literal["truth", "learned"], place: Any) -> Picture:
@@ -243,34 +216,9 @@ def side(found: Comparison, which: Literal["truth", "learned"], place: Any) -> P
 # Curves ------------------------------------------------------------------------------------
 
 
-def _repeats(here: Lab, key: str) -> None:
-    def report(number: int) -> None:
-        here.n_repeats = int(number)
-
-    st.number_input(
-        "Repeats",
-        min_value=1,
-        max_value=50,
-        step=1,
-        width=130,
-        help="Each repeat draws rows of its own.",
-        **bound(key, here.n_repeats, report),
-    )
-
-
 def _over_n(s: Session, here: Lab, model: SyntheticModel) -> None:
-    st.caption(words.AGAINST_N)
-    key = curve_key(here, "n")
-    patience = curve_patience(here, "n", model)
-    _start_row(s, here, key, CURVE_N, patience, lambda: begin_curve(s, here, "n", model))
-
-    def draw() -> None:
-        points = list(here.points.get(key, []))
-        if points:
-            mark = None if here.learning.n is None else float(here.learning.n)
-            _curve(points, "n", mark)
-
-    _following(s, here, CURVE_N, draw)
+    mark = None if here.learning.n is None else float(here.learning.n)
+    _against(s, here, model, "n", mark, words.against_n)
 
 
 def _over_r(s: Session, here: Lab, model: SyntheticModel) -> None:
@@ -279,80 +227,76 @@ def _over_r(s: Session, here: Lab, model: SyntheticModel) -> None:
         st.caption("The radii come from the learned graph, which is not there yet.")
         return
     radii = radii_of(found)
-    st.caption(words.AGAINST_R.format(k=len(radii)))
-    key = curve_key(here, "r", radii)
-    patience = curve_patience(here, "r", model, len(radii))
-    _start_row(s, here, key, CURVE_R, patience, lambda: begin_curve(s, here, "r", model, radii))
+    _against(s, here, model, "r", found.thresholds.r, words.against_r.format(k=len(radii)), radii)
+
+
+def _against(
+    s: Session,
+    here: Lab,
+    model: SyntheticModel,
+    by: Which,
+    mark: float | None,
+    about: str,
+    radii: tuple[float, ...] = (),
+) -> None:
+    """How well the model is learned back, against rows or radii."""
+    st.caption(about)
+    key, kind = curve_key(here, by, radii), CURVE_N if by == "n" else CURVE_R
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="lab_start"):
+        st.number_input(
+            "Repeats",
+            min_value=1,
+            max_value=50,
+            step=1,
+            width=130,
+            help="Each repeat draws rows of its own.",
+            **bound(f"lab_repeats {kind}", here.n_repeats, partial(setattr, here, "n_repeats")),
+        )
+        start_button(
+            "Run again" if here.points.get(key) else "Run",
+            curve_patience(here, by, model, len(radii)),
+            begin_curve, s, here, by, model, radii,
+            type="secondary" if here.points.get(key) else "primary",
+            disabled=running(s, kind) is not None, key=f"run {kind}",
+        )  # fmt: skip
 
     def draw() -> None:
         points = list(here.points.get(key, []))
         if points:
-            _curve(points, "r", found.thresholds.r)
+            _curve(points, by, mark)
 
-    _following(s, here, CURVE_R, draw)
-
-
-def _start_row(
-    s: Session,
-    here: Lab,
-    key: Hashable,
-    kind: str,
-    patience: Patience,
-    start: Callable[[], None],
-) -> None:
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="lab_start"):
-        _repeats(here, f"lab_repeats {kind}")
-        st.button(
-            "Run again" if here.points.get(key) else "Run",
-            type="secondary" if here.points.get(key) else "primary",
-            on_click=start,
-            disabled=running(s, kind) is not None or not patience.is_enough,
-            key=f"run {kind}",
-        )
-        st.caption(patience.words, width="content")
+    _following(s, here, kind, draw)
 
 
 def _curve(points: list[Tried], by: Literal["n", "r"], mark: float | None) -> None:
-    table = summary(points, by)
+    frame = summary(points, by)
     failed = [one for one in points if isinstance(one, FailedTrial)]
-    if len(table):
-        figure = recovery_figure(table, by, mark=mark, theme=theme(), height=HEIGHT - 90)
-        alt = described(figure, f"How well the graph is found again, against {by}")
-        st.plotly_chart(figure, key=f"lab_curve_{by}", theme=None, config=QUIET, alt=alt)
-        st.caption(words.CURVES)
+    if len(frame):
+        figure = recovery_figure(frame, by, mark=mark, theme=theme(), height=HEIGHT - 90)
+        about = f"How well the graph is found again, against {by}"
+        chart(figure, about, f"lab_curve_{by}", theme=None)
+        st.caption(words.curves)
     if failed:
         st.caption(f"{len(failed)} graphs could not be learned: {said(failed[0].reason)}")
     with st.expander("As a table"):
-        st.dataframe(table, hide_index=True, width="stretch")
-
-
-QUIET = {"displayModeBar": False}
+        table(frame)
 
 
 def _paper(s: Session, here: Lab) -> None:
-    def report(name: str) -> None:
-        here.experiment = name
-
-    st.caption(words.EXPERIMENT)
+    st.caption(words.experiment)
     plan = EXPERIMENTS[here.experiment]
-    patience = experiment_patience(plan)
+    tied = bound("lab_experiment", here.experiment, partial(setattr, here, "experiment"))
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.segmented_control(
-            "Edges",
-            list(EXPERIMENTS),
-            required=True,
-            label_visibility="collapsed",
-            **bound("lab_experiment", here.experiment, report),
+            "Edges", list(EXPERIMENTS), required=True, label_visibility="collapsed", **tied
         )
-        st.button(
+        start_button(
             "Run again" if here.outcomes.get(plan) else "Run the experiment",
+            experiment_patience(plan),
+            begin_experiment, s, here,
             type="secondary" if here.outcomes.get(plan) else "primary",
-            on_click=begin_experiment,
-            args=(s, here),
-            disabled=running(s, PAPERS) is not None or not patience.is_enough,
-            key="run lab experiment",
-        )
-        st.caption(patience.words, width="content")
+            disabled=running(s, PAPERS) is not None, key="run lab experiment",
+        )  # fmt: skip
 
     def draw() -> None:
         outcomes = list(here.outcomes.get(plan, []))
@@ -360,15 +304,14 @@ def _paper(s: Session, here: Lab) -> None:
             _experiment(outcomes)
 
     _following(s, here, PAPERS, draw)
-    st.markdown(words.NOTES[plan])
+    st.markdown(words.notes[here.experiment])
 
 
 def _experiment(outcomes: list[Outcome]) -> None:
-    table = experiment_table(outcomes)
-    if len(table):
-        figure = experiment_figure(table, theme=theme(), height=HEIGHT - 130)
-        alt = described(figure, "The scores of the experiment")
-        st.plotly_chart(figure, key="lab_experiment_figure", theme=None, config=QUIET, alt=alt)
+    frame = experiment_table(outcomes)
+    if len(frame):
+        figure = experiment_figure(frame, theme=theme(), height=HEIGHT - 130)
+        chart(figure, "The scores of the experiment", "lab_experiment_figure", theme=None)
     failed = [one for one in outcomes if isinstance(one, Unscored)]
     if failed:
         st.caption(f"{len(failed)} graphs could not be scored: {said(failed[0].reason)}")
@@ -379,11 +322,8 @@ def _experiment(outcomes: list[Outcome]) -> None:
 
 def _take_away(s: Session, here: Lab) -> None:
     found = recovery_of(s, here)
-    too_many = (
-        found is not None
-        and found.drawn is not None
-        and found.drawn.observations.n_rows > MOST_ROWS_TO_TAKE
-    )
+    drawn = None if found is None else found.drawn
+    too_many = drawn is not None and drawn.observations.n_rows > MOST_ROWS_TO_TAKE
     about = "Open this made-up table, or these distances, on the Explore page."
     if too_many:
         about = f"Tables of more than {MOST_ROWS_TO_TAKE:,} rows stay here; choose fewer."
@@ -409,14 +349,41 @@ def take_to_explore(s: Session, found: Recovery, family: str) -> None:
         kind = "table"
     digest, there = digest_of(content), found.thresholds
     s.keep_upload(digest, content)
-    s.open(
-        Recipe(
-            source=f"made-up {family}.csv",
-            source_kind=kind,
-            data_digest=digest,
-            r=there.r,
-            Lambda=there.Lambda,
-            tau=there.tau,
-            method=found.result.settings.method,
-        )
+    recipe = Recipe(
+        source=f"made-up {family}.csv", source_kind=kind, data_digest=digest, r=there.r,
+        Lambda=there.Lambda, tau=there.tau, method=found.result.settings.method,
+    )  # fmt: skip
+    s.open(recipe)
+
+
+# Sentences ---------------------------------------------------------------------------------
+
+
+def headline(model: SyntheticModel, title: str) -> str:
+    """Say what was made."""
+    graph = model.graph
+    girth = f" (shortest: {graph.girth:.0f} edges)" if graph.n_cycles else ""
+    cycles = "no cycles" if graph.n_cycles == 0 else f"**{graph.n_cycles}** cycles"
+    cycles = "**1** cycle" if graph.n_cycles == 1 else cycles
+    return (
+        f"**{title}** &nbsp; **{graph.n_observed}** columns · **{graph.n_hidden}** hidden · "
+        f"**{graph.n_edges}** edges · {cycles}{girth}"
     )
+
+
+def learned_from(found: Recovery) -> str:
+    """Say what the learned graph was learned from, and how well its rows are drawn."""
+    there = found.thresholds
+    settings = f"r = {there.r:.3g}, Λ = {there.Lambda:.3g}, τ = {there.tau:.3g}"
+    if found.drawn is None:
+        return f"Learned from {words.sources[found.source]}, at {settings}."
+    rows = f"{found.drawn.observations.n_rows:,} rows"
+    how = "exact and independent"
+    checks = found.drawn.diagnostics
+    if checks is not None:
+        trust = "good" if checks.is_good else "**not to be trusted**"
+        how = (
+            f"by Gibbs sampling, {trust}: R-hat {checks.r_hat:.3f}, worth "
+            f"{checks.n_effective:,.0f} independent ones"
+        )
+    return f"Learned from {rows} ({how}), at {settings}."

@@ -31,7 +31,9 @@ from loopylatent.ui.lesson.walk import (
 from loopylatent.ui.page import Present, file_stem
 from loopylatent.ui.shell.messages import plain
 from loopylatent.ui.shell.session import Session, bound
+from loopylatent.ui.shell.widgets import texts
 
+words = texts("lesson")
 NUMBERS = ("r", "Lambda", "tau")
 BUTTONS = ("first", "back", "play", "next", "last", "change", "reveal")
 THRESHOLDS = ("slider_r", "r_snapped", "slider_Lambda", "slider_tau", "preset", "data", "method")
@@ -118,29 +120,20 @@ def _presets(s: Session, w: Walk) -> None:
         if name is not None and name != here:
             open_preset(s, w, name)
 
-    st.pills(
-        "Lesson",
-        list(PRESETS),
-        format_func=lambda name: PRESETS[name].title,
-        label_visibility="collapsed",
-        **_following(w, "lesson_preset", here, report),
-    )
+    tied = _following(w, "lesson_preset", here, report)
+    titles = {name: preset.title for name, preset in PRESETS.items()}
+    st.pills("Lesson", titles, format_func=titles.__getitem__, label_visibility="collapsed", **tied)
 
 
 def _toggle(w: Walk, name: str, label: str, explanation: str) -> None:
-    def report(on: bool) -> None:
-        setattr(w, name, on)
-
-    st.toggle(label, help=explanation, **bound(f"lesson_{name}", getattr(w, name), report))
+    tied = bound(f"lesson_{name}", getattr(w, name), partial(setattr, w, name))
+    st.toggle(label, help=explanation, **tied)
 
 
 def _for_a_class(s: Session, w: Walk, now: Present, lesson: Lesson) -> None:
     _toggle(w, "projector", "Projector", "Large type and few controls.")
     _toggle(w, "asking", "Guess joins", "Before two nodes are joined, the class guesses which.")
-    st.caption(
-        "This lesson as one web page: the same steps and texts, it plays without internet and "
-        "without this app."
-    )
+    st.caption(words.export)
     st.download_button(
         "Lesson (HTML)",
         data=partial(to_page, lesson, provenance(now.result), title=now.source.title),
@@ -150,10 +143,7 @@ def _for_a_class(s: Session, w: Walk, now: Present, lesson: Lesson) -> None:
         key="lesson_export",
         width="stretch",
     )
-    st.caption(
-        "The address of this page leads back to this step. Keys: ← and → step, Home and End go to "
-        "the ends, P plays and pauses, N goes to the next change."
-    )
+    st.caption(words.keys)
 
 
 # Walking -----------------------------------------------------------------------------------
@@ -161,17 +151,13 @@ def _for_a_class(s: Session, w: Walk, now: Present, lesson: Lesson) -> None:
 
 def transport(s: Session, w: Walk, lesson: Lesson) -> None:
     """Buttons, a scrubber over all steps, and what is chosen less often."""
-    with st.container(
-        horizontal=True, gap="small", vertical_alignment="center", key="lesson_transport"
-    ):
+    with _row("lesson_transport"):
         _buttons(w, lesson)
         _scrubber(w, lesson)
         at, n = w.at(lesson) + 1, lesson.n_steps(w.detail)
         st.html(f'<p class="lesson-step">{at} of {n}</p>', width="content")
     if not w.projector:
-        with st.container(
-            horizontal=True, gap="small", vertical_alignment="center", key="lesson_choices"
-        ):
+        with _row("lesson_choices"):
             _jump(w, lesson)
             _next_change(w, lesson)
             _detail(w, lesson)
@@ -179,21 +165,19 @@ def transport(s: Session, w: Walk, lesson: Lesson) -> None:
     _write_link(s, w)
 
 
+def _row(key: str) -> Any:
+    return st.container(horizontal=True, gap="small", vertical_alignment="center", key=key)
+
+
 def _buttons(w: Walk, lesson: Lesson) -> None:
     first, last = w.at(lesson) == 0, w.is_last(lesson)
 
     def button(icon: str, key: str, key_name: str, says: str, off: bool, action: Any) -> None:
-        shortcut = None if key_name.startswith("arrow") else key_name  # counted elsewhere
         st.button(
-            says,
-            icon=f":material/{icon}:",
-            key=f"lesson_{key}",
-            shortcut=shortcut,
-            help=f"{says} ({key_name})",
-            disabled=off,
-            on_click=action,
-            type="primary" if key == "play" else "secondary",
-        )
+            says, icon=f":material/{icon}:", key=f"lesson_{key}", help=f"{says} ({key_name})",
+            shortcut=None if key_name.startswith("arrow") else key_name,  # counted elsewhere
+            disabled=off, on_click=action, type="primary" if key == "play" else "secondary",
+        )  # fmt: skip
 
     end = lesson.n_steps(w.detail)
     if not w.projector:
@@ -203,7 +187,14 @@ def _buttons(w: Walk, lesson: Lesson) -> None:
     button(icon, "play", "P", word, False, lambda: w.play(lesson))
     button("chevron_right", "next", "arrow right", "Next", last, lambda: w.by(lesson, 1))
     if not w.projector:
-        button("last_page", "last", "End", "Last step", last, lambda: _to_end(w, lesson))
+        button(
+            "last_page",
+            "last",
+            "End",
+            "Last step",
+            last,
+            lambda: w.go(lesson, len(lesson.places) - 1),
+        )
 
 
 def _following(
@@ -226,24 +217,14 @@ def _following(
     return follows(follower, widget, value, report, is_echo)
 
 
-def _to_end(w: Walk, lesson: Lesson) -> None:
-    w.go(lesson, len(lesson.places) - 1)
-
-
 def _scrubber(w: Walk, lesson: Lesson) -> None:
     level = lesson.indices(w.detail)
 
     def report(at: int) -> None:
         w.go(lesson, level[at - 1])
 
-    st.slider(
-        "Step",
-        1,
-        len(level),
-        label_visibility="collapsed",
-        format="%d",
-        **_following(w, "lesson_scrubber", w.at(lesson) + 1, report),
-    )
+    tied = _following(w, "lesson_scrubber", w.at(lesson) + 1, report)
+    st.slider("Step", 1, len(level), label_visibility="collapsed", format="%d", **tied)
 
 
 def chapters(w: Walk, lesson: Lesson) -> None:
@@ -269,9 +250,8 @@ def _jump(w: Walk, lesson: Lesson) -> None:
     """Go to a ball in the chapter on balls, to a visit elsewhere."""
     phase = "ball" if w.place.chapter == 3 else "look"
     options = [k for k, place in enumerate(lesson.places) if place.phase == phase]
-    same = [
-        k for k in options if lesson.places[k].node == w.place.node and w.place.node is not None
-    ]
+    at = w.place.node
+    same = None if at is None else next((k for k in options if lesson.places[k].node == at), None)
 
     def named(k: int) -> str:
         place = lesson.places[k]
@@ -287,26 +267,21 @@ def _jump(w: Walk, lesson: Lesson) -> None:
         options,
         format_func=named,
         label_visibility="collapsed",
-        placeholder="go to a ball" if phase == "ball" else "go to a visit",
+        placeholder=f"go to a {'ball' if phase == 'ball' else 'visit'}",
         index=None,
-        **_following(w, f"lesson_jump_{phase}", same[0] if same else None, report),
+        **_following(w, f"lesson_jump_{phase}", same, report),
     )
 
 
 def _next_change(w: Walk, lesson: Lesson) -> None:
     found = lesson.next_change(w.index)
-
-    def go() -> None:
-        if found is not None:
-            w.go(lesson, found)
-
     st.button(
         "Next change",
         icon=":material/fast_forward:",
         key="lesson_change",
         shortcut="N",
         disabled=found is None,
-        on_click=go,
+        on_click=partial(w.go, lesson, found or 0),
         help="On to the next ball or visit that changes the edges of the graph.",
     )
 
@@ -316,10 +291,11 @@ def _detail(w: Walk, lesson: Lesson) -> None:
         if detail is not None:
             w.set_detail(lesson, detail)
 
+    labels = {"fine": "Every step", "coarse": "Overview"}
     st.segmented_control(
         "Detail",
         list(DETAILS),
-        format_func=lambda detail: {"fine": "Every step", "coarse": "Overview"}[detail],
+        format_func=labels.__getitem__,
         label_visibility="collapsed",
         help="  \n".join(f"**{name}**: {text}" for name, text in DETAILS.items()),
         **bound("lesson_detail", w.detail, report),
@@ -327,14 +303,6 @@ def _detail(w: Walk, lesson: Lesson) -> None:
 
 
 def _speed(w: Walk) -> None:
-    def report(speed: str) -> None:
-        w.speed = speed
-
-    st.selectbox(
-        "Speed",
-        list(SPEEDS),
-        label_visibility="collapsed",
-        help="How fast Play goes on.",
-        width=110,
-        **bound("lesson_speed", w.speed, report),
-    )
+    tied = bound("lesson_speed", w.speed, partial(setattr, w, "speed"))
+    about = "How fast Play goes on."
+    st.selectbox("Speed", list(SPEEDS), label_visibility="collapsed", help=about, width=110, **tied)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
+from html import escape
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
-from loopylatent.figures.alt_text import described
+from loopylatent.compute.arrays import FloatArray
 from loopylatent.figures.labels import shown_label
+from loopylatent.learning.grouping.quartet import VERDICTS
 from loopylatent.learning.trace import Family, Join
 from loopylatent.lesson.frames import Frame
 from loopylatent.lesson.lesson import Lesson
@@ -21,15 +25,18 @@ from loopylatent.lesson.pairs import (
     pair_view,
     points_figure,
 )
-from loopylatent.lesson.visits import Visit
-from loopylatent.ui.lesson.inspector import inspector, quartets
+from loopylatent.lesson.visits import PAIRINGS, Inspection, Visit, inspect
 from loopylatent.ui.lesson.walk import Walk
 from loopylatent.ui.page import theme
 from loopylatent.ui.shell.messages import plain
 from loopylatent.ui.shell.session import Session, bound
+from loopylatent.ui.shell.widgets import chart, table, texts
 
+words = texts("lesson")
 _View = Callable[[Walk, Lesson, Frame], None]
 QUARTETS, INSPECTOR = "Quartets", "Quartet inspector"
+MOST_ROWS = 3000
+ALL, DECLARED, NULL = "all", "declared", "⊥"
 ROWS_SHOWN = 8
 TABLE_HEIGHT = 300
 
@@ -49,14 +56,11 @@ def show_details(w: Walk, lesson: Lesson, frame: Frame) -> None:
 
     if len(views) == 1:
         st.markdown(f"**{here}**")
-        views[here](w, lesson, frame)
-        return
-    st.segmented_control(
-        "Numbers of this step",
-        list(views),
-        label_visibility="collapsed",
-        **bound("lesson_view", here, report),
-    )
+    else:
+        tied = bound("lesson_view", here, report)
+        st.segmented_control(
+            "Numbers of this step", list(views), label_visibility="collapsed", **tied
+        )
     views[here](w, lesson, frame)
 
 
@@ -75,47 +79,32 @@ def _views(lesson: Lesson, frame: Frame) -> Mapping[str, _View]:
     return kept
 
 
-def _data(w: Walk, lesson: Lesson, frame: Frame) -> None:
-    del w, frame
+def _data(_: Walk, lesson: Lesson, __: Frame) -> None:
     obs = lesson.material.obs
     if obs is None:
         st.caption("Known are distances alone, no rows.")
         return
     rows = obs.take(range(min(ROWS_SHOWN, obs.n_rows))).to_frame()
-    st.dataframe(rows, hide_index=True, width="stretch", height=38 + 35 * len(rows))
+    table(rows, height=38 + 35 * len(rows))
     if obs.n_rows > ROWS_SHOWN:
         st.caption(f"The first {ROWS_SHOWN} of {obs.n_rows:,} rows.")
 
 
-def _ball(w: Walk, lesson: Lesson, frame: Frame) -> None:
+def _ball(_: Walk, lesson: Lesson, frame: Frame) -> None:
     """The columns of the ball, and the edges of its tree with the balls that have them."""
-    del w
     m, v = lesson.material, frame.place.node
     if v is None:
-        _union(lesson)
+        table(_edge_table(lesson, list(m.initial)), height=TABLE_HEIGHT)
         return
     left, right = st.columns(2)
     ball = sorted(m.balls.members(v).tolist(), key=lambda u: m.D.values[v, u])
-    members = pd.DataFrame(
-        {
-            "in the ball": [m.D.names[u] for u in ball],
-            "distance": [float(m.D.values[v, u]) for u in ball],
-        }
-    )
-    left.dataframe(members, hide_index=True, width="stretch", height=TABLE_HEIGHT)
-    new = set(m.balls.adds(v))
-    tree = [(edge, edge in new) for edge in m.balls.tree(v)]
-    right.dataframe(
-        _edge_table(lesson, [edge for edge, _ in tree]).assign(new=[is_new for _, is_new in tree]),
-        hide_index=True,
-        width="stretch",
-        height=TABLE_HEIGHT,
-    )
-
-
-def _union(lesson: Lesson) -> None:
-    table = _edge_table(lesson, list(lesson.material.initial))
-    st.dataframe(table, hide_index=True, width="stretch", height=TABLE_HEIGHT)
+    names, lengths = [m.D.names[u] for u in ball], [float(m.D.values[v, u]) for u in ball]
+    tree, new = m.balls.tree(v), set(m.balls.adds(v))
+    with left:
+        table(pd.DataFrame({"in the ball": names, "distance": lengths}), height=TABLE_HEIGHT)
+    with right:
+        edges = _edge_table(lesson, list(tree)).assign(new=[edge in new for edge in tree])
+        table(edges, height=TABLE_HEIGHT)
 
 
 def _edge_table(lesson: Lesson, edges: list[tuple[int, int]]) -> pd.DataFrame:
@@ -134,13 +123,12 @@ def _edge_table(lesson: Lesson, edges: list[tuple[int, int]]) -> pd.DataFrame:
     )
 
 
-def _visits(w: Walk, lesson: Lesson, frame: Frame) -> None:
+def _visits(_: Walk, lesson: Lesson, __: Frame) -> None:
     """All visits at a glance."""
-    del w, frame
     m = lesson.material
     looks = [place for place in lesson.places if place.phase == "look"]
     steps = [m.visit(place.step) for place in looks]
-    table = pd.DataFrame(
+    frame = pd.DataFrame(
         {
             "visit": [place.visit for place in looks],
             "at": [m.cast.labels[place.node or 0] for place in looks],
@@ -152,36 +140,19 @@ def _visits(w: Walk, lesson: Lesson, frame: Frame) -> None:
             "stuck": [step.stuck for step in steps],
         }
     )
-    st.dataframe(table, hide_index=True, width="stretch", height=TABLE_HEIGHT)
+    table(frame, height=TABLE_HEIGHT)
 
 
-def _neighbourhood(w: Walk, lesson: Lesson, frame: Frame) -> None:
+def _neighbourhood(_: Walk, lesson: Lesson, frame: Frame) -> None:
     """The distances inside A with which this visit worked."""
-    del w
     visit = Visit.of(lesson.material, frame.place)
     names = [lesson.cast.labels[node] for node in visit.members]
-    table = pd.DataFrame(visit.step.distances, index=names, columns=names)
-    st.dataframe(
-        table.map(_rounded),
-        width="content",
-        height=_height(len(names)),
-    )
-    st.caption(STAND_INS if visit.step.surrogates else OWN_DISTANCES)
+    _square(visit.step.distances, names)
+    st.caption(words.stand_ins if visit.step.surrogates else words.own_distances)
 
 
-STAND_INS = (
-    "Distances between the nodes of A; a hidden node has those of its stand-in, the column at "
-    "whose visit it was made."
-)
-OWN_DISTANCES = (
-    "Distances between the nodes of A. Those of hidden nodes come from the lengths in the graph "
-    "around them."
-)
-
-
-def _spreads(w: Walk, lesson: Lesson, frame: Frame) -> None:
+def _spreads(_: Walk, lesson: Lesson, frame: Frame) -> None:
     """The spreads of the round, with the families."""
-    del w
     visit = Visit.of(lesson.material, frame.place)
     found = visit.round_at(frame.place)
     if found is None:
@@ -192,30 +163,24 @@ def _spreads(w: Walk, lesson: Lesson, frame: Frame) -> None:
     rows = pd.MultiIndex.from_arrays(
         [[f"family {family[node]}" for node in found.active], names], names=["", " "]
     )
-    table = pd.DataFrame(found.spreads, index=rows, columns=names).map(_rounded)
-    st.dataframe(table, width="content", height=_height(len(names)))
-    st.caption(
-        "Spreads of this round: by how much the differences of distances to the other nodes vary. "
-        "A pair farther apart than 4.61 counts as 10."
-    )
+    _square(found.spreads, names, rows)
+    st.caption(words.spreads)
 
 
-def _criterion(w: Walk, lesson: Lesson, frame: Frame) -> None:
+def _criterion(_: Walk, lesson: Lesson, frame: Frame) -> None:
     """Q of every pair that can be joined at this step."""
-    del w
     visit = Visit.of(lesson.material, frame.place)
     found = visit.criterion_at(frame.place)
     names = [lesson.cast.labels[lesson.cast.number[node]] for node in found.nodes]
-    table = pd.DataFrame(found.q, index=names, columns=names).map(_rounded)
-    st.dataframe(table, width="content", height=_height(len(names)))
-    st.caption(
-        f"Q of the pairs among the {len(names)} nodes that are left: (nodes − 2) times the "
-        "distance of a pair, less the sums of the distances of both to all. The smallest is joined."
-    )
+    _square(found.q, names)
+    st.caption(words.q.format(n=len(names)))
 
 
-def _height(rows: int) -> int:
-    return min(38 + 35 * rows, TABLE_HEIGHT)
+def _square(values: FloatArray, names: list[str], rows: pd.MultiIndex | None = None) -> None:
+    """Numbers of every two nodes."""
+    shown = pd.DataFrame(values, index=names if rows is None else rows, columns=names)
+    height = min(38 + 35 * len(names), TABLE_HEIGHT)
+    st.dataframe(shown.map(_rounded), width="content", height=height)
 
 
 def _rounded(value: float) -> str:
@@ -224,22 +189,20 @@ def _rounded(value: float) -> str:
     return f"{value:.3f}" if math.isfinite(value) else "∞"
 
 
-def _local_tree(w: Walk, lesson: Lesson, frame: Frame) -> None:
+def _local_tree(_: Walk, lesson: Lesson, frame: Frame) -> None:
     """Joins and contractions of the visit, with their lengths."""
-    del w
     visit = Visit.of(lesson.material, frame.place)
     label = {node: lesson.cast.labels[at] for node, at in lesson.cast.number.items()}
     joins = pd.DataFrame([_join_row(join, label) for join in visit.step.joins])
     merged = pd.DataFrame(
-        {
-            "contracted": [label[c.removed] for c in visit.step.contractions],
-            "into": [label[c.survivor] for c in visit.step.contractions],
-            "length": [c.length for c in visit.step.contractions],
-        }
+        [(label[c.removed], label[c.survivor], c.length) for c in visit.step.contractions],
+        columns=["contracted", "into", "length"],
     )
     left, right = st.columns([2, 1])
-    left.dataframe(joins, hide_index=True, width="stretch")
-    right.dataframe(merged, hide_index=True, width="stretch")
+    with left:
+        table(joins)
+    with right:
+        table(merged)
 
 
 def _join_row(join: Join | Family, label: Mapping[int, str]) -> dict[str, object]:
@@ -268,20 +231,135 @@ def _join_row(join: Join | Family, label: Mapping[int, str]) -> dict[str, object
     return row | {"a quartet speaks for it": join.supported}
 
 
-def _gains(w: Walk, lesson: Lesson, frame: Frame) -> None:
+def _gains(_: Walk, lesson: Lesson, frame: Frame) -> None:
     """What became of the edges, as a table."""
-    del w
-    words = _COMPARED if frame.place.phase == "compared" else _GAINED
+    became = _COMPARED if frame.place.phase == "compared" else _GAINED
     label = lesson.cast.labels
-    table = pd.DataFrame(
-        {
-            "one end": [label[edge.u] for edge in frame.edges],
-            "other end": [label[edge.v] for edge in frame.edges],
-            "length": [edge.length for edge in frame.edges],
-            "what became of it": [words[edge.mark] for edge in frame.edges],
-        }
+    edges = pd.DataFrame(
+        [(label[e.u], label[e.v], e.length, became[e.mark]) for e in frame.edges],
+        columns=["one end", "other end", "length", "what became of it"],
     )
-    st.dataframe(table, hide_index=True, width="stretch", height=TABLE_HEIGHT)
+    table(edges, height=TABLE_HEIGHT)
+
+
+def quartets(_: Walk, lesson: Lesson, frame: Frame) -> None:
+    """Every quartet of the neighbourhood with its three products and the verdict."""
+    visit = Visit.of(lesson.material, frame.place)
+    found = visit.quartets
+    if found is None:
+        size = len(visit.members)
+        st.caption(f"A has {size} nodes and {math.comb(size, 4):,} quartets, too many to list.")
+        return
+    if found.n_quartets == 0:
+        st.caption("A has three nodes, and so no quartet: nothing speaks against any pair.")
+        return
+    which, about = st.columns([1, 3], vertical_alignment="center")
+    wanted = which.segmented_control(
+        "Show", [ALL, DECLARED, NULL], default=ALL, key="lesson_filter",
+        label_visibility="collapsed",
+    )  # fmt: skip
+    about.caption(words.products)
+    names = np.array([shown_label(lesson.cast.labels[node]) for node in visit.members])
+    four = names[found.nodes]
+    rows = pd.DataFrame(four, columns=list("abcd"))
+    rows[list(VERDICTS[1:])] = found.products
+    rows["lead"] = found.lead
+    verdicts = zip(four, found.verdicts, strict=True)
+    rows["verdict"] = [_written(row, verdict) for row, verdict in verdicts]
+    if wanted in (DECLARED, NULL):
+        rows = rows[(found.verdicts > 0) == (wanted == DECLARED)]
+    number = st.column_config.NumberColumn(format="%.4f")
+    table(
+        rows.head(MOST_ROWS),
+        height=min(38 + 35 * max(len(rows), 1), 340),
+        column_config=dict.fromkeys((*VERDICTS[1:], "lead"), number),
+    )
+    if len(rows) > MOST_ROWS:
+        st.caption(f"The first {MOST_ROWS:,} of {len(rows):,}.")
+
+
+def _written(four: np.ndarray, verdict: int) -> str:
+    """Write a verdict with the names of the nodes."""
+    if verdict == 0:
+        return NULL
+    a, b, c, d = (str(four[k]) for k in PAIRINGS[verdict - 1])
+    return f"{a} {b} | {c} {d}"
+
+
+def inspector(w: Walk, lesson: Lesson, _: Frame) -> None:
+    """Any four columns: sums, products, the verdict, and the Λ at which it changes."""
+    m = lesson.material
+    chosen = _choose_four(w, lesson)
+    if len(set(chosen)) < 4:
+        st.caption("Choose four different columns.")
+        return
+    at = np.array([m.D.names.index(name) for name in chosen])
+    seen = inspect(m.D.values[at[:, None], at], m.thresholds.Lambda)
+    rows = _pairing_table(chosen, seen)
+    number = st.column_config.NumberColumn(format="%.5g")
+    table(rows, column_config=dict.fromkeys(rows.select_dtypes("number").columns, number))
+    st.html(f'<p class="lesson-formula">{_conclusion(chosen, seen)}</p>')
+
+
+def _choose_four(w: Walk, lesson: Lesson) -> tuple[str, ...]:
+    names = lesson.material.D.names
+    chosen = w.four if len(w.four) == 4 and set(w.four) <= set(names) else _first_four(w, lesson)
+
+    def report(which: int, name: str) -> None:
+        w.four = (*chosen[:which], name, *chosen[which + 1 :])
+
+    for which, column in enumerate(st.columns(4)):
+        tied = bound(f"lesson_four_{which}", chosen[which], partial(report, which))
+        column.selectbox("abcd"[which], names, format_func=shown_label, **tied)
+    return chosen
+
+
+def _first_four(w: Walk, lesson: Lesson) -> tuple[str, ...]:
+    """Four columns to begin with: of the neighbourhood that is visited, else the first ones."""
+    m = lesson.material
+    names = m.D.names
+    some = list(range(len(names)))
+    if w.place.visit:
+        members = Visit.of(m, w.place).members
+        some = [node for node in members if not m.cast.is_hidden(node)] + some
+    return tuple(names[node] for node in list(dict.fromkeys(some))[:4])
+
+
+def _pairing_table(chosen: tuple[str, ...], seen: Inspection) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "pairing": [_written(np.array(chosen), k + 1) for k in range(3)],
+            "sum of distances": [pairing.total for pairing in seen.pairings],
+            "product": [pairing.product for pairing in seen.pairings],
+            "lowered by Λ": [pairing.lowered for pairing in seen.pairings],
+            "raised by Λ": [pairing.raised for pairing in seen.pairings],
+            "": [
+                "declared" if pairing.name == seen.verdict
+                else "largest product" if pairing.name == seen.winner else ""
+                for pairing in seen.pairings
+            ],
+        }
+    )  # fmt: skip
+
+
+def _conclusion(chosen: tuple[str, ...], seen: Inspection) -> str:
+    number = {pairing.name: k + 1 for k, pairing in enumerate(seen.pairings)}
+    shown = tuple(shown_label(name) for name in chosen)
+    winner = escape(_written(np.array(shown), number[seen.winner]))
+    if seen.turning_point == 0:
+        return (
+            f"At Λ = {seen.Lambda:.4g} the verdict is <b>⊥</b>, and at every other Λ too: no "
+            "pairing is ahead of both others."
+        )
+    if seen.verdict == "⊥":
+        return (
+            f"At Λ = {seen.Lambda:.4g} the verdict is <b>⊥</b>; below Λ = "
+            f"<b>{seen.turning_point:.4g}</b> it would be {winner}."
+        )
+    return (
+        f"At Λ = {seen.Lambda:.4g} <b>{winner}</b> is declared; from Λ = "
+        f"<b>{seen.turning_point:.4g}</b> on the verdict is ⊥."
+    )
 
 
 _GAINED = {"added": "put in", "removed": "taken away", "kept": "kept"}
@@ -310,8 +388,7 @@ def show_distance(s: Session, w: Walk, lesson: Lesson, frame: Frame, height: int
     if frame.place.phase == "matrix":
         order = s.memo.get("heatmap", m.result.graph.digest, lambda: heatmap_order(m.result.graph))
         figure = matrix_figure(m.D, order, theme(), height)
-        alt = described(figure, "The distances between all columns")
-        st.plotly_chart(figure, key="lesson_matrix", config={"displayModeBar": False}, alt=alt)
+        chart(figure, "The distances between all columns", "lesson_matrix")
         return
     i, j = _choose_pair(w, lesson)
     view = s.memo.get("pair", (m.D.digest, i, j), lambda: pair_view(m.D, m.obs, i, j))
@@ -323,21 +400,15 @@ def _choose_pair(w: Walk, lesson: Lesson) -> tuple[int, int]:
     i, j = closest_pair(lesson.material.D)
     chosen = w.pair if w.pair is not None else (names[i], names[j])
 
-    def report(which: int) -> Callable[[str], None]:
-        def changed(name: str) -> None:
-            other = chosen[1 - which]
-            if name != other:
-                w.pair = (name, other) if which == 0 else (other, name)
-
-        return changed
+    def report(which: int, name: str) -> None:
+        other = chosen[1 - which]
+        if name != other:
+            w.pair = (name, other) if which == 0 else (other, name)
 
     for which, column in enumerate(st.columns(2)):
-        column.selectbox(
-            ("First column", "Second column")[which],
-            names,
-            format_func=shown_label,
-            **bound(f"lesson_pair_{which}", chosen[which], report(which)),
-        )
+        label = ("First column", "Second column")[which]
+        tied = bound(f"lesson_pair_{which}", chosen[which], partial(report, which))
+        column.selectbox(label, names, format_func=shown_label, **tied)
     return names.index(chosen[0]), names.index(chosen[1])
 
 
@@ -352,8 +423,7 @@ def _show_pair(view: PairView, height: int) -> None:
             st.dataframe(view.table.map(lambda count: f"{count:,.0f}"), width="stretch")
         elif view.points is not None:
             figure = points_figure(view.points, view.names, theme(), height - 190)
-            alt = described(figure, "The rows as points, one column against the other")
-            st.plotly_chart(figure, key="lesson_points", config={"displayModeBar": False}, alt=alt)
+            chart(figure, "The rows as points, one column against the other", "lesson_points")
         else:
             st.caption("The distances were given; there are no rows behind them to look at.")
     with right:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
@@ -56,14 +58,8 @@ def lesson_of(s: Session, w: Walk, now: Present) -> Lesson:
         truth = made_up(preset).truth
     D = now.source.distances
     named = tuple(sorted(names.items()))
-    key = (
-        D.digest,
-        graph.digest,
-        now.result.settings,
-        now.result.n_visits,
-        named,
-        places.tobytes(),
-    )
+    settings, n_visits = now.result.settings, now.result.n_visits
+    key = (D.digest, graph.digest, settings, n_visits, named, places.tobytes())
     lesson = s.memo.get(
         "lesson",
         key,
@@ -156,17 +152,10 @@ def _say(w: Walk, lesson: Lesson, frame: Frame) -> None:
     asked = lesson.guesses(w.index)
     _caption(w, asked.question)
 
-    def guessed(pair: str | None) -> None:
-        w.guess = pair
-
-    st.pills(
-        "Your guess",
-        asked.options,
-        format_func=plain,
-        label_visibility="collapsed",
-        wrap=True,
-        **bound("lesson_guess", w.guess if w.guess in asked.options else None, guessed),
-    )
+    here = w.guess if w.guess in asked.options else None
+    tied = bound("lesson_guess", here, partial(setattr, w, "guess"))
+    more: dict[str, Any] = {"label_visibility": "collapsed", "wrap": True}
+    st.pills("Your guess", asked.options, format_func=plain, **more, **tied)
     st.button("Reveal", type="primary", on_click=w.reveal, args=(lesson,), key="lesson_reveal")
 
 

@@ -1,11 +1,8 @@
-"""Arrow keys on the Step by step page: counted in the browser, so that quick ones are not lost.
+"""Where a browser session is in its lesson, and how it walks through it.
 
-Widgets that follow the walk: they show where it is, and can be moved by hand.
-
-While steps follow each other quickly, the browser may send along what such a widget showed a
-moment ago. That is no wish to go back, and is passed over.
-
-Where a browser session is in its lesson, and how it walks through it.
+Arrow keys are counted in the browser, so that quick ones are not lost. Widgets follow the walk and
+can be moved by hand. While steps follow each other quickly, the browser may send along what such a
+widget showed a moment ago: that is no wish to go back, and is passed over.
 """
 
 from __future__ import annotations
@@ -25,6 +22,7 @@ from loopylatent.lesson.lesson import Lesson
 from loopylatent.lesson.presets import PRESETS, MadeUp, made_up
 from loopylatent.ui.shell.session import FIRST_SAMPLE, Session
 from loopylatent.ui.shell.stages import sample_recipe
+from loopylatent.ui.shell.widgets import remembered
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,10 +251,7 @@ class Walk:
 
 def walk() -> Walk:
     """Return the walk of this browser session."""
-    if KEY not in st.session_state:
-        st.session_state[KEY] = Walk()
-    found: Walk = st.session_state[KEY]
-    return found
+    return remembered(KEY, Walk)
 
 
 def open_preset(s: Session, w: Walk, name: str) -> None:

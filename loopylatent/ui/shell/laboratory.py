@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
-import streamlit as st
 
 from loopylatent.compute.arrays import Progress
 from loopylatent.compute.limits import Estimate, recovery, rerun
@@ -33,6 +32,7 @@ from loopylatent.ui.shell.background import Job
 from loopylatent.ui.shell.keys import Attempt, CurveKey, RecoveryKey
 from loopylatent.ui.shell.messages import Patience, patience_for
 from loopylatent.ui.shell.session import Session
+from loopylatent.ui.shell.widgets import is_waited_for, remembered
 
 KEY = "loopylatent laboratory"
 LEARN, CURVE_N, CURVE_R, PAPERS = "lab learn", "lab curve n", "lab curve r", "lab experiment"
@@ -102,10 +102,7 @@ class Lab:
 
 def lab() -> Lab:
     """Return what this browser tab remembers."""
-    if KEY not in st.session_state:
-        st.session_state[KEY] = Lab()
-    found: Lab = st.session_state[KEY]
-    return found
+    return remembered(KEY, Lab)
 
 
 def model_of(s: Session, chosen: Specification) -> SyntheticModel:
@@ -133,8 +130,7 @@ def _begin_anew(
 def running(s: Session, kind: str) -> Job | None:
     """Return the job of a kind, if somebody waits for it."""
     job = s.jobs.current(kind)
-    waits = job is not None and not job.finished.is_set() and not job.cancelled.is_set()
-    return job if waits else None
+    return job if is_waited_for(job) else None
 
 
 def stop(lab: Lab, job: Job) -> None:

@@ -1,15 +1,117 @@
-"""Widgets that pages share: preferences, progress with a way to stop it, files to save."""
+"""Pieces of which pages are made: words, tabs, tables, plots, preferences, files, running work."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+import tomllib
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache, partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, TypeVar
 
 import pandas as pd
 import streamlit as st
 
+from loopylatent.figures.alt_text import described
 from loopylatent.ui.shell.background import Job
+from loopylatent.ui.shell.messages import Patience, progress_line
 from loopylatent.ui.shell.session import Session, bound
+
+T = TypeVar("T")
+UI = Path(__file__).parents[1]
+ROW, HEAD = 35, 37
+"""Pixels of a row of a table, and of its head."""
+
+
+@cache
+def texts(page: str) -> SimpleNamespace:
+    """Return what a page says, from ``words.toml`` in its folder."""
+    return SimpleNamespace(**tomllib.loads((UI / page / "words.toml").read_text("utf-8")))
+
+
+def style(page: str) -> None:
+    """Send the style sheet in the folder of a page."""
+    st.html(UI / page / "style.css")
+
+
+def remembered(key: str, make: Callable[[], T]) -> T:
+    """Return what this browser tab remembers under a key."""
+    if key not in st.session_state:
+        st.session_state[key] = make()
+    found: T = st.session_state[key]
+    return found
+
+
+def viewed(
+    s: Session, key: str, usual: Any, options: Collection[Any] | None = None, name: str = ""
+) -> Mapping[str, Any]:
+    """Tie a widget to what the session remembers of its view, if that is still to be had."""
+    here = s.view.get(name or key, usual)
+    shown = here if options is None or here in options else usual
+    return bound(key, shown, partial(s.view.__setitem__, name or key))
+
+
+def tabs(contents: Mapping[str, Callable[[], None]], key: str) -> None:
+    """Draw tabs, and what is in the open one."""
+    found = st.tabs(list(contents), key=key, on_change="rerun")
+    for tab, draw in zip(found, contents.values(), strict=True):
+        if tab.open:
+            with tab:
+                draw()
+
+
+def table(frame: Any, most: int | None = None, **more: Any) -> None:
+    """Draw a table as wide as its place and as high as its rows, up to ``most`` pixels."""
+    if most is not None:
+        more["height"] = height_of(len(frame), most)
+    st.dataframe(frame, hide_index=True, width="stretch", **more)
+
+
+def chart(figure: Any, about: str, key: str, **more: Any) -> None:
+    """Draw a plot, described for those who do not see it."""
+    quiet = {"displayModeBar": False}
+    st.plotly_chart(figure, key=key, config=quiet, alt=described(figure, about), **more)
+
+
+def download_csv(label: str, data: Any, file_name: str, key: str) -> None:
+    """Offer a table as a file."""
+    st.download_button(
+        label, data=data, file_name=file_name, mime="text/csv", on_click="ignore", key=key
+    )
+
+
+def start_button(
+    label: str, patience: Patience, action: Callable[..., None], *args: Any, **more: Any
+) -> None:
+    """A button that begins work, which it does not where that takes too long; and how long."""
+    blocked = more.pop("disabled", False) or not patience.is_enough
+    st.button(label, on_click=action, args=args, disabled=blocked, **more)
+    st.caption(patience.words, width="content")
+
+
+def is_waited_for(job: Job | None) -> bool:
+    """Whether a job runs and somebody waits for it."""
+    return job is not None and not job.finished.is_set() and not job.cancelled.is_set()
+
+
+def share_done(job: Job) -> float:
+    """Return how much of a job is done, from 0 to 1."""
+    return min(1.0, job.done / job.total) if job.total else 0.0
+
+
+def job_bar(
+    job: Job,
+    title: str,
+    key: str,
+    *,
+    cancel: Callable[[], None] | None = None,
+    columns: Sequence[float] = (6, 1),
+    **more: Any,
+) -> None:
+    """Show how far a job is, with a way to stop it."""
+    left, right = st.columns(list(columns), vertical_alignment="center")
+    left.progress(share_done(job), progress_line(title, job, job.began))
+    right.button("Cancel", on_click=cancel or job.cancelled.set, key=key, **more)
 
 
 def in_view(
@@ -36,6 +138,7 @@ def wait_for(
     widths: tuple[int, int] | None = (6, 1),
     on_cancel: Callable[[], None] | None = None,
     tip: str | None = None,
+    **more: Any,
 ) -> None:
     """Draw how far a job is and a button that stops it; when it is done the page runs once more."""
     is_drawn = False
@@ -51,7 +154,7 @@ def wait_for(
         left.progress(min(1.0, job.done / job.total) if job.total else 0.0, line())
         stopping = job.cancelled.is_set()
         right.button(label, on_click=on_cancel or job.cancelled.set, key=key, help=tip,
-                     disabled=stopping)  # fmt: skip
+                     disabled=stopping, **more)  # fmt: skip
 
     progress()
     is_drawn = True
@@ -74,7 +177,7 @@ def save_button(
 
 def height_of(n_rows: int, most: int) -> int:
     """Pixels of a table on the page with so many rows."""
-    return min(37 + 35 * n_rows, most)
+    return min(HEAD + ROW * n_rows, most)
 
 
 def select_by_row(

@@ -1,12 +1,8 @@
-"""The parts of the Theory page.
-
-What the page Theory says, and how it writes numbers.
-"""
+"""The parts of the Theory page, and how it writes numbers."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -17,7 +13,6 @@ import streamlit as st
 
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.errors import LoopyLatentError
-from loopylatent.figures.alt_text import described
 from loopylatent.figures.theory import TITLES, bound_figure, distortion_figure, threshold_figure
 from loopylatent.settings import Thresholds
 from loopylatent.synthetic.laboratory import TrialPoint
@@ -50,26 +45,24 @@ from loopylatent.ui.shell.laboratory import (
     running,
     stop,
 )
-from loopylatent.ui.shell.messages import plain, progress_line, said
+from loopylatent.ui.shell.messages import plain, said
 from loopylatent.ui.shell.session import Session, bound
 from loopylatent.ui.shell.stages import source_of, title_of
-from loopylatent.ui.theory import page as words
+from loopylatent.ui.shell.widgets import (
+    chart,
+    job_bar,
+    remembered,
+    start_button,
+    style,
+    table,
+    texts,
+)
 
 KEY = "loopylatent theory"
 MODEL, OWN, DATA = "The laboratory's model", "Numbers of my own", "The data on Explore"
 FIRST = Ensemble(0.15, 0.15, 3, 4, girth=100, depth=2, n_observed=200, n_nodes=300)
-QUIET = {"displayModeBar": False}
+words = texts("theory")
 EVERY = 0.6
-STYLE = """
-<style>
-.st-key-theory_conditions p, .st-key-theory_beyond p { font-size: 0.9rem; margin-bottom: 0.1rem;
-  line-height: 1.45; }
-.st-key-theory_conditions .stMarkdown { margin-bottom: 0.45rem; }
-.st-key-theory_conditions { padding-bottom: 0.8rem; }
-.st-key-theory_numbers :is(td, th) { padding: 0.3rem 0.6rem; font-size: 0.86rem; }
-.st-key-theory_numbers td:first-child { white-space: nowrap; }
-</style>
-"""
 
 
 @dataclass(slots=True)
@@ -93,10 +86,7 @@ class Theory:
 
 def theory() -> Theory:
     """Return what this browser tab remembers."""
-    if KEY not in st.session_state:
-        st.session_state[KEY] = Theory()
-    found: Theory = st.session_state[KEY]
-    return found
+    return remembered(KEY, Theory)
 
 
 # The sidebar -------------------------------------------------------------------------------
@@ -104,16 +94,13 @@ def theory() -> Theory:
 
 def choose(s: Session) -> Theory:
     """Draw the sidebar and return what was chosen."""
-    st.html(STYLE)
+    style("theory")
     here = theory()
-
-    def source(name: str) -> None:
-        here.source = name
 
     with st.sidebar:
         show_pages()
-        st.radio("The numbers are those of", [MODEL, OWN, DATA],
-                 **bound("theory_source", here.source, source))  # fmt: skip
+        tied = bound("theory_source", here.source, partial(setattr, here, "source"))
+        st.radio("The numbers are those of", [MODEL, OWN, DATA], **tied)
         if here.source == MODEL:
             family = FAMILIES[lab().specification.family]
             st.caption(f"{family}; change it on the page *Laboratory*.")
@@ -145,41 +132,27 @@ def _own_numbers(here: Theory) -> None:
                 step=1 if whole else 0.01,
                 format=None if whole else "%.3f",
                 **bound(
-                    f"theory_{name}", int(value) if whole else float(value), _reporter(here, name)
+                    f"theory_{name}",
+                    int(value) if whole else float(value),
+                    partial(_change, here, name),
                 ),
             )
     if here.refused:
         st.error(said(here.refused))
 
 
-def _reporter(here: Theory, name: str) -> Callable[[float], None]:
-    return lambda value: here.change(**{name: value})
+def _change(here: Theory, name: str, value: float) -> None:
+    here.change(**{name: value})
 
 
 def _constants(here: Theory) -> None:
-    def decay(value: float) -> None:
-        here.decay = float(value)
-
-    def kappa(value: float) -> None:
-        here.kappa = float(value)
-
     left, right = st.columns(2)
-    left.number_input(
-        "C",
-        min_value=1e-3,
-        max_value=1e3,
-        step=0.5,
-        help=words.CONSTANTS,
-        **bound("theory_decay", here.decay, decay),
-    )
+    decay = bound("theory_decay", here.decay, partial(setattr, here, "decay"))
+    kappa = bound("theory_kappa", here.kappa, partial(setattr, here, "kappa"))
+    about = words.constants
+    left.number_input("C", min_value=1e-3, max_value=1e3, step=0.5, help=about, **decay)
     right.number_input(
-        "κ",
-        min_value=0.001,
-        max_value=0.5,
-        step=0.01,
-        format="%.3f",
-        help=words.CONSTANTS,
-        **bound("theory_kappa", here.kappa, kappa),
+        "κ", min_value=0.001, max_value=0.5, step=0.01, format="%.3f", help=about, **kappa
     )
 
 
@@ -195,7 +168,7 @@ def show(s: Session, here: Theory) -> None:
     if found is None:
         return
     e, yours, whose = found
-    st.markdown(words.ABOUT.format(whose=whose.lower() if whose != OWN else "numbers of your own"))
+    st.markdown(words.about.format(whose=whose.lower() if whose != OWN else "numbers of your own"))
     left, right = st.columns([1, 1.15], gap="medium")
     with left, st.container(key="theory_conditions"):
         _conditions(e, yours)
@@ -230,27 +203,26 @@ def _conditions(e: Ensemble, yours: Thresholds) -> None:
     r = fewest_samples(e).r
     st.markdown("**Your thresholds beside those of the theory**")
     figure = threshold_figure(e, yours, r if math.isfinite(r) else yours.r, theme=theme())
-    alt = described(figure, "Your thresholds beside those of the theory")
-    st.plotly_chart(figure, key="theory_thresholds", theme=None, config=QUIET, alt=alt)
+    chart(figure, "Your thresholds beside those of the theory", "theory_thresholds", theme=None)
     inside = e.radius
     where = (
         "No r is admissible, so none is shaded."
         if inside.is_empty
-        else f"Admissible r are shaded: {words.shown(inside.low)} to {words.shown(inside.high)}."
+        else f"Admissible r are shaded: {shown(inside.low)} to {shown(inside.high)}."
     )
     st.caption(f"{where} Λ of the theory is taken at your r where it is admissible.")
 
 
 def _condition(one: Condition) -> None:
-    icon, colour, verdict = words.VERDICTS[one.verdict]
+    icon, colour, verdict = words.verdicts[one.verdict]
     st.markdown(
-        f":{colour}[{icon}] **{plain(words.lowered(one.name))}** = {words.shown(one.value)} · "
+        f":{colour}[{icon}] **{plain(lowered(one.name))}** = {shown(one.value)} · "
         f":{colour}[{verdict}]  \n{plain(one.sentence)}"
     )
 
 
 def _promise(s: Session, here: Theory, e: Ensemble) -> None:
-    st.markdown(words.promise(e, here.kappa))
+    st.markdown(promise(e, here.kappa))
     if here.source == MODEL:
         _practice(s, lab(), e)
 
@@ -264,10 +236,8 @@ def _practice(s: Session, room: Lab, e: Ensemble) -> None:
         if running(s, CURVE_N) is not job:
             st.rerun()
         if job is not None:
-            left, right = st.columns([4, 1], vertical_alignment="center")
-            share = min(1.0, job.done / job.total) if job.total else 0.0
-            left.progress(share, progress_line(JOBS[CURVE_N], job, job.began))
-            right.button("Cancel", on_click=stop, args=(room, job), key="theory_cancel")
+            cancel = partial(stop, room, job)
+            job_bar(job, JOBS[CURVE_N], "theory_cancel", cancel=cancel, columns=(4, 1))
         else:
             _practised(s, room, e)
 
@@ -279,20 +249,13 @@ def _practised(s: Session, room: Lab, e: Ensemble) -> None:
     if not points:
         st.caption("Proofs are for the worst case. What happens on this very model can be tried:")
         model = model_of(s, room.specification)
-        patience = curve_patience(room, "n", model)
+        patience, work = curve_patience(room, "n", model), (begin_curve, s, room, "n", model)
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.button(
-                "Ask the laboratory",
-                on_click=begin_curve,
-                args=(s, room, "n", model),
-                disabled=not patience.is_enough,
-                key="theory_ask",
-            )
-            st.caption(patience.words, width="content")
+            start_button("Ask the laboratory", patience, *work, key="theory_ask")
         return
     enough, need = rows_that_found_it(room), fewest_samples(e)
     if enough is not None:
-        gap = f", {words.shown(need.n / enough)} times fewer" if math.isfinite(need.n) else ""
+        gap = f", {shown(need.n / enough)} times fewer" if math.isfinite(need.n) else ""
         st.success(
             f"The laboratory found this very graph in every repeat from **{enough:,} rows** "
             f"on{gap}. The theory is very conservative here.",
@@ -322,8 +285,8 @@ def _curves(s: Session, here: Theory, e: Ensemble) -> None:
                 st.caption(f"{TITLES[axis]} is infinite here, so there is nothing to draw.")
                 continue
             figure = bound_figure(points, axis, mark=mark, found=found, theme=theme(), height=400)
-            alt = described(figure, f"Rows that the theorems ask for, against {TITLES[axis]}")
-            st.plotly_chart(figure, key=f"theory_chart_{axis}", theme=None, config=QUIET, alt=alt)
+            about = f"Rows that the theorems ask for, against {TITLES[axis]}"
+            chart(figure, about, f"theory_chart_{axis}", theme=None)
             if any(one.girth != e.girth and one.theorem_2 is not None for one in points):
                 st.caption(
                     "Where the shortest cycle is too short for Theorem 2, its line is that of the "
@@ -346,10 +309,10 @@ def _table(e: Ensemble, yours: Thresholds, kappa: float) -> None:
     rows = quantities(e, yours, kappa)
     frame = pd.DataFrame(
         {
-            "symbol": [plain(words.lowered(one.symbol)) for one in rows],
-            "what it is": [plain(words.lowered(one.name)) for one in rows],
-            "value": [plain(words.shown(one.value)) for one in rows],
-            "in plain words": [plain(words.lowered(one.sentence)) for one in rows],
+            "symbol": [plain(lowered(one.symbol)) for one in rows],
+            "what it is": [plain(lowered(one.name)) for one in rows],
+            "value": [plain(shown(one.value)) for one in rows],
+            "in plain words": [plain(lowered(one.sentence)) for one in rows],
         }
     )
     with st.container(key="theory_numbers"):
@@ -364,55 +327,31 @@ def _on_data(s: Session) -> None:
         source = source_of(s.memo, s.uploads, s.recipe)
     D, r = source.distances, s.recipe.r
     bent = s.memo.get("distortion", (D.digest, r), lambda: distortion(D, r))
-    st.markdown(f"**{plain(source.title)}**, with r = {words.shown(r)} as on the page *Explore*.")
+    st.markdown(f"**{plain(source.title)}**, with r = {shown(r)} as on the page *Explore*.")
     left, right = st.columns([1.6, 1], gap="medium")
     with left, st.container(key="theory_conditions"):
         st.markdown("**What can be checked**")
-        for one in words.checks(D, r, bent):
+        for one in checks(D, r, bent):
             st.markdown(f"**{one.name}: {one.value}**  \n{one.sentence}")
     with right, st.container(key="theory_beyond"):
         st.markdown("**What cannot be checked**")
-        st.markdown(words.CANNOT)
+        st.markdown(words.cannot)
     if len(bent.columns):
         figure = distortion_figure(bent, D.names, theme=theme(), height=400)
-        alt = described(figure, "How far distances are from those of a tree, by column")
-        st.plotly_chart(figure, key="theory_distortion", theme=None, config=QUIET, alt=alt)
+        about = "How far distances are from those of a tree, by column"
+        chart(figure, about, "theory_distortion", theme=None)
         with st.expander("Distortion around every column"):
-            st.dataframe(
-                pd.DataFrame(
-                    {
-                        "column": [D.names[k] for k in bent.columns.tolist()],
-                        "columns in its ball": bent.sizes,
-                        "typical distortion": bent.median,
-                        "largest distortion": bent.largest,
-                        "typical inner path": bent.inner,
-                    }
-                ),
-                hide_index=True,
-                width="stretch",
-            )
+            columns = {
+                "column": [D.names[k] for k in bent.columns.tolist()],
+                "columns in its ball": bent.sizes,
+                "typical distortion": bent.median,
+                "largest distortion": bent.largest,
+                "typical inner path": bent.inner,
+            }
+            table(pd.DataFrame(columns))
 
 
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-ABOUT = (
-    "The paper proves that the method finds the graph if the numbers of the model are kind enough "
-    "and rows are many enough. Here they are for {whose}."
-)
-VERDICTS = {
-    "holds": (":material/check_circle:", "green", "holds"),
-    "fails": (":material/cancel:", "orange", "fails"),
-    "not decided": (":material/help:", "gray", "no constant given, so no verdict"),
-}
-CONSTANTS = (
-    "C is the constant of ζ(l) = C·αˡ, how much the graph beyond l steps can still change a pair "
-    "of columns; the paper gives none. κ is the chance of failure that Theorem 2 allows."
-)
-CANNOT = (
-    "How many neighbours hidden nodes have, how deep they lie, how long the shortest cycle is and "
-    "how strong every edge is: these belong to the true graph, which data do not show. So no "
-    "condition of the theorems, and no number of rows, can be checked on data. What the *learned* "
-    "graph says of them is no check: it holds only if that graph is right."
-)
 
 
 def lowered(text: str) -> str:

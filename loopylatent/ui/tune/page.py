@@ -8,9 +8,9 @@ from typing import Any
 
 import streamlit as st
 
+from loopylatent.analysis.sweep.points import SweepPoint
 from loopylatent.analysis.sweep.table import Sweep
 from loopylatent.compute.limits import rerun
-from loopylatent.figures.alt_text import described
 from loopylatent.figures.sweep import (
     MEASURES,
     SCORE_MEASURES,
@@ -24,8 +24,18 @@ from loopylatent.tables.spreadsheet import table_to_csv
 from loopylatent.ui.open.opening import say_curve_is_missing
 from loopylatent.ui.page import Present, file_stem, say_notices, summary_line, theme
 from loopylatent.ui.shell.messages import patience_for, plain, progress_line
-from loopylatent.ui.shell.session import Session, bound
-from loopylatent.ui.tune import words
+from loopylatent.ui.shell.session import Session
+from loopylatent.ui.shell.widgets import (
+    chart,
+    download_csv,
+    share_done,
+    start_button,
+    style,
+    table,
+    tabs,
+    texts,
+    viewed,
+)
 from loopylatent.ui.tune.panel import show_panel
 from loopylatent.ui.tune.state import (
     CELL_SCORES,
@@ -49,31 +59,24 @@ from loopylatent.ui.tune.state import (
 
 __all__ = ["headline", "say_notices", "show"]
 
+words = texts("tune")
 HEIGHT = 580
 EVERY, SELDOM = 0.6, 2.5
 """Seconds between two looks at how far the work is, and between two pictures of scores."""
 TAB = "tune_tab"
 ALONG, OVER, BARS, TABLE = "Along r", "Λ × τ", "Barcode of r", "Table"
 SYMBOLS = {"Lambda": "Λ", "tau": "τ"}
-STYLE = """
-<style>
-.st-key-tune_panel .stVerticalBlock { gap: 0.45rem; }
-.st-key-tune_panel p { font-size: 0.88rem; }
-.st-key-tune_said [data-testid="stAlert"] { padding: 0; }
-.st-key-tune_said [data-testid="stAlertContainer"] { padding: 0.4rem 0.8rem; }
-</style>
-"""
 
 
 def headline(s: Session, now: Present) -> None:
     """The data, and the counts of the present graph."""
-    st.html(STYLE)
+    style("tune")
     st.markdown(
         f"**{plain(now.source.title)}** &nbsp; {summary_line(now.result)}",
         help=plain(now.source.about),
     )
     if s.recipe.regularize != "none":
-        st.caption(words.PLAIN)
+        st.caption(words.plain)
 
 
 def show(s: Session, now: Present) -> None:
@@ -137,23 +140,13 @@ def _show_progress(s: Session, t: Tuning, busy: set[str]) -> None:
         return
     left, right = st.columns([7, 1], vertical_alignment="center")
     for kind, job in jobs.items():
-        share = min(1.0, job.done / job.total) if job.total else 0.0
-        left.progress(share, progress_line(JOBS[kind], job, t.began[kind]))
+        left.progress(share_done(job), progress_line(JOBS[kind], job, job.began))
     right.button("Cancel", on_click=cancel, args=(s, t), key="tune_cancel", width="stretch")
 
 
 def _show_plots(s: Session, t: Tuning, plan: Plan) -> None:
-    contents: dict[str, Callable[[], None]] = {
-        ALONG: lambda: _along(s, t, plan),
-        OVER: lambda: _over(s, t, plan),
-        BARS: lambda: _bars(s, t, plan),
-        TABLE: lambda: _table(s, t, plan),
-    }
-    tabs = st.tabs(list(contents), key=TAB, on_change="rerun")
-    for tab, draw in zip(tabs, contents.values(), strict=True):
-        if tab.open:
-            with tab:
-                draw()
+    draws = {ALONG: _along, OVER: _over, BARS: _bars, TABLE: _table}
+    tabs({name: partial(draw, s, t, plan) for name, draw in draws.items()}, key=TAB)
 
 
 def _chart(figure: Any, t: Tuning, name: str, clicked: Callable[[dict[str, Any]], None]) -> None:
@@ -165,35 +158,23 @@ def _chart(figure: Any, t: Tuning, name: str, clicked: Callable[[dict[str, Any]]
         if chosen:
             clicked(chosen[0])
 
-    st.plotly_chart(
-        figure,
-        alt=described(figure, words.FIGURES[name]),
-        key=key,
-        theme=None,
-        on_select=report,
-        selection_mode="points",
-        config={"displayModeBar": False},
-    )
+    more = {"theme": None, "on_select": report, "selection_mode": "points"}
+    chart(figure, words.figures[name], key, **more)
 
 
 def _along(s: Session, t: Tuning, plan: Plan) -> None:
     found = found_of(t, plan, plan.along)
-    st.caption(words.ALONG if plan.is_complete else words.SOME.format(n=len(plan.along)))
+    st.caption(words.along if plan.is_complete else words.some.format(n=len(plan.along)))
 
     def clicked(place: dict[str, Any]) -> None:
         here = min(found.points, key=lambda point: abs(point.thresholds.r - float(place["x"])))
         s.change(r=here.thresholds.r)
-        t.say(s, words.gone_to(here, f"r = {here.thresholds.r:.4g}"))
+        t.say(s, gone_to(here, f"r = {here.thresholds.r:.4g}"))
 
     figure = sweep_figure(
-        found.points,
-        found.scores,
-        r=plan.here.thresholds.r,
-        D=plan.D,
-        theme=theme(),
-        height=HEIGHT,
-        stepwise=plan.is_complete,
-    )
+        found.points, found.scores, r=plan.here.thresholds.r, D=plan.D, theme=theme(),
+        height=HEIGHT, stepwise=plan.is_complete,
+    )  # fmt: skip
     _chart(figure, t, "along", clicked)
     if not found.has_all_points and GRAPHS not in running(s):
         _go_on(s, t, plan, GRAPHS, plan.along)
@@ -206,13 +187,9 @@ def _go_on(
     work = learning_work(t, plan, settings)
     patience = patience_for(work.estimate, work.n, "graphs")
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.button(
-            f"Learn {work.n} graphs" if work.n == len(settings) else "Learn the others too",
-            on_click=partial(learn_points, s, t, plan, kind, settings, asked=True),
-            disabled=not patience.is_enough,
-            key=f"tune_go_on {kind}",
-        )
-        st.caption(patience.words, width="content")
+        label = f"Learn {work.n} graphs" if work.n == len(settings) else "Learn the others too"
+        learn = partial(learn_points, s, t, plan, kind, settings, asked=True)
+        start_button(label, patience, learn, key=f"tune_go_on {kind}")
 
 
 def _over(s: Session, t: Tuning, plan: Plan) -> None:
@@ -220,56 +197,41 @@ def _over(s: Session, t: Tuning, plan: Plan) -> None:
     found = found_of(t, plan, plan.cells)
     unread = [SYMBOLS[name] for name in SYMBOLS if name not in READS[plan.here.method]]
     if unread:
-        st.caption(words.UNREAD.format(names=" and ".join(unread)))
+        st.caption(words.unread.format(names=" and ".join(unread)))
     measure = _choose_measure(s, t, plan, found)
-    st.caption(words.GRID.format(r=plan.here.thresholds.r))
+    st.caption(words.grid.format(r=plan.here.thresholds.r))
 
     def clicked(place: dict[str, Any]) -> None:
         margin, tau = plan.Lambdas[round(place["x"])], plan.taus[round(place["y"])]
         here = Thresholds(plan.here.thresholds.r, margin, tau)
         point = next((one for one in found.points if one.thresholds == here), None)
         s.change(Lambda=margin, tau=tau)
-        t.say(s, words.gone_to(point, f"Λ = {margin:.4g}, τ = {tau:.4g}"))
+        t.say(s, gone_to(point, f"Λ = {margin:.4g}, τ = {tau:.4g}"))
 
     figure = grid_figure(
-        found.points,
-        found.scores,
-        measure,
-        Lambdas=plan.Lambdas,
-        taus=plan.taus,
-        current=plan.here.thresholds,
-        theme=theme(),
-        height=HEIGHT - 40,
-    )
+        found.points, found.scores, measure, Lambdas=plan.Lambdas, taus=plan.taus,
+        current=plan.here.thresholds, theme=theme(), height=HEIGHT - 40,
+    )  # fmt: skip
     _chart(figure, t, "over", clicked)
     if not found.has_all_points and CELLS not in running(s):
         _go_on(s, t, plan, CELLS, plan.cells)
 
 
 def _choose_measure(s: Session, t: Tuning, plan: Plan, found: Found) -> str:
-    def report(name: str) -> None:
-        s.view["tune measure"] = name
-
+    tied = viewed(s, "tune_measure", "hidden nodes", name="tune measure")
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         measure = st.selectbox(
-            "Cells show",
-            list(MEASURES),
-            label_visibility="collapsed",
-            width=260,
-            **bound("tune_measure", s.view.get("tune measure", "hidden nodes"), report),
+            "Cells show", list(MEASURES), label_visibility="collapsed", width=260, **tied
         )
         if measure in SCORE_MEASURES and plan.obs is not None and not found.has_all_scores:
             n = len(plan.cells) - len(found.scores)
             work = rerun(plan.obs.n_rows, plan.obs.n_columns, n, fit=True)
             patience = patience_for(work, n, "cells")
-            st.button(
-                f"Fit the {len(plan.cells)} cells",
-                on_click=score_points,
-                args=(s, t, plan, CELL_SCORES, plan.cells),
-                disabled=CELL_SCORES in running(s) or not patience.is_enough,
-                key="tune_score_cells",
-            )
-            st.caption(patience.words, width="content")
+            start_button(
+                f"Fit the {len(plan.cells)} cells", patience,
+                score_points, s, t, plan, CELL_SCORES, plan.cells,
+                disabled=CELL_SCORES in running(s), key="tune_score_cells",
+            )  # fmt: skip
     return str(measure)
 
 
@@ -278,14 +240,14 @@ def _bars(s: Session, t: Tuning, plan: Plan) -> None:
         st.caption("The bars come when all graphs are learned …")
         return
     bars = bars_of(t, plan)
-    st.caption(words.BARS)
+    st.caption(words.bars)
 
     def clicked(place: dict[str, Any]) -> None:
         data = place["customdata"]  # a list, or a dict by position: streamlit has both
         middle = float(data[0] if isinstance(data, list) else data["0"])
         r = max(middle, plan.D.smallest)
         s.change(r=r)
-        t.say(s, words.gone_to(None, f"r = {r:.4g}, the middle of that bar"))
+        t.say(s, gone_to(None, f"r = {r:.4g}, the middle of that bar"))
 
     figure = barcode_figure(
         bars, r=plan.here.thresholds.r, D=plan.D, theme=theme(), height=HEIGHT + 20
@@ -299,25 +261,22 @@ def _bars(s: Session, t: Tuning, plan: Plan) -> None:
 def _table(s: Session, t: Tuning, plan: Plan) -> None:
     found = found_of(t, plan, plan.along)
     scored = {one.settings: one for one in found.scores}
-    frame = Sweep(
-        found.points, tuple(scored.get(point.settings) for point in found.points)
-    ).to_frame()
-    st.dataframe(
-        frame.drop(columns="graph", errors="ignore"),  # a fingerprint, for programs
-        hide_index=True,
-        width="stretch",
-        height=HEIGHT,
-        placeholder="",
-        column_config={
-            name: st.column_config.NumberColumn(label, format=form, help=about)
-            for name, (label, form, about) in words.COLUMNS.items()
-        },
+    scores = tuple(scored.get(point.settings) for point in found.points)
+    frame = Sweep(found.points, scores).to_frame()
+    columns = {name: st.column_config.NumberColumn(**one) for name, one in words.columns.items()}
+    shown = frame.drop(columns="graph", errors="ignore")  # a fingerprint, for programs
+    table(shown, height=HEIGHT, placeholder="", column_config=columns)
+    download_csv(
+        "This table (CSV)", lambda: table_to_csv(frame), f"{file_stem(s)}-sweep.csv", "tune_csv"
     )
-    st.download_button(
-        "This table (CSV)",
-        data=lambda: table_to_csv(frame),
-        file_name=f"{file_stem(s)}-sweep.csv",
-        mime="text/csv",
-        on_click="ignore",
-        key="tune_csv",
+
+
+def gone_to(point: SweepPoint | None, what: str) -> str:
+    """Say where a click has led."""
+    if point is None:
+        return f"Now at {what}."
+    cycles = "1 cycle" if point.n_cycles == 1 else f"{point.n_cycles} cycles"
+    return (
+        f"Now at {what}: {point.n_edges} edges, {point.n_hidden} hidden nodes, {cycles}. "
+        "Undo in the sidebar goes back."
     )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
+from loopylatent.analysis.stability.loop_test import LoopTest
 from loopylatent.analysis.sweep.scores import TEST_SHARE, Failed
 from loopylatent.analysis.sweep.suggest import Suggestion, beyond_noise, choose
 from loopylatent.compute.limits import estimate, rerun
 from loopylatent.learning.thresholds import default_thresholds
 from loopylatent.ui.shell.messages import patience_for, said
 from loopylatent.ui.shell.session import Session
-from loopylatent.ui.tune import words
+from loopylatent.ui.shell.widgets import texts
 from loopylatent.ui.tune.state import (
     LOOPS,
     SCORES,
@@ -25,6 +26,7 @@ from loopylatent.ui.tune.state import (
     score_points,
 )
 
+words = texts("tune")
 FEWEST = 5
 """Scores from which on there is a best one so far."""
 
@@ -43,7 +45,7 @@ def _suggestions(s: Session, t: Tuning, plan: Plan) -> None:
     busy = SCORES in running(s)
     if plan.obs is None:
         st.button("Suggest thresholds", disabled=True, width="stretch", key="tune_suggest")
-        st.caption(words.NO_ROWS)
+        st.caption(words.no_rows)
     elif not found.has_all_scores:
         n = len(plan.along) - len(found.scores)
         work = rerun(plan.obs.n_rows, plan.obs.n_columns, n, fit=True)
@@ -57,7 +59,7 @@ def _suggestions(s: Session, t: Tuning, plan: Plan) -> None:
             width="stretch",
             key="tune_suggest",
         )
-        about = words.SUGGEST.format(n=len(plan.along), share=1 - TEST_SHARE)
+        about = words.suggest.format(n=len(plan.along), share=1 - TEST_SHARE)
         st.caption(f"{about} {patience.words}")
     _failures(s, plan, found)
     if len(found.scores) < min(FEWEST, found.n_wanted):
@@ -110,7 +112,7 @@ def _loops(s: Session, t: Tuning, plan: Plan) -> None:
     if test is None:
         work = estimate("loops", plan.D.n_samples, plan.D.n_columns)
         patience = patience_for(work, 1, "test")
-        st.caption(f"{words.LOOPS} {patience.words}")
+        st.caption(f"{words.loops} {patience.words}")
         st.button(
             f"Test the loops at r = {plan.here.thresholds.r:.3g}",
             on_click=begin_loop_test,
@@ -120,12 +122,34 @@ def _loops(s: Session, t: Tuning, plan: Plan) -> None:
             key="tune_loops",
         )
         return
-    st.markdown(words.loops_sentence(test))
+    st.markdown(loops_sentence(test))
     default, here = default_thresholds(plan.D), plan.here.thresholds
     notes = []
     if (default.Lambda, default.tau) != (here.Lambda, here.tau):
-        notes.append(words.DEFAULTS)
+        notes.append(words.defaults)
     if plan.obs is not None and "binary" in plan.obs.kinds:
-        notes.append(words.SPARSE)
+        notes.append(words.sparse)
     if notes:
         st.caption(" ".join(notes))
+
+
+def loops_sentence(test: LoopTest) -> str:
+    """Say what the loop test found.
+
+    Examples
+    --------
+    >>> print(loops_sentence(LoopTest(11, 0.0, 0.025, 39, 0)))
+    **11 loops**; noise on a tree would make 0.0 on average (39 simulated tables, p = 0.025). \
+A tree does not explain them.
+    >>> print(loops_sentence(LoopTest(0, 1.5, 1.0, 39, 0)))
+    **No loops** at this r, so there is nothing to test.
+    """
+    if test.n_loops == 0:
+        return "**No loops** at this r, so there is nothing to test."
+    loops = "1 loop" if test.n_loops == 1 else f"{test.n_loops} loops"
+    verdict = "A tree does not explain them." if test.is_real else "Noise can explain them."
+    failed = f", {test.n_failed} of them failed" if test.n_failed else ""
+    return (
+        f"**{loops}**; noise on a tree would make {test.mean_by_noise:.1f} on average "
+        f"({test.n_simulations} simulated tables{failed}, p = {test.p_value:.3g}). {verdict}"
+    )

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from time import monotonic
 from typing import Any
 
 import numpy as np
-import streamlit as st
 
 from loopylatent.analysis.stability.loop_test import LoopTest, loop_test
 from loopylatent.analysis.sweep.barcode import Bar, barcode
@@ -44,6 +42,7 @@ from loopylatent.ui.shell.keys import (
     digest_or_none,
 )
 from loopylatent.ui.shell.session import Session, session
+from loopylatent.ui.shell.widgets import is_waited_for, remembered
 
 KEY = "loopylatent tune"
 GRAPHS, SCORES = "sweep", "sweep scores"
@@ -80,7 +79,6 @@ class Tuning:
     said_of: Recipe | None = None
     n_clicks: int = 0
     n_cancelled: int = 0
-    began: dict[Hashable, float] = field(default_factory=dict)
 
     def say(self, s: Session, text: str) -> None:
         """Remember what a click did; it is said until the next change."""
@@ -93,10 +91,7 @@ class Tuning:
 
 def tuning() -> Tuning:
     """Return what this browser tab remembers."""
-    if KEY not in st.session_state:
-        st.session_state[KEY] = Tuning(session().swept)
-    found: Tuning = st.session_state[KEY]
-    return found
+    return remembered(KEY, lambda: Tuning(session().swept))
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,16 +138,10 @@ def plan_of(s: Session, now: Present, curve: EdgeDensity) -> Plan:
     Lambdas = np.unique([*around.Lambdas, here.thresholds.Lambda])
     taus = np.unique([*around.taus, here.thresholds.tau])
     return Plan(
-        D,
-        curve,
-        now.source.observations,
-        here,
-        tuple(along_r(here, along)),
-        holds_all(curve, along),
-        tuple(Lambdas.tolist()),
-        tuple(taus.tolist()),
+        D, curve, now.source.observations, here, tuple(along_r(here, along)),
+        holds_all(curve, along), tuple(Lambdas.tolist()), tuple(taus.tolist()),
         tuple(over_grid(here, Lambdas, taus)),
-    )
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,24 +176,15 @@ def found_of(t: Tuning, plan: Plan, settings: tuple[LearnSettings, ...]) -> Foun
 # Jobs --------------------------------------------------------------------------------------
 
 
-def runs(job: Job | None) -> bool:
-    """Whether somebody waits for it."""
-    return job is not None and not job.finished.is_set() and not job.cancelled.is_set()
-
-
 def running(s: Session) -> dict[str, Job]:
     """The jobs of this page that are under way."""
     jobs = {kind: s.jobs.current(kind) for kind in JOBS}
-    return {kind: job for kind, job in jobs.items() if job is not None and runs(job)}
+    return {kind: job for kind, job in jobs.items() if job is not None and is_waited_for(job)}
 
 
 def begin(s: Session, t: Tuning, kind: str, key: Hashable, work: Callable[[Progress], Any]) -> None:
     """Start a job, or go on with it where it was cancelled."""
-    full_key = Attempt(key, t.n_cancelled)
-    before = s.jobs.current(kind)
-    if before is None or before.key != full_key:
-        t.began[kind] = monotonic()
-    s.jobs.get(kind, full_key, work)
+    s.jobs.get(kind, Attempt(key, t.n_cancelled), work)
 
 
 def is_of(job: Job | None, key: Hashable) -> bool:
