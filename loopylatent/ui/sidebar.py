@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import get_args
+from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from loopylatent.analysis.stability.seeds import SeedEffect, over_seeds
 from loopylatent.compute.limits import estimate
-from loopylatent.distances.matrix import METRICS, DistanceMatrix
+from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.errors import LoopyLatentError
 from loopylatent.learning.initial_graph import EdgeDensity
 from loopylatent.learning.thresholds import default_thresholds, loop_radius
-from loopylatent.settings import READS, Method, Order
+from loopylatent.settings import READS
 from loopylatent.tables.observations import Observations
 from loopylatent.tables.samples import sample_titles
 from loopylatent.ui.open.dialog import open_columns, open_file
@@ -76,45 +77,35 @@ def choose_thresholds(s: Session, D: DistanceMatrix, curve: EdgeDensity | None) 
 
 def choose_method(s: Session, D: DistanceMatrix, obs: Observations | None) -> None:
     """Draw what is seldom changed: distance, method, order."""
+
+    def choice(label: str, name: str, texts: Mapping[str, str], tip: str) -> None:
+        st.selectbox(
+            label, list(texts), format_func=lambda one: texts[one], help=tip, **_setting(s, name)
+        )
+
     with st.expander("Method and order"):
         if D.metric != "given":
-            st.selectbox(
-                "Distance",
-                METRICS,
-                format_func=lambda metric: words.METRICS[metric],
-                help=words.DISTANCE,
-                **bound("metric", s.recipe.metric, lambda metric: s.change(metric=metric)),
-            )
+            choice("Distance", "metric", words.METRICS, words.DISTANCE)
             if not D.is_additive:
                 st.caption(words.NOT_ADDITIVE)
-        st.selectbox(
-            "Grouping",
-            get_args(Method),
-            format_func=lambda method: words.METHODS[method],
-            help=words.METHOD,
-            **bound("method", s.recipe.method, lambda method: s.change(method=method)),
-        )
-        st.selectbox(
-            "Order of visits",
-            get_args(Order),
-            format_func=lambda order: words.ORDER[order],
-            help="On noisy data the result depends on it: try another one to see how much.",
-            **bound("order", s.recipe.order, lambda order: s.change(order=order)),
-        )
+        choice("Grouping", "method", words.METHODS, words.METHOD)
+        tip = "On noisy data the result depends on it: try another one to see how much."
+        choice("Order of visits", "order", words.ORDER, tip)
+        without = s.recipe.regularize == "none"
         if obs is not None:
-            patience = patience_for(bic_work(obs), 1, "graph")
+            time = patience_for(bic_work(obs), 1, "graph")
+
+            def report(on: bool) -> None:
+                s.change(regularize="bic" if on else "none")
+
             st.toggle(
                 "Hidden nodes must pay (BIC)",
                 help=words.BIC,
-                disabled=not patience.is_enough and s.recipe.regularize == "none",
-                **bound(
-                    "bic",
-                    s.recipe.regularize == "bic",
-                    lambda on: s.change(regularize="bic" if on else "none"),
-                ),
+                disabled=not time.is_enough and without,
+                **bound("bic", s.recipe.regularize == "bic", report),
             )
-            if s.recipe.regularize == "none":
-                st.caption(f"With it: {patience.words[:1].lower()}{patience.words[1:]}")
+            if without:
+                st.caption(f"With it: {time.words[:1].lower()}{time.words[1:]}")
         if s.recipe.order == "random" or s.recipe.method == "relaxed":
             st.number_input(
                 "Seed",
@@ -124,8 +115,16 @@ def choose_method(s: Session, D: DistanceMatrix, obs: Observations | None) -> No
                 help="Another seed shows how far chance moves the result.",
                 **bound("seed", s.recipe.seed, lambda seed: s.change(seed=int(seed or 0))),
             )
-            if s.recipe.regularize == "none":
+            if without:
                 show_seeds(s, D)
+
+
+def _setting(
+    s: Session, name: str, widget: str | None = None, limits: Any = None
+) -> Mapping[str, Any]:
+    """Tie a widget to one of the settings."""
+    value = getattr(s.recipe, name)
+    return bound(widget or name, value, lambda new: s.change(**{name: new}), limits=limits)
 
 
 def step_through_history(s: Session) -> None:
@@ -179,9 +178,6 @@ def _radius(s: Session, D: DistanceMatrix, curve: EdgeDensity | None) -> None:
 
 
 def _slider(s: Session, name: str, label: str, within: Range, explanation: str) -> None:
-    def report(value: float) -> None:
-        s.change(**{name: value})
-
     st.slider(
         label,
         min_value=within.low,
@@ -190,7 +186,7 @@ def _slider(s: Session, name: str, label: str, within: Range, explanation: str) 
         format=f"%.{decimals(within.step)}f",
         help=explanation,
         disabled=name not in READS[s.recipe.method],
-        **bound(f"slider_{name}", getattr(s.recipe, name), report, limits=within),
+        **_setting(s, name, f"slider_{name}", within),
     )
 
 

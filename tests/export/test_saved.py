@@ -54,7 +54,7 @@ from loopylatent.ui.evaluate.state import entries_of
 from loopylatent.ui.explore.stability import support_of
 from loopylatent.ui.open.project import RESERVE, checked, project_of, saving, take
 from loopylatent.ui.shell.fits import fitted_of
-from loopylatent.ui.shell.keys import BarsKey, ComparedKey, LoopsKey, SplitDigestKey
+from loopylatent.ui.shell.keys import BarsKey, ComparedKey, LoopsKey, SweepSplitKey
 from loopylatent.ui.shell.session import KEY, Session
 from loopylatent.ui.shell.stages import learned
 from loopylatent.ui.tune.state import JOBS
@@ -81,7 +81,7 @@ def test_a_project_brings_back_everything_that_was_computed(kind):
         is_point = isinstance(key, PointKey) and key.distances == D.digest
         if is_point or isinstance(key, BarsKey | LoopsKey | ScoreKey):
             same(t.swept.get(key), value)
-    assert t.swept.get(SplitDigestKey(D.digest, obs.digest))
+    assert t.swept.get(SweepSplitKey(D.digest, obs.digest))
     same(support_of(t, again, graph), support_of(s, source, graph))
     key = CHOICE.split_key(obs, t.recipe.metric)
     chosen = CHOICE.contestants(t.recipe)

@@ -27,12 +27,13 @@ from loopylatent.ui.evaluate.state import Choice, Scoreboard, begin_scores
 from loopylatent.ui.open.project import checked, take, uploads_with
 from loopylatent.ui.shell.fits import Fitted
 from loopylatent.ui.shell.keys import (
+    AlongKey,
     BarsKey,
     ComparedKey,
     FitKey,
     LoopsKey,
-    SplitDigestKey,
     SupportKey,
+    SweepSplitKey,
 )
 from loopylatent.ui.shell.session import Moment, Session
 from loopylatent.ui.shell.stages import Source, curve_of, learned, source_of
@@ -74,10 +75,10 @@ def work(s: Session, source: Source) -> None:
     curve = curve_of(s.memo, D)
     along = along_r(here, radii(curve))
     points = list(iter_points(D, along, curve=curve, known=s.swept))
-    s.swept.put(BarsKey.of(D.digest, here), barcode(points, D.r_max))
+    s.swept.put(BarsKey(AlongKey.of(D.digest, here)), barcode(points, D.r_max))
     s.swept.put(LoopsKey(D.digest, here.thresholds.r), loop_test(D, D.r_min, n_simulations=2))
     split = Split.of(obs, D)
-    s.swept.put(SplitDigestKey(D.digest, obs.digest), split.digest)
+    s.swept.put(SweepSplitKey(D.digest, obs.digest), split.digest)
     list(iter_scores(split, along[-2:], known=s.swept))
     found = stability(obs, here, Resampling(n_resamples=3), result=result)
     graph = result.graph.digest

@@ -68,9 +68,16 @@ def describe_node(
     near = nearest_columns(graph, node) if hidden else nearest_columns(source.distances, node)
     title = "Nearest columns, along the graph" if hidden else "Nearest columns, by distance"
     _near_table(title, near, labels)
-    _cycles(result, node, labels)
+    cycles = cycles_through(graph, node)
+    on = f"It lies on {len(cycles)} of the {graph.n_cycles} basic cycles:"
+    st.caption(on if cycles else "It lies on no cycle.")
+    for cycle in cycles[:5]:
+        st.text(" – ".join(labels[member] for member in cycle))
     if hidden:
-        _birth(result, node, labels)
+        birth = birth_of(result, node)
+        if birth is not None:
+            st.caption("Created in")
+            st.text(f"visit {birth.number} of {result.n_visits}, at {labels[birth.visited]}")
         describe_hidden(s, source, graph, node, labels)
 
 
@@ -81,13 +88,9 @@ def _hidden_nodes(s: Session, result: LearnResult, labels: tuple[str, ...]) -> N
     if not graph.n_hidden:
         st.caption("There is no hidden node at these thresholds. A smaller τ or Λ may leave some.")
         return
-    rows = s.memo.get(
-        "hidden", (graph.digest, labels), lambda: [
-            ", ".join(labels[column] for column in near) for near in columns_near_hidden(graph)
-        ],
-    )  # fmt: skip
+    near = s.memo.get("hidden", graph.digest, lambda: columns_near_hidden(graph))
+    rows = [", ".join(labels[column] for column in columns) for columns in near]
     frame = pd.DataFrame({"hidden": labels[graph.n_observed :], "nearest columns": rows})
-
     select_by_row(
         s,
         frame,
@@ -117,13 +120,8 @@ def _values(source: Source, name: str, theme: ThemeName) -> None:
 
 def _near_table(title: str, near: tuple[Near, ...], labels: tuple[str, ...]) -> None:
     st.caption(title)
-    frame = pd.DataFrame(
-        {
-            "name": [labels[one.node] for one in near],
-            "distance": [one.distance for one in near],
-            "strength": [one.strength for one in near],
-        }
-    )
+    rows = [(labels[one.node], one.distance, one.strength) for one in near]
+    frame = pd.DataFrame(rows, columns=["name", "distance", "strength"])
     st.dataframe(
         frame,
         hide_index=True,
@@ -136,23 +134,6 @@ def _near_table(title: str, near: tuple[Near, ...], labels: tuple[str, ...]) -> 
             ),
         },
     )
-
-
-def _cycles(result: LearnResult, node: int, labels: tuple[str, ...]) -> None:
-    cycles = cycles_through(result.graph, node)
-    if not cycles:
-        st.caption("It lies on no cycle.")
-        return
-    st.caption(f"It lies on {len(cycles)} of the {result.graph.n_cycles} basic cycles:")
-    for cycle in cycles[:5]:
-        st.text(" – ".join(labels[member] for member in cycle))
-
-
-def _birth(result: LearnResult, node: int, labels: tuple[str, ...]) -> None:
-    birth = birth_of(result, node)
-    if birth is not None:
-        st.caption("Created in")
-        st.text(f"visit {birth.number} of {result.n_visits}, at {labels[birth.visited]}")
 
 
 MOST_EDGES = 12

@@ -101,25 +101,12 @@ def draw(view: str, scene: Scene) -> Picture:
     elif view == SUPPORT and scene.support is not None:
         shown = _supported(scene, scene.support)
     else:
-        shown = _learned(scene)
+        marked = scene.cycles or scene.model is not None
+        shown = _picture(scene, learned, scene.names, marked=marked, model=scene.model)
         shown = _with_cycles(shown, learned) if scene.cycles else shown
     if scene.part is not None:
         shown = _collapsed(_only(shown, scene.part.nodes), scene.part)
     return shown if scene.around is None else _only(shown, scene.around)
-
-
-def _learned(scene: Scene) -> Picture:
-    if scene.model is None:
-        return _picture(scene, scene.result.graph, scene.names, marked=scene.cycles)
-    return picture(
-        as_fitted(scene.model),
-        scene.positions,
-        groups=scene.colouring.labels,
-        group_names=scene.colouring.names,
-        signs=np.sign(scene.model.edge_strengths).astype(np.int64),
-        hidden_names=scene.names,
-        captions=scene.captions,
-    )
 
 
 def _supported(scene: Scene, found: Stability) -> Picture:
@@ -143,14 +130,16 @@ def _picture(
     *,
     signs: bool = True,
     marked: bool = True,
+    model: Model | None = None,
 ) -> Picture:
-    """The picture of a graph; of what is drawn of it, unless all its edges are to be marked."""
+    """The picture of a graph, or of its fit; of a part, unless all edges are to be marked."""
+    signed = edge_signs(graph, scene.source.distances) if signs and model is None else None
     return picture(
-        graph,
+        graph if model is None else as_fitted(model),
         scene.positions[: graph.n_nodes],
         groups=scene.colouring.labels,
         group_names=scene.colouring.names,
-        signs=edge_signs(graph, scene.source.distances) if signs else None,
+        signs=signed if model is None else np.sign(model.edge_strengths).astype(np.int64),
         hidden_names=names,
         only=None if marked or scene.part is None else scene.part.nodes,
         captions=scene.captions,
@@ -176,7 +165,6 @@ def _with_legends(
 
 def _with_stayed(shown: Picture) -> Picture:
     """Say of plain edges what they are among those that were put in or taken away."""
-
     stayed = {EDGE: {"text": STAYED}}
     return _with_legends(
         shown, lambda legend: [item | stayed.get(item["text"], {}) for item in legend]

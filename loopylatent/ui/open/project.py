@@ -40,15 +40,16 @@ from loopylatent.tables.files import MAX_BYTES
 from loopylatent.ui.shell import words
 from loopylatent.ui.shell.fits import Fitted
 from loopylatent.ui.shell.keys import (
+    AlongKey,
     BarsKey,
     ComparedKey,
     EvaluationKey,
     FitKey,
     LoopsKey,
     PlacesKey,
-    SplitDigestKey,
     SplitKey,
     SupportKey,
+    SweepSplitKey,
     digest_or_none,
 )
 from loopylatent.ui.shell.session import Placed, Session
@@ -203,7 +204,7 @@ def _fits(name: str, value: Any) -> bool:
 def results_of(s: Session, source: Source) -> Results:
     """Everything that was computed on the present data."""
     D, obs = source.distances, source.observations
-    split = s.swept.get(SplitDigestKey(D.digest, digest_or_none(obs)))
+    split = s.swept.get(SweepSplitKey(D.digest, digest_or_none(obs)))
     swept = s.swept.items()
     grouped, fit, placed = s.jobs.of("groups", D.digest), s.jobs.current("fit"), s.placed
     found: Fitted | None = None if fit is None else fit.found
@@ -342,11 +343,11 @@ def _take_sweep(s: Session, source: Source, results: Results) -> None:
     for point in reversed(results.points):
         s.swept.put(PointKey(D.digest, point.settings), point)
     for one in results.bars:
-        s.swept.put(BarsKey.of(D.digest, one.settings), one.bars)
+        s.swept.put(BarsKey(AlongKey.of(D.digest, one.settings)), one.bars)
     for tested in results.loops:
         s.swept.put(LoopsKey(D.digest, tested.r), tested.test)
     if obs is not None and results.split:
-        s.swept.put(SplitDigestKey(D.digest, obs.digest), results.split)
+        s.swept.put(SweepSplitKey(D.digest, obs.digest), results.split)
         for scored in reversed(results.scores):
             s.swept.put(ScoreKey(results.split, scored.settings), scored)
     for kept in reversed(results.support):

@@ -128,10 +128,6 @@ class BarsKey:
 
     along: AlongKey
 
-    @classmethod
-    def of(cls, distances: str, settings: LearnSettings) -> BarsKey:
-        return cls(AlongKey.of(distances, settings))
-
 
 @dataclass(frozen=True, slots=True)
 class CellsKey:
@@ -151,15 +147,7 @@ class LoopsKey:
 
 @dataclass(frozen=True, slots=True)
 class SweepSplitKey:
-    """The rows that a sweep learns from and holds out."""
-
-    distances: str
-    data: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class SplitDigestKey:
-    """The digest of these rows."""
+    """The rows that a sweep learns from and holds out; their digest is known under it too."""
 
     distances: str
     data: str | None

@@ -37,7 +37,6 @@ from loopylatent.ui.shell.keys import (
     BarsKey,
     CellsKey,
     LoopsKey,
-    SplitDigestKey,
     SweepSplitKey,
     digest_or_none,
 )
@@ -125,10 +124,6 @@ class Plan:
     def loops_key(self) -> Hashable:
         return LoopsKey(self.D.digest, self.here.thresholds.r)
 
-    @property
-    def split_digest_key(self) -> Hashable:
-        return SplitDigestKey(self.D.digest, digest_or_none(self.obs))
-
 
 def plan_of(s: Session, now: Present, curve: EdgeDensity) -> Plan:
     """Return the settings to look at; the present ones are among them."""
@@ -164,7 +159,7 @@ class Found:
 def found_of(t: Tuning, plan: Plan, settings: tuple[LearnSettings, ...]) -> Found:
     """Return what is known of the settings, in their order."""
     points = [t.known.get(PointKey(plan.D.digest, one)) for one in settings]
-    split: str | None = t.known.get(plan.split_digest_key)
+    split: str | None = t.known.get(plan.split_key)
     scores = [] if split is None else [t.known.get(ScoreKey(split, one)) for one in settings]
     return Found(
         tuple(one for one in points if one is not None),
@@ -245,14 +240,14 @@ def learn_points(
         )
         if kind == GRAPHS:
             bars = barcode(points, plan.D.r_max)
-            t.known.put(BarsKey.of(plan.D.digest, plan.here), bars)
+            t.known.put(BarsKey(AlongKey.of(plan.D.digest, plan.here)), bars)
 
     begin(s, t, kind, key, work)
 
 
 def bars_of(t: Tuning, plan: Plan) -> tuple[Bar, ...]:
     """Return the barcode of r; while graphs are missing, of those that are there."""
-    bars: tuple[Bar, ...] | None = t.known.get(BarsKey.of(plan.D.digest, plan.here))
+    bars: tuple[Bar, ...] | None = t.known.get(BarsKey(AlongKey.of(plan.D.digest, plan.here)))
     return barcode(found_of(t, plan, plan.along).points, plan.D.r_max) if bars is None else bars
 
 
@@ -270,7 +265,7 @@ def score_points(
         if split is None:
             split = Split.of(obs, plan.D)
             last.put(plan.split_key, split)
-        t.known.put(plan.split_digest_key, split.digest)
+        t.known.put(plan.split_key, split.digest)
         for _ in iter_scores(split, settings, known=t.known, progress=report):
             pass
 
