@@ -83,13 +83,11 @@ class Window:
         return self._total - self._first - len(self._early)
 
     def begin(self) -> list[int]:
-        """Return the pieces that begin now."""
         found = range(self._next, min(self._first + self._size, self._total))
         self._next = max(self._next, found.stop)
         return list(found)
 
     def end(self, position: int) -> None:
-        """Note that a piece is handed out."""
         self._early.add(position)
         while self._first in self._early:
             self._early.remove(self._first)

@@ -62,7 +62,6 @@ class SumPlan:
 
     @property
     def shapes(self) -> dict[str, tuple[int, int]]:
-        """Of the sums, by name."""
         p, q = self.n_columns, sum(self.sizes)
         shapes: dict[SumKind, dict[str, tuple[int, int]]] = {
             "complete": {"count": (1, 1), "first": (p, 1), "product": (p, p)},
@@ -78,7 +77,6 @@ class SumPlan:
         return sum(rows * columns for rows, columns in self.shapes.values())
 
     def zeros(self) -> Sums:
-        """Return sums over no rows."""
         return Sums({name: np.zeros(shape) for name, shape in self.shapes.items()})
 
     def add(self, sums: Sums, x: FloatArray, weights: FloatArray | None) -> None:

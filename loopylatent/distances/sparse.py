@@ -79,7 +79,6 @@ class SparseColumns:
         return left[near], right[near], lengths[near]
 
     def distances(self, left: IntArray, right: IntArray) -> FloatArray:
-        """Distances of pairs of columns, each computed from the rows."""
         by_column = self.columns
         earlier, later = np.minimum(left, right), np.maximum(left, right)
         products = _kernels.near_pairs.products_of_pairs(

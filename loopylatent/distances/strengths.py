@@ -49,7 +49,6 @@ class Strengths:
     """(p, p) rows in which both columns are present; None where nothing is missing."""
 
     def select(self, kept: Sequence[int]) -> Strengths:
-        """Return those of some of the columns."""
         pairs = np.ix_(kept, kept)
         return Strengths(
             self.values[pairs],

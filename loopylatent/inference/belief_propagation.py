@@ -78,7 +78,6 @@ class PropagatedRows:
     rows: Rows
 
     def evaluate(self, tables: FloatArray) -> Propagated:
-        """Return the weighted sum over all rows and its derivatives."""
         found = list(self.runs(tables))
         weights = self.rows.patterns(self._columns).weights
         return Propagated(
@@ -89,11 +88,9 @@ class PropagatedRows:
         )
 
     def row_values(self, tables: FloatArray) -> FloatArray:
-        """(rows,) the Bethe estimate of the logarithm of what each row sums to."""
         return self.of_rows(np.array([run.value for run in self.runs(tables)]))
 
     def runs(self, tables: FloatArray) -> Iterator[Propagated]:
-        """Run each different row once."""
         return (self.propagation.row(tables, states) for states in self.states)
 
     def of_rows(self, found: FloatArray) -> FloatArray:
@@ -101,7 +98,6 @@ class PropagatedRows:
         return found[self.rows.pattern_of_rows(self._columns)]
 
     def posteriors(self, tables: FloatArray, nodes: IntArray) -> list[FloatArray]:
-        """For each node (rows, K): the beliefs in its states given each row."""
         layout = self.propagation.layout
         beliefs = np.array([run.by_cells for run in self.runs(tables)])
         return [self.of_rows(beliefs[:, layout.node_cells(node)]) for node in nodes.tolist()]

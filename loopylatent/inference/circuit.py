@@ -66,16 +66,13 @@ class Elimination:
 
     @property
     def largest_table(self) -> float:
-        """Entries of the largest table."""
         return float(2.0**self.log2_largest)
 
     @property
     def total_size(self) -> float:
-        """Entries of all tables together."""
         return float((2.0**self.log2_tables).sum())
 
     def fits(self, limit: float = LARGEST_TABLE) -> bool:
-        """Whether no table has more than ``limit`` entries."""
         return bool(self.log2_largest <= np.log2(limit) + 1e-9)
 
 

@@ -139,7 +139,6 @@ class DiscreteModel:
 
     @cached_property
     def marginals(self) -> FloatArray:
-        """(cells,) the probabilities of all states of nodes and pairs of states of edges."""
         return frozen_array(self._whole.by_cells, np.float64)
 
     @cached_property
@@ -157,7 +156,6 @@ class DiscreteModel:
         return frozen_array(strengths_of(self.layout, self.marginals), np.float64)
 
     def rows(self, obs: Observations) -> Rows:
-        """Return the rows of a table in the states of this model."""
         return encode(obs, self.columns)
 
     def log_likelihood(self, obs: Observations) -> FloatArray:
@@ -165,7 +163,6 @@ class DiscreteModel:
         return self.method.rows(self.rows(obs)).row_values(self.cells) - self.log_partition
 
     def posteriors(self, obs: Observations, nodes: IntArray) -> list[FloatArray]:
-        """For each node (rows, K): the probabilities of its states given each row."""
         return self.method.rows(self.rows(obs)).posteriors(self.cells, nodes)
 
 

@@ -53,7 +53,6 @@ class Rows:
 
     @cached_property
     def ever_missing(self) -> BoolArray:
-        """(columns,) whether a value is missing in some row."""
         return frozen_array((self.states < 0).any(axis=0), np.bool_)
 
     def patterns(self, columns: tuple[int, ...]) -> Patterns:

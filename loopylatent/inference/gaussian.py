@@ -197,7 +197,6 @@ class GaussianProblem:
         return matrix
 
     def mean(self, point: FloatArray) -> FloatArray:
-        """(columns,) the means of a point."""
         p = self.graph.n_observed
         return point[p + self.graph.n_edges :] if self.rows.has_missing else np.zeros(p)
 
@@ -209,7 +208,6 @@ class GaussianProblem:
         return np.concatenate([*parts, mean] if self.rows.has_missing else parts)
 
     def evaluate(self, point: FloatArray) -> Value:
-        """Return the mean log-likelihood of a row and its gradient."""
         precision = self.precision(point)
         inverted = inverse_of(precision)
         if inverted is None:

@@ -29,7 +29,6 @@ class Layout:
 
     @cached_property
     def node_cell(self) -> IntArray:
-        """(nodes,) the first cell of each node."""
         return frozen_array(np.cumsum(self.n_states) - self.n_states, np.int64)
 
     @cached_property
@@ -119,7 +118,6 @@ class Basis:
         return csr_array(self.matrix.T)
 
     def cells(self, parameters: FloatArray) -> FloatArray:
-        """(cells,) the tables of a point."""
         tables: FloatArray = np.asarray(self.matrix @ parameters)
         return tables
 

@@ -199,7 +199,6 @@ class GaussianFamily:
         return problem.point(matrix, old.problem.mean(old.point))
 
     def shaken(self, problem: Problem, point: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Return another start: the correlations of hidden nodes shaken, all else kept."""
         assert isinstance(problem, GaussianProblem)
         graph = problem.graph
         correlation = start_correlations(graph, self.rows, Anchors.of(graph))

@@ -58,7 +58,6 @@ class DiscreteStart:
 
     @cached_property
     def shares(self) -> tuple[FloatArray, ...]:
-        """For each node the shares of its states."""
         graph, n_states = self.layout.graph, self.layout.n_states
         found = [self._column_shares(j) for j in range(graph.n_observed)]
         for h in graph.hidden_nodes:

@@ -148,7 +148,6 @@ class LazyNodeDistances:
     def place(
         self, members: list[int], born: list[int], paths: FloatArray, _alive: Iterable[int]
     ) -> None:
-        """The same; whoever is alive and not yet known can be asked for later."""
         m = len(members)
         for x, node in enumerate(born):
             while len(self._born_at.values) < node - self._p:  # contracted as soon as it was born

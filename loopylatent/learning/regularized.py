@@ -205,7 +205,6 @@ class _Run:
     def result(
         self, obs: Observations, bic_by_tau: tuple[tuple[float, float], ...]
     ) -> RegularizedResult:
-        """Fit the final graph to the end and put everything together."""
         fitted, visits, D = self._fitted, self._visits, self._D
         last = ascend(fitted.problem, fitted.point, max_steps=LAST_STEPS, tolerance=TOLERANCE)
         model = finished(self._family, fitted.problem, last, obs)

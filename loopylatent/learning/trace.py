@@ -56,11 +56,9 @@ class Join:
 
     @property
     def is_new(self) -> bool:
-        """Whether the parent is a hidden node that was not there before."""
         return True
 
     def renamed(self, ids: Sequence[int]) -> Join:
-        """Return it with positions turned into working numbers."""
         left, right, hidden = ids[self.left], ids[self.right], ids[self.hidden]
         return replace(self, left=left, right=right, hidden=hidden)
 
@@ -85,7 +83,6 @@ class Family:
     """Of the visit, counted from 1."""
 
     def renamed(self, ids: Sequence[int]) -> Family:
-        """Return it with positions turned into working numbers."""
         return replace(
             self,
             parent=ids[self.parent],
@@ -108,7 +105,6 @@ class Round:
     """What it had to exceed; otherwise all are one family."""
 
     def renamed(self, ids: Sequence[int]) -> Round:
-        """Return it with positions turned into working numbers."""
         return replace(
             self,
             active=tuple(ids[node] for node in self.active),
@@ -125,7 +121,6 @@ class Contraction:
     length: float
 
     def renamed(self, ids: Sequence[int]) -> Contraction:
-        """Return it with positions turned into working numbers."""
         return Contraction(ids[self.removed], ids[self.survivor], self.length)
 
 

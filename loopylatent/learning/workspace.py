@@ -46,7 +46,6 @@ class Workspace:
         self._before: dict[tuple[int, int], float | None] = {}
 
     def copy(self) -> Workspace:
-        """Return a workspace that can be changed without changing this one."""
         other: Workspace = copy(self)
         other.neighbours = {node: dict(ends) for node, ends in self.neighbours.items()}
         other.surrogates, other.gaps = list(self.surrogates), list(self.gaps)
@@ -79,7 +78,6 @@ class Workspace:
         return np.where(np.isfinite(block), block, through)
 
     def graph(self) -> LatentGraph:
-        """Return the graph as it stands, hidden nodes in the order of their creation."""
         edges = {(u, v): d for u, ends in self.neighbours.items() for v, d in ends.items() if u < v}
         return renumbered(self._names, self.hidden_ids, edges)
 
@@ -151,7 +149,6 @@ class Workspace:
                 yield ends[other], u, v
 
     def take_changes(self) -> Changes:
-        """Return what has changed since the last call."""
         removed, added = [], []
         for (u, v), before in sorted(self._before.items()):
             now = self.neighbours.get(u, {}).get(v)

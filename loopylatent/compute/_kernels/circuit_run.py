@@ -72,30 +72,6 @@ def _split_inputs(at: IntArray, stride: IntArray, width: int) -> IntArray:
 
 
 @kernel
-def _only(values: IntArray, depends: IntArray, width: int) -> IntArray:
-    """Keep what belongs to the inputs that depend on several nodes, ``width`` values for each."""
-    count = 0
-    for d in depends:
-        count += d == -2
-    kept = np.empty(count * width, np.int64)
-    n = 0
-    for i in range(len(depends)):
-        if depends[i] == -2:
-            for k in range(i * width, (i + 1) * width):
-                kept[n] = values[k]
-                n += 1
-    return kept
-
-
-@kernel
-def _most_states(scope: IntArray, n_states: IntArray) -> int:
-    most = 1
-    for u in scope:
-        most = max(most, n_states[u])
-    return most
-
-
-@kernel
 def _simple_inputs(
     at: IntArray, stride: IntArray, depends: IntArray, n_states: IntArray, terms: FloatArray
 ) -> IntArray:
@@ -181,10 +157,11 @@ def _large_forward(
 ) -> None:  # fmt: skip
     n, width = n_states[node], 1 + len(scope)
     depends = _split_inputs(inputs, stride, width)
-    terms = np.zeros((width, _most_states(scope, n_states), n))
+    terms = np.zeros((width, n_states[scope].max(), n))
     simple = _simple_inputs(inputs, stride, depends, n_states[scope], terms)
     _add(cells, simple[0], terms.ravel(), simple[1])
-    at, steps = _only(inputs, depends, 1), _only(stride, depends, width)
+    several = depends == -2
+    at, steps = inputs[several], stride[np.repeat(several, width)]
     outer = _inner_nodes(scope, n_states)
     digits = _block_digits(scope, n_states, outer)
     offsets, inner = _block_offsets(digits, steps, width, outer), _block_terms(digits, terms, outer)
@@ -214,11 +191,12 @@ def _large_backward(
 ) -> None:  # fmt: skip
     n, width = n_states[node], 1 + len(scope)
     depends = _split_inputs(inputs, stride, width)
-    terms = np.zeros((width, _most_states(scope, n_states), n))
+    terms = np.zeros((width, n_states[scope].max(), n))
     simple = _simple_inputs(inputs, stride, depends, n_states[scope], terms)
     _add(cells, simple[0], terms.ravel(), simple[1])
     by_terms = np.zeros(terms.shape)
-    at, steps = _only(inputs, depends, 1), _only(stride, depends, width)
+    several = depends == -2
+    at, steps = inputs[several], stride[np.repeat(several, width)]
     outer = _inner_nodes(scope, n_states)
     digits = _block_digits(scope, n_states, outer)
     offsets, inner = _block_offsets(digits, steps, width, outer), _block_terms(digits, terms, outer)
@@ -275,7 +253,7 @@ def run_forward(net: Network, tape: Tape, cells: FloatArray, large: int) -> None
                 total += cells[tape.clamp_cell[c] + k * tape.clamp_stride[c]]
             cells[cell + k] = total
     digit = np.zeros(64, np.int64)
-    values = np.empty(_most_states(np.arange(len(net.n_states)), net.n_states))
+    values = np.empty(np.append(net.n_states, 1).max())
     for r in range(tape.counts[RECORDS]):
         scope = tape.scope[tape.first_scope[r] : tape.first_scope[r + 1]]
         stride = tape.stride[tape.first_stride[r] : tape.first_stride[r + 1]]

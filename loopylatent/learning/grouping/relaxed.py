@@ -124,7 +124,6 @@ class _Growth:
     def _represent(
         self, active: tuple[int, ...], rows: IntArray, d: FloatArray, mean: FloatArray
     ) -> _Represented:
-        """Find or make the parent of a family."""
         if len(rows) == 1:
             return _Represented(active[rows[0]], rows, 0.0)
         inside = d[rows[:, None], rows]
