@@ -70,7 +70,7 @@ class Cast:
         if self.truth is None:
             return {}
         pairs = ((self.truth_number[u], self.truth_number[v]) for u, v in self.truth.edges.tolist())
-        keys = [(u, v) if u < v else (v, u) for u, v in pairs]
+        keys = ((min(pair), max(pair)) for pair in pairs)
         return dict(zip(keys, self.truth.lengths.tolist(), strict=True))
 
 

@@ -53,59 +53,53 @@ def order_frame(m: Material, place: Place) -> Frame:
     return Frame(place, caption, 6, m.columns, drawn(m.initial), focus=frozenset(inner))
 
 
-def look_frame(m: Material, place: Place) -> Frame:
+def look_frame(visit: Visit, place: Place) -> Frame:
     """The neighbourhood A."""
-    visit = Visit.of(m, place)
     return _sketch_frame(visit, place, _look_caption(visit), 7)
 
 
-def quartets_frame(m: Material, place: Place) -> Frame:
+def quartets_frame(visit: Visit, place: Place) -> Frame:
     """The quartets of A."""
-    visit = Visit.of(m, place)
     table, size = visit.quartets, len(visit.members)
     if table is None:
         caption = say(
             "A has {n} nodes and so {q} [quartets|quartet], too many to list here. Each is asked "
             "with [margin] Λ = {Lambda:.3g}.",
-            n=size, q=math.comb(size, 4), Lambda=m.thresholds.Lambda,
+            n=size, q=math.comb(size, 4), Lambda=visit.m.thresholds.Lambda,
         )  # fmt: skip
     else:
         caption = say(
             "A has {quartets}. Asked with [margin] Λ = {Lambda:.3g}, {yes} declared and {no} "
             "without a verdict ([⊥]).",
-            quartets=counted(table.n_quartets, "quartet"), Lambda=m.thresholds.Lambda,
+            quartets=counted(table.n_quartets, "quartet"), Lambda=visit.m.thresholds.Lambda,
             yes=counted(table.n_declared, "is", "are"), no=table.n_quartets - table.n_declared,
         )  # fmt: skip
     return _sketch_frame(visit, place, caption, 8)
 
 
-def round_frame(m: Material, place: Place) -> Frame:
+def round_frame(visit: Visit, place: Place) -> Frame:
     """The nodes that are left are split into families."""
-    visit = Visit.of(m, place)
     sketch = visit.after_joins(visit.joins_before(place))
     return _sketch_frame(visit, place, _round_caption(visit, place), 9, sketch)
 
 
-def join_frame(m: Material, place: Place) -> Frame:
+def join_frame(visit: Visit, place: Place) -> Frame:
     """Two nodes become siblings, or a family gets its parent."""
-    visit = Visit.of(m, place)
     join = visit.step.joins[place.part - 1]
     sketch = visit.after_joins(place.part)
-    older = visit.after_joins(place.part - 1)
-    new = tuple(edge for edge in sketch if edge not in older)
+    new = sketch.keys() - visit.after_joins(place.part - 1).keys()
     return _sketch_frame(visit, place, _join_caption(visit, join, place.part), 10, sketch, new)
 
 
-def rest_frame(m: Material, place: Place) -> Frame:
+def rest_frame(visit: Visit, place: Place) -> Frame:
     """What no join has taken is connected."""
-    visit = Visit.of(m, place)
-    new = tuple(m.cast.key(edge.u, edge.v) for edge in visit.step.rest)
+    new = tuple(visit.m.cast.key(edge.u, edge.v) for edge in visit.step.rest)
     return _sketch_frame(visit, place, _rest_caption(visit), 11, visit.complete, new)
 
 
-def contract_frame(m: Material, place: Place) -> Frame:
+def contract_frame(visit: Visit, place: Place) -> Frame:
     """An edge that is too short is contracted; it is drawn once more."""
-    visit = Visit.of(m, place)
+    m = visit.m
     contraction = visit.step.contractions[place.part - 1]
     goes, stays = m.cast.number[contraction.removed], m.cast.number[contraction.survivor]
     before = visit.after_contractions(place.part - 1)
@@ -119,9 +113,9 @@ def contract_frame(m: Material, place: Place) -> Frame:
     return _sketch_frame(visit, place, caption, 12, before, gone=edge)
 
 
-def replace_frame(m: Material, place: Place) -> Frame:
+def replace_frame(visit: Visit, place: Place) -> Frame:
     """The local tree takes the place of the edges inside A."""
-    visit = Visit.of(m, place)
+    m = visit.m
     near = {*visit.members, *ends_of(change_of(visit.step, m.cast).added)}
     caption = _replace_caption(visit)
     frame = _changed_frame(m, place, visit.step, caption, 13)
@@ -339,13 +333,9 @@ def _parents(visit: Visit, family: Family) -> Guesses:
 
 def _pairs(visit: Visit, join: Join, before: int) -> Guesses:
     """List the closest pairs, the right one among them."""
-    right = frozenset(join.children)
-    near = sorted(
-        combinations(visit.active(before), 2),
-        key=lambda pair: (_apart(visit, before, *pair), pair),
-    )
-    few = near[:MOST_PAIRS]
-    if not any(right == frozenset(pair) for pair in few):
+    every = combinations(visit.active(before), 2)
+    few = sorted(every, key=lambda pair: (_apart(visit, before, *pair), pair))[:MOST_PAIRS]
+    if {*join.children} not in map(set, few):
         few[-1] = (join.left, join.right)
     names = sorted(_name(visit.m, *pair) for pair in few)
     word = "[siblings]" if join.q is None else "neighbours under one new node"
@@ -372,14 +362,10 @@ def _stand_ins_caption(visit: Visit) -> Caption:
     step, m = visit.step, visit.m
     hidden = [k for k, is_hidden in enumerate(step.hidden) if is_hidden]
     named = [
-        say(
-            "{column} for {h} ({gap:.3f} apart)",
-            column=m.name(step.surrogates[k]),
-            h=visit.name(step.neighbourhood[k]),
-            gap=step.gaps[k],
-        )
+        say("{column} for {h} ({gap:.3f} apart)", column=m.name(step.surrogates[k]),
+            h=visit.name(step.neighbourhood[k]), gap=step.gaps[k])
         for k in hidden[:MOST_STAND_INS]
-    ]
+    ]  # fmt: skip
     more = len(hidden) - len(named)
     return say(
         "A [stand-in] takes {place}: {named}{more}.",
@@ -508,8 +494,13 @@ def _is_twin(visit: Visit, u: int, v: int) -> bool:
     return u in column and v in column and column[u] == column[v]
 
 
+def _in_visit(frame: Callable[[Visit, Place], Frame]) -> Callable[[Material, Place], Frame]:
+    return lambda m, place: frame(Visit.of(m, place), place)
+
+
 GROUPING_FRAMES: Mapping[Phase, Callable[[Material, Place], Frame]] = {
-    "order": order_frame, "look": look_frame, "quartets": quartets_frame, "round": round_frame,
-    "join": join_frame, "rest": rest_frame, "contract": contract_frame,
-    "replace": replace_frame, "cleanup": cleanup_frame,
+    "order": order_frame, "look": _in_visit(look_frame), "quartets": _in_visit(quartets_frame),
+    "round": _in_visit(round_frame), "join": _in_visit(join_frame), "rest": _in_visit(rest_frame),
+    "contract": _in_visit(contract_frame), "replace": _in_visit(replace_frame),
+    "cleanup": cleanup_frame,
 }  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
+from typing import Any
 
 import networkx as nx
 import pandas as pd
@@ -57,14 +57,15 @@ def made_up(name: str) -> MadeUp:
         model = _lettered(from_skeleton(nx.petersen_graph(), leaves=2, lengths=(0.5, 0.6)))
         content = model.distances().to_frame().to_csv(index_label="column").encode()
         r = round(3.1 * float(model.graph.lengths.max()), 2)
-        return _opened("made-up cage.csv", "distances", content, model, r, 0.0, 0.05)
+        given: dict[str, Any] = {"source_kind": "distances", "r": r, "Lambda": 0.0, "tau": 0.05}
+        return _opened(model, content, "cage", **given)
     if name == "tree":
         model = _lettered(latent_tree(5, 1, leaves=2, lengths=(0.25, 0.5), seed=9))
         content = _rows(model, n=5000, seed=9)
-        return _opened("made-up tree.csv", "table", content, model, 2.6, 0.007, 0.15)
+        return _opened(model, content, "tree", r=2.6, Lambda=0.007, tau=0.15)
     model = _lettered(latent_cycle(girth=8, leaves=2, seed=5))
     content = _rows(model, n=200, seed=5)
-    return _opened("made-up noisy cycle.csv", "table", content, model, 1.16, 0.0, 0.1)
+    return _opened(model, content, "noisy cycle", r=1.16, Lambda=0.0, tau=0.1)
 
 
 def made_up_files(digest: str | None) -> dict[str, bytes]:
@@ -80,18 +81,9 @@ def _rows(model: SyntheticModel, n: int, seed: int) -> bytes:
     return frame.to_csv(index=False).encode()
 
 
-def _opened(
-    source: str,
-    kind: Literal["table", "distances"],
-    content: bytes,
-    model: SyntheticModel,
-    r: float,
-    Lambda: float,
-    tau: float,
-) -> MadeUp:
-    recipe = Recipe(
-        source=source, source_kind=kind, data_digest=digest_of(content), r=r, Lambda=Lambda, tau=tau
-    )
+def _opened(model: SyntheticModel, content: bytes, source: str, **settings: Any) -> MadeUp:
+    settings = {"source_kind": "table", "data_digest": digest_of(content), **settings}
+    recipe = Recipe(source=f"made-up {source}.csv", **settings)
     return MadeUp(recipe, content, model.graph)
 
 

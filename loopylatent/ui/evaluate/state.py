@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from loopylatent.analysis.evaluation.contest import (
     Contestant,
@@ -19,7 +19,7 @@ from loopylatent.compute.arrays import Progress
 from loopylatent.compute.cache import ResultCache
 from loopylatent.errors import ThresholdError
 from loopylatent.exporting.project.recipe import Recipe
-from loopylatent.settings import LearnSettings, Method, Thresholds
+from loopylatent.settings import Method, Thresholds
 from loopylatent.tables.observations import Observations
 from loopylatent.ui.shell.background import Job
 from loopylatent.ui.shell.keys import EvaluationKey, SplitKey
@@ -50,13 +50,7 @@ class Choice:
         """Return the models of the table; margin, length and order are the present ones."""
         here = recipe.settings
         settings = [
-            LearnSettings(
-                Thresholds(r, here.thresholds.Lambda, here.thresholds.tau),
-                method,
-                here.order,
-                here.seed,
-                here.max_outsiders,
-            )
+            replace(here, thresholds=replace(here.thresholds, r=r), method=method)
             for method in self.methods
             for r in self.radii
         ]

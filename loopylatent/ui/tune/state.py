@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -60,14 +60,6 @@ BY_ITSELF = 120.0
 """Seconds of learning that begin without a click."""
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
-    """Graphs to be learned, and what that takes."""
-
-    n: int
-    estimate: Estimate
-
-
 @dataclass(slots=True)
 class Tuning:
     """What one session remembers on this page."""
@@ -91,6 +83,13 @@ class Tuning:
 def tuning() -> Tuning:
     """Return what this browser tab remembers."""
     return remembered(KEY, lambda: Tuning(session().swept))
+
+
+class Work(NamedTuple):
+    """Graphs to be learned, and what that takes."""
+
+    n: int
+    estimate: Estimate
 
 
 @dataclass(frozen=True, eq=False)
