@@ -18,9 +18,15 @@ from loopylatent.compute.threads import in_order, one_thread
 from loopylatent.distances.moments import SumPlan, Sums
 from loopylatent.errors import DataError
 from loopylatent.settings import __version__
-from loopylatent.tables.blocks.files import stamps
 from loopylatent.tables.blocks.portions import block_rows
-from loopylatent.tables.blocks.table import MOST_PORTIONS, Block, BlockTable, in_portions, stretches
+from loopylatent.tables.blocks.table import (
+    MOST_PORTIONS,
+    Block,
+    BlockTable,
+    in_portions,
+    stamps,
+    stretches,
+)
 from loopylatent.tables.observations import Observations
 
 _SUM, _ROWS, _WEIGHTS = "sum ", "rows", "weights"

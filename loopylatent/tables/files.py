@@ -6,21 +6,22 @@ that grows far beyond its packed size is refused before it fills the memory.
 
 from __future__ import annotations
 
-import contextlib
+import gzip
 import io
 import os
 import re
 import zipfile
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
 from loopylatent.compute.limits import LIMITS
 from loopylatent.errors import DataError, Remedy, quoted
 
-Source = str | os.PathLike[str] | bytes | IO[Any]
+FilePath = str | os.PathLike[str]
+Source = FilePath | bytes | IO[Any]
 """A path, the bytes of a file, or an open file."""
 
 MAX_BYTES = LIMITS.file_bytes
@@ -30,8 +31,8 @@ LARGEST_GROWTH = 200
 SMALL = 16 * 2**20
 """Bytes up to which growth does not matter."""
 
-_FIRST_PIECE, _PIECE = 1 << 12, 1 << 20
-"""Bytes that are unpacked at once: few at first, as a short member leaves the rest for the next."""
+_PIECE = 1 << 20
+"""Bytes that are unpacked at once."""
 _GZIP = b"\x1f\x8b"
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
@@ -71,6 +72,19 @@ class File:
         self.check_growth(len(self.content), unpacked)
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A file of which some rows are read at a time."""
+
+    path: str
+    names: tuple[str, ...] = field(repr=False)
+    """Of its columns."""
+
+    def error(self, problem: str) -> DataError:
+        """Return an error that begins with the name of the file."""
+        return DataError(f"{quoted(Path(self.path).name)}: {problem}")
+
+
 def opened(source: Source, name: str | None = None, max_bytes: int = MAX_BYTES) -> File:
     """Read a source, unpacked where it is gzipped; refuse one that is too large."""
     if isinstance(source, bytes):
@@ -85,16 +99,14 @@ def opened(source: Source, name: str | None = None, max_bytes: int = MAX_BYTES) 
     return _unpacked(file, max_bytes) if file.content.startswith(_GZIP) else file
 
 
-def check_no_address(source: object) -> None:
-    """Refuse a web address: nothing is fetched from elsewhere."""
+def _check_no_address(source: object) -> None:
     if isinstance(source, str) and _URL.match(source):
         raise DataError(f"{quoted(source)} is a web address; download the file and give its path.")
 
 
-def _read_path(source: str | os.PathLike[str], name: str | None, max_bytes: int) -> File:
-    shown = quoted(str(source))
-    check_no_address(source)
-    path = Path(source)
+def _read_path(source: FilePath, name: str | None, max_bytes: int) -> File:
+    _check_no_address(source)
+    path, shown = Path(source), quoted(str(source))
     try:
         if path.is_file():
             with path.open("rb") as stream:
@@ -110,40 +122,49 @@ def _read_path(source: str | os.PathLike[str], name: str | None, max_bytes: int)
     raise DataError(f"there is no file {shown}; check the path.")
 
 
+def find_files(source: FilePath | Sequence[FilePath]) -> list[Path]:
+    """Return the files of a path, of several, or of folders, in the order of their names."""
+    given = [source] if isinstance(source, (str, os.PathLike)) else list(source)
+    for one in given:
+        _check_no_address(one)
+    try:
+        found = [path for one in given for path in _files(Path(one).absolute())]
+    except OSError as error:
+        shown = quoted(str(error.filename or given[0]))
+        raise DataError(f"{shown} cannot be opened: {error.strerror}; check the path.") from None
+    if not found:
+        raise DataError("no files are given; give at least one path.")
+    return found
+
+
+def _files(path: Path) -> list[Path]:
+    shown = quoted(str(path))
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        is_there = path.exists()
+        fault = f"{shown} is a pipe or a device; give a file."
+        raise DataError(fault if is_there else f"there is no file {shown}; check the path.")
+    inside = [one for one in sorted(path.iterdir()) if one.is_file() and one.name[0] not in "._"]
+    if not inside:
+        raise DataError(f"folder {shown} holds no files; give one with a table in it.")
+    return inside
+
+
 def _unpacked(file: File, max_bytes: int) -> File:
-    content = _gunzipped(file, max_bytes)
-    if content.startswith(_GZIP):
+    """Unpack a gzip file, looking at the size after each piece."""
+    packed, unpacked = stream(file), bytearray()
+    try:
+        with gzip.GzipFile(fileobj=packed) as pieces:
+            while piece := pieces.read(_PIECE):
+                unpacked += piece
+                file.check_size(len(unpacked), max_bytes)
+                file.check_growth(packed.tell(), len(unpacked))
+    except (OSError, EOFError, zlib.error):
+        raise file.error("the gzip file is damaged; compress the table again.") from None
+    if unpacked.startswith(_GZIP):
         raise file.error("it is gzipped twice; unpack it once and give what is in it.")
-    return File(file.name, content)
-
-
-def _gunzipped(file: File, max_bytes: int) -> bytes:
-    """Unpack every member of a gzip file, looking at the size after each piece."""
-    unpacked = bytearray()
-    packed = memoryview(file.content)
-    start = 0
-    while start < len(packed) and any(packed[start : start + 4]):  # zeros may pad the end
-        engine, size = zlib.decompressobj(wbits=31), _FIRST_PIECE
-        while not engine.eof:
-            waiting = engine.unconsumed_tail
-            piece = waiting or packed[start : start + size]
-            start += 0 if waiting else len(piece)
-            size = min(2 * size, _PIECE)
-            made = _made(file, engine, piece)
-            unpacked += made
-            file.check_size(len(unpacked), max_bytes)
-            file.check_growth(start - len(engine.unconsumed_tail), len(unpacked))
-        start -= len(engine.unused_data)
-    return bytes(unpacked)
-
-
-def _made(file: File, engine: Any, piece: bytes | memoryview) -> bytes:
-    """Unpack one piece, or what is still waiting; refuse a file that ends in the middle."""
-    with contextlib.suppress(zlib.error):
-        made: bytes = engine.decompress(piece, _PIECE)
-        if made or len(piece):
-            return made
-    raise file.error("the gzip file is damaged; compress the table again.")
+    return File(file.name, bytes(unpacked))
 
 
 def stream(file: File) -> io.BytesIO:

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from loopylatent.errors import DataError, quoted
-from loopylatent.tables.files import File, stream
+from loopylatent.tables.files import File, Part, stream
 from loopylatent.tables.headers import check_names
 
 HEAD_BYTES = 64
@@ -122,11 +122,9 @@ def _text_bytes(column: Any) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class ParquetPart:
+class ParquetPart(Part):
     """A Parquet file, and how its rows are grouped."""
 
-    path: str
-    names: tuple[str, ...] = field(repr=False)
     groups: tuple[int, ...] = field(repr=False)
     """Rows of each row group."""
 
@@ -152,9 +150,6 @@ class ParquetPart:
 
     def changed(self) -> DataError:
         return self.error("its rows have changed since it was looked through; scan it again.")
-
-    def error(self, problem: str) -> DataError:
-        return DataError(f"{quoted(Path(self.path).name)}: {problem}")
 
 
 def read_footer(path: Path) -> ParquetPart:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from loopylatent.compute.arrays import FloatArray
 from loopylatent.compute.limits import LIMITS, check_shape
 from loopylatent.errors import DataError, LimitError, Remedy, quoted
-from loopylatent.tables.files import SMALL, File
+from loopylatent.tables.files import SMALL, File, Part
 from loopylatent.tables.headers import named
 from loopylatent.tables.numbers import (
     EXACT,
@@ -44,6 +44,7 @@ from loopylatent.tables.numbers import (
     cast_numbers,
 )
 
+T = TypeVar("T")
 DELIMITERS = (",", ";", "\t", "|")
 HEAD_BYTES = 1 << 20
 SNIFFED_ROWS = 50
@@ -115,20 +116,28 @@ def _marks(content: bytes) -> int:
     return start
 
 
-@dataclass(frozen=True, slots=True)
-class TextHeader:
-    """How a file of delimited text is made."""
+@dataclass(frozen=True, slots=True, eq=False)
+class TextPart(Part):
+    """How a file of delimited text is made and, once they are found, where its rows are.
 
-    path: str
-    names: tuple[str, ...] = field(repr=False)
-    """Of the columns; a column without a name has an empty one."""
+    A column without a name has an empty one.
+    """
+
     separator: str
     is_packed: bool
     start: int
     """Unpacked bytes before the first row."""
+    n_rows: int = 0
+    step: int = 1
+    """Rows between two known offsets."""
+    offsets: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64), repr=False)
+    """(k + 1,) where the rows 0, step, 2 step, ... begin among the unpacked bytes, and the end."""
 
-    def error(self, problem: str) -> DataError:
-        return DataError(f"{quoted(Path(self.path).name)}: {problem}")
+    row_starts = ()
+    """Rows from which reading costs nothing extra: text can be read from anywhere."""
+
+    def open_at(self, row: int, columns: Sequence[str]) -> TextStream:
+        return TextStream(self, row, columns)
 
 
 def column_keys(names: Sequence[str]) -> list[str]:
@@ -137,7 +146,7 @@ def column_keys(names: Sequence[str]) -> list[str]:
     return [name or f"\x00{next(nameless)}" for name in names]
 
 
-def find_header(file: File, delimiter: str | None, is_packed: bool = False) -> TextHeader:
+def find_header(file: File, delimiter: str | None, is_packed: bool = False) -> TextPart:
     """Find out how the beginning of a file is separated, and what its columns are called."""
     start = _marks(file.content)
     declared = _DECLARED.match(file.content, start)
@@ -151,7 +160,7 @@ def find_header(file: File, delimiter: str | None, is_packed: bool = False) -> T
         fields = next(csv.reader([text], delimiter=separator, skipinitialspace=True), [])
         if "".join(fields).strip() or len(fields) > 1:
             names = tuple(name.strip() for name in fields)
-            return TextHeader(file.name, names, separator, is_packed, found.end())
+            return TextPart(file.name, names, separator, is_packed, found.end())
     raise file.error(OPEN_QUOTE if b'"' in head else NO_ROWS)
 
 
@@ -234,32 +243,17 @@ def _blanks(separator: str) -> bytes:
 # Rows ----------------------------------------------------------------------------------------
 
 
-class RaggedError(Exception):
-    """A row is too wide, or cut by a carriage return."""
-
-    def __init__(self, number: int, place: int, width: int) -> None:
-        self.number, self.place, self.width = number, place, width
-        """From 1 among the lines that are not empty, from 0 among the rows, and its fields."""
-
-    def said(self, header: TextHeader, where: str) -> DataError:
-        if self.width > len(header.names):
-            return header.error(
-                f"{where} has {self.width} fields but the header has {len(header.names)}; "
-                "correct that line, or put quotation marks around its text."
-            )
-        return header.error(
-            f"a carriage return stands alone inside {where}; write all ends of lines alike, "
-            "and put quotation marks around text that holds one."
-        )
-
-
 def parse(
-    header: TextHeader, content: bytes, columns: Sequence[int] | None = None, start: int = 0
+    header: TextPart,
+    content: bytes,
+    where: Callable[[int, int], str],
+    columns: Sequence[int] | None = None,
+    start: int = 0,
 ) -> Any:
     """Return the cells after ``start`` as an Arrow table of texts, or those of some columns.
 
-    Words for missing values are missing; rows that end early are filled up. `RaggedError` where
-    a row is too wide.
+    Words for missing values are missing; rows that end early are filled up. ``where`` names a row,
+    given its number among the lines that are not empty (from 1) and among the rows (from 0).
     """
     mark, width = header.separator.encode(), len(header.names)
     if is_quoted := content.find(b'"', start) >= 0:
@@ -279,47 +273,16 @@ def parse(
         is_much = len(short) * width > max(SMALL, len(content))
         return "error" if is_much or row.actual_columns > width else "skip"
 
-    rows = pa.py_buffer(content).slice(start)
-    table = _parsed(rows, header.separator, width, columns, look, (short, blank))
-    if short and (table is None or (b"\n" in content and _LONE_RETURN.search(content))):
-        row = short[-1 if table is None else 0]
-        if table is None and row.actual_columns < width:
-            raise header.error(
-                f"the header has {width:,} names and most of the rows are far shorter; "
-                "leave out the names without values."
-            )
-        before = sum(number < row.number for number in blank)
-        raise RaggedError(row.number, row.number - 1 - before, row.actual_columns)
-    if table is None or (is_quoted and (not table.num_rows or table[0][-1].as_py() != _END)):
-        raise header.error(OPEN_QUOTE)
-    table = table.slice(0, table.num_rows - is_quoted)
-    if not short:
-        return table
-    filled = (row.text + header.separator * (width - row.actual_columns) for row in short)
-    numbers = [row.number for row in short]
-    table = pa.concat_tables([table, parse(header, "\n".join(filled).encode(), columns)])
-    whole = np.setdiff1d(np.arange(1, table.num_rows + len(blank) + 1), [*numbers, *blank])
-    return table.take(np.argsort([*whole, *numbers]))
-
-
-def _parsed(
-    rows: Any,
-    separator: str,
-    width: int,
-    columns: Sequence[int] | None,
-    look: Callable[[Any], str],
-    notes: tuple[list[Any], list[int]],
-) -> Any:
-    """The cells as Arrow reads them; None where it stopped at a row."""
-    keys = [str(k) for k in range(width)]
+    rows, keys = pa.py_buffer(content).slice(start), [str(k) for k in range(width)]
     chosen = keys if columns is None else [keys[k] for k in columns]
-    for size in (PIECE_BYTES, rows.size + 1):
+    size, table = PIECE_BYTES, None
+    while table is None:
         try:
-            return pacsv.read_csv(
+            table = pacsv.read_csv(
                 pa.BufferReader(rows),
                 pacsv.ReadOptions(use_threads=False, block_size=size, column_names=keys),
                 pacsv.ParseOptions(
-                    delimiter=separator, newlines_in_values=True, invalid_row_handler=look
+                    delimiter=header.separator, newlines_in_values=True, invalid_row_handler=look
                 ),
                 pacsv.ConvertOptions(
                     column_types=dict.fromkeys(keys, pa.string()),
@@ -331,11 +294,39 @@ def _parsed(
         except pa.ArrowInvalid as error:
             if "Empty CSV" in str(error):
                 return pa.table({key: pa.array([], pa.string()) for key in chosen})
-            if "straddl" not in str(error):  # a row is longer than a piece
-                return None
-            for one in notes:
-                one.clear()
-    return None
+            if "straddl" not in str(error) or size > rows.size:
+                break
+            size = rows.size + 1  # a row is longer than a piece
+            short.clear()
+            blank.clear()
+    if short and (table is None or (b"\n" in content and _LONE_RETURN.search(content))):
+        row = short[-1 if table is None else 0]
+        place = where(row.number, row.number - 1 - sum(one < row.number for one in blank))
+        if row.actual_columns > width:
+            raise header.error(
+                f"{place} has {row.actual_columns} fields but the header has {width}; "
+                "correct that line, or put quotation marks around its text."
+            )
+        if table is None:
+            raise header.error(
+                f"the header has {width:,} names and most of the rows are far shorter; "
+                "leave out the names without values."
+            )
+        raise header.error(
+            f"a carriage return stands alone inside {place}; write all ends of lines alike, "
+            "and put quotation marks around text that holds one."
+        )
+    if table is None or (is_quoted and (not table.num_rows or table[0][-1].as_py() != _END)):
+        raise header.error(OPEN_QUOTE)
+    table = table.slice(0, table.num_rows - is_quoted)
+    if not short:
+        return table
+    filled = (row.text + header.separator * (width - row.actual_columns) for row in short)
+    numbers = [row.number for row in short]
+    more = parse(header, "\n".join(filled).encode(), where, columns)
+    whole = np.arange(1, table.num_rows + len(short) + len(blank) + 1)
+    order = np.argsort([*np.setdiff1d(whole, [*numbers, *blank]), *numbers])
+    return pa.concat_tables([table, more]).take(order)
 
 
 # A whole file --------------------------------------------------------------------------------
@@ -361,15 +352,17 @@ def read_text(file: File, delimiter: str | None, max_cells: int) -> pd.DataFrame
         found = _records(content, header.separator, header.start)
         n_rows = sum(1 for one in found if one.group().strip(_blanks(header.separator)))
         check_shape(n_rows, width, replace(LIMITS, cells=max_cells))
-    try:
-        table = parse(header, content, start=header.start)
-        return named(_frame(table, header.separator), list(header.names))
-    except RaggedError as error:
+
+    def line_of(number: int, _: int) -> str:
         found = _records(content, header.separator, header.start)
-        written = (one for one in found if one.group().strip(b"\r\n"))
-        row = next(itertools.islice(written, error.number - 1, None))
-        line = content.count(b"\n", 0, row.start()) or content.count(b"\r", 0, row.start())
-        raise error.said(header, f"line {line + 1}") from None
+        written = (one.start() for one in found if one.group().strip(b"\r\n"))
+        at = next(itertools.islice(written, number - 1, None))
+        before = content.count(b"\n", 0, at) or content.count(b"\r", 0, at)
+        return f"line {before + 1}"
+
+    try:
+        table = parse(header, content, line_of, start=header.start)
+        return named(_frame(table, header.separator), list(header.names))
     except MemoryError:
         raise LimitError(
             f"{quoted(file.name)}: there is too little memory to read it; "
@@ -383,39 +376,34 @@ def _frame(table: Any, separator: str) -> pd.DataFrame:
     Where a column has decimal commas, points group thousands in the others: 1.234 is not 1.2.
     """
     found = [_typed(column, separator) for column in table.columns]
-    if any(one.way == "decimal" for one in found):
-        for k, one in enumerate(found):
-            if one.way == "plain" and one.series.dtype == np.float64:
+    if any(way == "decimal" for _, way in found):
+        for k, (series, way) in enumerate(found):
+            if way == "plain" and series.dtype == np.float64:
                 x = Cells.of(table.column(k)).numbers("grouped")
-                found[k] = one if x is None else _Typed(_whole(x), "grouped")
-    return pd.DataFrame({k: one.series for k, one in enumerate(found)})
+                found[k] = (series if x is None else _whole(x)), way
+    return pd.DataFrame({k: series for k, (series, _) in enumerate(found)})
 
 
-@dataclass(frozen=True, slots=True)
-class _Typed:
-    series: pd.Series[Any]
-    way: Way | None = None
-
-
-def _typed(column: Any, separator: str) -> _Typed:
+def _typed(column: Any, separator: str) -> tuple[pd.Series[Any], Way | None]:
+    """A column, and how its numbers are written."""
     x = cast_numbers(column)
     if x is not None and not (np.abs(x) > EXACT).any():
         if not column.null_count and (x == np.rint(x)).all():
             with contextlib.suppress(pa.ArrowInvalid):
                 whole = pc.cast(pc.utf8_trim_whitespace(column), pa.int64())
-                return _Typed(pd.Series(whole.to_numpy()), "plain")
-        return _Typed(pd.Series(x), "plain")
+                return pd.Series(whole.to_numpy()), "plain"
+        return pd.Series(x), "plain"
     cells = Cells.of(column)
     are_long = x is not None and are_too_long(cells.texts)
     for way in () if are_long else WAYS.get(separator, ("plain",))[:2]:
         if (x := cells.numbers(way)) is not None:
-            return _Typed(_whole(x) if way == "thousands" else pd.Series(x), way)
+            return _whole(x) if way == "thousands" else pd.Series(x), way
     known = set(cells.texts) - NA_WORDS
     if known and FLAGS.keys() >= known:
         flags = np.array([*(FLAGS.get(text, np.nan) for text in cells.texts), np.nan], dtype=object)
-        return _Typed(pd.Series(flags[cells.codes]).infer_objects())
+        return pd.Series(flags[cells.codes]).infer_objects(), None
     texts = pa.array([*cells.texts, None], pa.string())
-    return _Typed(texts.take(pa.array(cells.codes % len(texts))).to_pandas())
+    return texts.take(pa.array(cells.codes % len(texts))).to_pandas(), None
 
 
 def _whole(x: FloatArray) -> pd.Series[Any]:
@@ -426,25 +414,7 @@ def _whole(x: FloatArray) -> pd.Series[Any]:
 # Rows in blocks ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TextPart:
-    """A file of delimited text, and where in it the rows are."""
-
-    header: TextHeader
-    n_rows: int
-    step: int
-    """Rows between two known offsets."""
-    offsets: NDArray[np.int64] = field(repr=False)
-    """(k + 1,) where the rows 0, step, 2 step, ... begin among the unpacked bytes, and the end."""
-
-    row_starts = ()
-    """Rows from which reading costs nothing extra: text can be read from anywhere."""
-
-    def open_at(self, row: int, columns: Sequence[str]) -> TextStream:
-        return TextStream(self, row, columns)
-
-
-def read_header(path: Path, delimiter: str | None) -> TextHeader:
+def read_header(path: Path, delimiter: str | None) -> TextPart:
     """Find out how a file to be read in blocks is made."""
     with path.open("rb") as raw:
         is_packed = raw.read(2) == b"\x1f\x8b"
@@ -464,7 +434,7 @@ def read_header(path: Path, delimiter: str | None) -> TextHeader:
     return replace(find_header(file, delimiter, is_packed), path=str(path))
 
 
-def find_rows(header: TextHeader, step: int, look: Callable[[int], None] | None = None) -> TextPart:
+def find_rows(header: TextPart, step: int, look: Callable[[int], None] | None = None) -> TextPart:
     """Look through a file for the beginnings of its rows, and keep every ``step``-th of them.
 
     ``look`` is called with the bytes of the file that have been read; it may raise to stop.
@@ -489,7 +459,8 @@ def find_rows(header: TextHeader, step: int, look: Callable[[int], None] | None 
                 look(int(getattr(stream, "fileobj", stream).tell()))  # as it lies on the disk
     if n_rows < 1:
         raise header.error(NO_ROWS)
-    return TextPart(header, n_rows, step, np.array([*offsets, offset], dtype=np.int64))
+    ends = np.array([*offsets, offset], dtype=np.int64)
+    return replace(header, n_rows=n_rows, step=step, offsets=ends)
 
 
 def _row_starts(content: bytes, separator: str, is_last: bool) -> tuple[NDArray[np.int64], int]:
@@ -530,16 +501,18 @@ class TextStream:
 
     def _read_step(self) -> Any:
         part, k = self._part, self._next
-        header, first = part.header, k * part.step
+        first = k * part.step
         self._next += 1
-        content = read_bytes(header, int(part.offsets[k]), int(part.offsets[k + 1]))
-        keys = column_keys(header.names)
-        try:
-            table = parse(header, _plain(content), [keys.index(name) for name in self._columns])
-        except RaggedError as error:
-            raise error.said(header, f"data row {first + error.place + 1:,}") from None
+        content = read_bytes(part, int(part.offsets[k]), int(part.offsets[k + 1]))
+        keys = column_keys(part.names)
+        table = parse(
+            part,
+            _plain(content),
+            lambda _, place: f"data row {first + place + 1:,}",
+            [keys.index(name) for name in self._columns],
+        )
         if table.num_rows != min(part.step, part.n_rows - first):
-            raise header.error("its rows have changed since it was looked through; scan it again.")
+            raise part.error("its rows have changed since it was looked through; scan it again.")
         return table.rename_columns(self._columns)
 
 
@@ -553,7 +526,7 @@ class _Kept(threading.local):
 _kept = _Kept()
 
 
-def read_bytes(header: TextHeader, start: int, stop: int) -> bytes:
+def read_bytes(header: TextPart, start: int, stop: int) -> bytes:
     """Return unpacked bytes of a file; going on in a packed file unpacks only what is new."""
 
     def read(stream: IO[bytes]) -> bytes:
@@ -563,10 +536,7 @@ def read_bytes(header: TextHeader, start: int, stop: int) -> bytes:
     if not header.is_packed:
         with _opened(header.path, is_packed=False) as stream:
             return read(stream)
-    try:
-        found = Path(header.path).stat()
-    except FileNotFoundError:
-        raise _gone(header.path) from None
+    found = _unpacked(header.path, Path(header.path).stat)
     # a file may be replaced by another of its name
     key = (header.path, (found.st_size, found.st_mtime_ns, found.st_ino))
     if _kept.key != key or _kept.stream.tell() > start:
@@ -576,20 +546,16 @@ def read_bytes(header: TextHeader, start: int, stop: int) -> bytes:
 
 
 def _opened(path: str, is_packed: bool) -> IO[bytes]:
-    try:
-        return cast("IO[bytes]", gzip.open(path)) if is_packed else Path(path).open("rb")
-    except FileNotFoundError:
-        raise _gone(path) from None
+    return _unpacked(
+        path, lambda: cast("IO[bytes]", (gzip.open if is_packed else open)(path, "rb"))
+    )
 
 
-def _gone(path: str) -> DataError:
-    shown = quoted(Path(path).name)
-    return DataError(f"{shown}: the file is gone, or not every worker sees it at this path.")
-
-
-def _unpacked(name: str, read: Callable[[], bytes]) -> bytes:
+def _unpacked(path: str, read: Callable[[], T]) -> T:
     try:
         return read()
+    except FileNotFoundError:
+        problem = "the file is gone, or not every worker sees it at this path."
     except (OSError, EOFError, zlib.error):
-        shown = quoted(Path(name).name)
-        raise DataError(f"{shown}: the gzip file is damaged; compress the table again.") from None
+        problem = "the gzip file is damaged; compress the table again."
+    raise DataError(f"{quoted(Path(path).name)}: {problem}")

@@ -7,7 +7,7 @@ column instead of all its rows. So it decides alike, whatever the number of bloc
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -155,14 +155,15 @@ class ColumnScan:
     def add(self, column: Any, counted: Rows, first_row: int) -> None:
         """Add a block of rows of an Arrow column."""
         self.n_rows += len(column)
-        if column.null_count == len(column):
-            return
         form = form_of(column)
+        x = numbers_of(column) if form == "numbers" else None
+        if column.null_count == len(column) or (x is not None and np.isnan(x).all()):
+            return
         self.forms.add(form)
-        if form == "numbers":
+        if x is not None:
             if holds_too_long(column.to_pandas()):  # text, as for a table in memory
                 self.forms.add("texts")
-            self._add_numbers(numbers_of(column), counted, first_row)
+            self._add_numbers(x, counted, first_row)
         elif form != "dates":
             if form == "ordered":
                 for chunk in column.chunks:
@@ -176,8 +177,7 @@ class ColumnScan:
         if known is not None:
             known.add(x, counted, first_row)
         self.n_present += int((~np.isnan(x)).sum())
-        if not self.levels.is_full and len(pd.unique(x[:PROBED_ROWS])) > MOST_NUMBERS + 1:
-            self.levels.is_full = True
+        self.levels.is_full |= len(pd.unique(x[:PROBED_ROWS])) > MOST_NUMBERS + 1
         if not self.levels.is_full:
             codes, values = pd.factorize(x)
             self.levels.count((values + 0.0).tolist(), codes, counted, first_row)
@@ -218,20 +218,6 @@ class ColumnScan:
                 self.numbers[way] = None
             else:
                 ours.merge(theirs)
-
-    def to_plain(self) -> dict[str, Any]:
-        plain = asdict(self) | {"forms": sorted(self.forms)}
-        plain["levels"]["tallies"] = list(self.levels.tallies.items())
-        return plain
-
-    @classmethod
-    def from_plain(cls, plain: dict[str, Any]) -> ColumnScan:
-        numbers = plain["numbers"].items()
-        return cls(**plain | {
-            "forms": set(plain["forms"]),
-            "numbers": {way: None if one is None else Numbers(**one) for way, one in numbers},
-            "levels": Levels(**plain["levels"] | {"tallies": dict(plain["levels"]["tallies"])}),
-        })  # fmt: skip
 
     def is_written(self, way: Way) -> bool:
         """Whether all cells are texts, and numbers that are written so and not plainly."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from loopylatent.compute.arrays import Check, Progress
@@ -18,24 +19,20 @@ from loopylatent.compute.threads import Runner, in_order
 from loopylatent.errors import DataError, Remedy, ThresholdError, quoted
 from loopylatent.settings import __version__
 from loopylatent.tables.blocks.columns import ColumnScan, decide
-from loopylatent.tables.blocks.files import (
-    FilePath,
-    Part,
-    common_names,
-    find_files,
-    path_of,
-    read_head,
-    stamps,
-)
 from loopylatent.tables.blocks.portions import block_rows as usual_block_rows, portions
 from loopylatent.tables.blocks.table import (
     BlockTable,
+    Part,
     block_weights,
+    common_names,
     disagreeing,
     frames,
     in_portions,
+    read_head,
+    stamps,
     stretches,
 )
+from loopylatent.tables.files import FilePath, find_files
 from loopylatent.tables.headers import check_names
 from loopylatent.tables.kinds import Kind
 from loopylatent.tables.numbers import WAYS, read_numbers
@@ -47,7 +44,7 @@ from loopylatent.tables.observations import (
     find_roles,
     kept_columns,
 )
-from loopylatent.tables.text import TextHeader, TextPart, column_keys, find_rows
+from loopylatent.tables.text import TextPart, column_keys, find_rows
 
 _FOUND, _ROWS, _FORMAT = "found", "rows ", 2
 
@@ -149,10 +146,10 @@ def scan_table(
 
 
 def _with_rows(
-    heads: Sequence[Part | TextHeader], step: int, saved: Saved | None, progress: Progress | None
+    heads: Sequence[Part], step: int, saved: Saved | None, progress: Progress | None
 ) -> tuple[Part, ...]:
     """Find the rows of text, or take those that a checkpoint knows; progress counts bytes."""
-    texts = [head.path for head in heads if isinstance(head, TextHeader)]
+    texts = [head.path for head in heads if isinstance(head, TextPart)]
     sizes = {path: Path(path).stat().st_size for path in texts}
     total, before = sum(sizes.values()), 0
 
@@ -162,14 +159,15 @@ def _with_rows(
 
     parts: list[Part] = []
     for k, head in enumerate(heads):
-        if not isinstance(head, TextHeader):
+        if not isinstance(head, TextPart):
             parts.append(head)
         elif saved is not None and f"{_ROWS}{k}" in saved.arrays:
             n_rows, *offsets = saved.arrays[f"{_ROWS}{k}"].tolist()
-            parts.append(TextPart(head, n_rows, step, np.array(offsets, dtype=np.int64)))
+            starts = np.array(offsets, dtype=np.int64)
+            parts.append(replace(head, n_rows=n_rows, step=step, offsets=starts))
         else:
             parts.append(find_rows(head, step, look))
-        before += sizes.get(path_of(head), 0)
+        before += sizes.get(head.path, 0)
     return tuple(parts)
 
 
@@ -193,7 +191,7 @@ class _Job:
     @property
     def separators(self) -> set[str]:
         """Of the files; a Parquet file has an empty one."""
-        return {part.header.separator if isinstance(part, TextPart) else "" for part in self.parts}
+        return {part.separator if isinstance(part, TextPart) else "" for part in self.parts}
 
     @property
     def separator(self) -> str:
@@ -213,16 +211,6 @@ class _Found:
         for name, scan in other.columns.items():
             self.columns.setdefault(name, ColumnScan(scan.separator)).merge(scan)
 
-    def to_plain(self) -> str:
-        columns = {name: scan.to_plain() for name, scan in self.columns.items()}
-        return json.dumps({"columns": columns, "weight": self.weight})
-
-    @classmethod
-    def from_plain(cls, text: str) -> _Found:
-        plain = json.loads(text)
-        columns = {name: ColumnScan.from_plain(one) for name, one in plain["columns"].items()}
-        return cls(columns, plain["weight"])
-
 
 def _scan(
     run: Runner,
@@ -231,7 +219,9 @@ def _scan(
     file: Checkpoint | None = None,
     saved: Saved | None = None,
 ) -> _Found:
-    found = _Found() if saved is None else _Found.from_plain(str(saved.arrays[_FOUND]))
+    found = _Found()
+    if saved is not None:
+        found = msgspec.msgpack.decode(saved.arrays[_FOUND].tobytes(), type=_Found)
     done = 0 if saved is None else saved.done
     left = [[k for k in one if k >= done] for one in stretches(job.parts, job.portions)]
     n_portions = len(job.portions)
@@ -243,7 +233,7 @@ def _scan(
     def arrays() -> dict[str, Any]:
         texts = [(k, part) for k, part in enumerate(job.parts) if isinstance(part, TextPart)]
         rows = {f"{_ROWS}{k}": np.array([part.n_rows, *part.offsets]) for k, part in texts}
-        return {_FOUND: np.array(found.to_plain()), **rows}
+        return {_FOUND: np.frombuffer(msgspec.msgpack.encode(found), np.uint8), **rows}
 
     is_whole = True  # not while a portion is merged: what an interrupt tears is not saved
     try:
@@ -263,12 +253,10 @@ def _scan(
     return found
 
 
-def _key(
-    heads: Sequence[Part | TextHeader], columns: tuple[str, ...], weights: str | None, size: int
-) -> str:
+def _key(heads: Sequence[Part], columns: tuple[str, ...], weights: str | None, size: int) -> str:
     """What a scan depends on: the files, by their sizes and times, and what is read of them."""
-    separators = [head.separator if isinstance(head, TextHeader) else "" for head in heads]
-    files = [path_of(head) for head in heads], stamps(heads), separators
+    separators = [head.separator if isinstance(head, TextPart) else "" for head in heads]
+    files = [head.path for head in heads], stamps(heads), separators
     return json.dumps([_FORMAT, __version__, files, columns, weights, size])
 
 

@@ -13,22 +13,31 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby, islice
 from operator import itemgetter
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from loopylatent.compute.arrays import FloatArray
-from loopylatent.errors import DataError, quoted
+from loopylatent.compute.limits import LIMITS
+from loopylatent.errors import DataError, listed, quoted
 from loopylatent.tables.blocks.columns import CodedColumn, form_of, numbers_of, texts_of
-from loopylatent.tables.blocks.files import Part
 from loopylatent.tables.blocks.portions import ColumnTotals, blocks, portions
+from loopylatent.tables.headers import check_header, check_names
 from loopylatent.tables.kinds import Column, Kind
 from loopylatent.tables.numbers import Cells
 from loopylatent.tables.observations import Dropped, checked_weights, signless
-from loopylatent.tables.parquet import ParquetStream
-from loopylatent.tables.text import TextStream
+from loopylatent.tables.parquet import (
+    HEAD_BYTES,
+    ParquetPart,
+    ParquetStream,
+    is_parquet,
+    read_footer,
+)
+from loopylatent.tables.text import TextPart, TextStream, read_header
 
+Part = ParquetPart | TextPart
 T = TypeVar("T")
 MOST_PORTIONS = 8
 """That are read in one go, even where a row group holds more."""
@@ -232,3 +241,69 @@ def disagreeing(name: str) -> DataError:
         f"column {quoted(name)} holds numbers in one file and something else in another, "
         "or numbers so long that different ones come to the same; write it as text, or drop it."
     )
+
+
+# The files --------------------------------------------------------------------------------------
+
+
+def read_head(path: Path, delimiter: str | None) -> Part:
+    """Return what the beginning or the end of a file says of it."""
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(HEAD_BYTES)
+    except OSError as error:
+        shown = quoted(str(path))
+        raise DataError(f"{shown} cannot be opened: {error.strerror}; check the path.") from None
+    if is_parquet(head):
+        return read_footer(path)
+    if head.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
+        raise DataError(
+            f"{quoted(path.name)}: workbooks and archives cannot be read in blocks; "
+            "save the table as CSV or Parquet."
+        )
+    return read_header(path, delimiter)
+
+
+def common_names(heads: Sequence[Part]) -> tuple[str, ...]:
+    """Return the names of the columns, which all files have."""
+    names = heads[0].names
+    if len(names) > LIMITS.columns:
+        raise DataError(f"{len(names):,} columns are too many; keep at most {LIMITS.columns:,}.")
+    _check_own(heads[0])
+    for head in heads[1:]:
+        others, shown = head.names, quoted(Path(head.path).name)
+        different = sorted((set(names) ^ set(others)) - {""})
+        if different:
+            raise DataError(
+                f"{shown} has other columns than {quoted(Path(heads[0].path).name)}: "
+                f"they differ in {listed(different)}."
+            )
+        try:
+            _check_own(head)
+        except DataError as error:
+            raise DataError(f"{shown}: ", str(error)) from None
+        if others.count("") != names.count(""):
+            raise DataError(
+                f"{shown} has {others.count('')} columns without a name, "
+                f"{quoted(Path(heads[0].path).name)} has {names.count('')}; "
+                "remove them, or give them names."
+            )
+    return names
+
+
+def _check_own(head: Part) -> None:
+    """Check the names of one file; in text a column without a name may be empty and then passes."""
+    is_text = isinstance(head, TextPart)
+    if is_text:
+        check_header(head.names)
+    check_names([name for name in head.names if name or not is_text])
+
+
+def stamps(parts: Sequence[Part]) -> list[list[int]]:
+    """Return size and time of each file: what tells that it is the same as before."""
+    try:
+        found = [Path(part.path).stat() for part in parts]
+    except OSError as error:
+        shown = quoted(Path(error.filename).name)
+        raise DataError(f"{shown}: the file is gone; put it back, or scan again.") from None
+    return [[one.st_size, one.st_mtime_ns] for one in found]
