@@ -110,7 +110,7 @@ def sum_blocks(
 
 
 def _portions_together(plan: SumPlan) -> int:
-    """Portions that are summed in one go: their sums take no more than a block, or are one."""
+    """Portions summed in one go: their sums take no more than a block, or are one."""
     return max(1, min(MOST_PORTIONS, block_rows(plan.cells)))
 
 

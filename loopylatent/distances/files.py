@@ -44,18 +44,9 @@ def to_npz(D: DistanceMatrix) -> bytes:
     >>> sorted(np.load(io.BytesIO(to_npz(D))))
     ['is_additive', 'metric', 'n_samples', 'names', 'noise_floor', 'values']
     """
-    known: dict[str, Any] = {
-        "values": D.values,
-        "names": D.names,
-        "metric": D.metric,
-        "is_additive": D.is_additive,
-        "n_samples": D.n_samples,
-        "noise_floor": D.noise_floor,
-        "signs": D.signs,
-        "pair_counts": D.pair_counts,
-    }
     target = io.BytesIO()
-    arrays: dict[str, Any] = {name: np.array(one) for name, one in known.items() if one is not None}
+    known: dict[str, Any] = {key: getattr(D, key) for key in _KEYS}
+    arrays: dict[str, Any] = {key: np.array(one) for key, one in known.items() if one is not None}
     np.savez(target, **arrays)
     return target.getvalue()
 
@@ -66,7 +57,12 @@ def read_npz(path: str | os.PathLike[str]) -> DistanceMatrix:
     try:
         if not Path(path).is_file():
             raise DistanceError(f"there is no file {shown}; check the path.")
-        found = _arrays(Path(path))
+        with zipfile.ZipFile(path) as archive:
+            known = [m for m in archive.infolist() if m.filename.removesuffix(".npy") in _KEYS]
+        unpacked = sum(member.file_size for member in known)
+        File(Path(path).name, b"").check_growth(Path(path).stat().st_size, unpacked)
+        with np.load(path, allow_pickle=False) as content:
+            found = {key: content[key] for key in _KEYS if key in content}
         names = tuple(str(name) for name in found["names"])
         metric = str(found["metric"])
         n_samples = int(found["n_samples"]) if "n_samples" in found else None
@@ -90,16 +86,6 @@ def read_npz(path: str | os.PathLike[str]) -> DistanceMatrix:
     return DistanceMatrix(
         checked.values, names, n_samples, floor, metric, is_additive, signs, counts
     )
-
-
-def _arrays(path: Path) -> dict[str, Any]:
-    """Read the arrays that are known, unless they would grow as no distances do."""
-    with zipfile.ZipFile(path) as archive:
-        known = [m for m in archive.infolist() if m.filename.removesuffix(".npy") in _KEYS]
-    unpacked = sum(member.file_size for member in known)
-    File(path.name, b"").check_growth(path.stat().st_size, unpacked)
-    with np.load(path, allow_pickle=False) as content:
-        return {key: content[key] for key in _KEYS if key in content}
 
 
 def check_first_column(frame: pd.DataFrame) -> None:

@@ -120,7 +120,7 @@ def type_column(
         return _type_numbers(name, series.to_numpy(np.float64, na_value=np.nan), wanted, seen)
     is_category = isinstance(dtype, pd.CategoricalDtype)
     try:
-        levels = _ordered_levels(series, seen) if is_category else _levels(series, seen)
+        levels = _levels(series, seen)
         "".join(levels.texts).encode()
     except (ArithmeticError, ValueError):  # broken or half characters, endless digits
         raise DataError(
@@ -317,34 +317,29 @@ def _number_kind(distinct: FloatArray) -> Kind:
 
 
 def _levels(series: pd.Series[Any], seen: Seen) -> _Levels:
-    """Texts in order: as numbers where all are, else alphabetical; NA words are missing."""
-    try:
-        codes, raw = pd.factorize(series)
-    except (TypeError, NotImplementedError):  # lists and the like in cells
-        codes, raw = pd.factorize(series.map(str, na_action="ignore"))
+    """Texts in the order of their category, as numbers where all are, else alphabetical."""
+    is_ordered = isinstance(series.dtype, pd.CategoricalDtype) and bool(series.cat.ordered)
+    codes: NDArray[Any]
+    if is_ordered:
+        used = series.cat.remove_unused_categories().cat
+        codes, raw = used.codes.to_numpy(), used.categories
+    else:
+        is_category = isinstance(series.dtype, pd.CategoricalDtype)
+        plain = series.astype(object) if is_category else series
+        try:
+            codes, raw = pd.factorize(plain)
+        except (TypeError, NotImplementedError):  # lists and the like in cells
+            codes, raw = pd.factorize(plain.map(str, na_action="ignore"))
     texts = [level_text(value) for value in raw]
-    kept = sorted(set(texts) - NA_WORDS)
-    numbers = text_numbers(tuple(kept))
-    if not np.isnan(numbers).any():
-        kept = [kept[k] for k in np.argsort(numbers, kind="stable")]
-    return _recoded(codes, texts, kept, seen)
-
-
-def _ordered_levels(series: pd.Series[Any], seen: Seen) -> _Levels:
-    """Levels of a pandas category, in its own order where it has one."""
-    if not series.cat.ordered:
-        return _levels(series.astype(object), seen)
-    used = series.cat.remove_unused_categories().cat
-    texts = [level_text(value) for value in used.categories]
     kept = [text for text in dict.fromkeys(texts) if text not in NA_WORDS]
-    levels = _recoded(used.codes.to_numpy(), texts, kept, seen)
-    return _Levels(levels.codes, levels.texts, seen, is_ordered=True)
-
-
-def _recoded(codes: NDArray[Any], texts: list[str], kept: list[str], seen: Seen) -> _Levels:
+    if not is_ordered:
+        kept.sort()
+        numbers = text_numbers(kept)
+        if not np.isnan(numbers).any():
+            kept = [kept[k] for k in np.argsort(numbers, kind="stable")]
     position = {text: k for k, text in enumerate(kept)}
     table = np.array([*(position.get(text, -1) for text in texts), -1], dtype=np.intp)
-    return _Levels(table[codes], tuple(kept), seen)
+    return _Levels(table[codes], tuple(kept), seen, is_ordered)
 
 
 def level_text(value: Any) -> str:

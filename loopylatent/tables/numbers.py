@@ -138,7 +138,8 @@ _UNIT = (
     r"(?:[$\u00a3\u00a5\u20a0-\u20cf]|AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HKD|HUF|INR|JPY|KRW|MXN"
     r"|NOK|NZD|PLN|SEK|USD|ZAR)"
 )
-_MONEY = re.compile(rf"\W*{_UNIT}\W*\d[^a-z]*|\W*\d[^a-zA-Z]*{_UNIT}\W*")
+_AMOUNT, _SIGN = r"[.,]?\d[\d.,'\u2019 \u00a0\u202f]*", r"[(+\-\u2212\s]*"
+_MONEY = re.compile(rf"{_SIGN}{_UNIT}{_SIGN}{_AMOUNT}\)?|{_SIGN}{_AMOUNT}\s*{_UNIT}\)?")
 LONGEST = 60
 """Characters of a number with marks."""
 

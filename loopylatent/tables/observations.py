@@ -2,8 +2,6 @@
 
 `read_table` reads a file, `Observations.from_frame` and `Observations.from_array` take what is
 already in memory. All three refuse what cannot be used with one line that names the column.
-
-Which columns are variables, and whether names, rows and weights can be used.
 """
 
 from __future__ import annotations
@@ -13,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import pandas as pd
@@ -290,27 +288,21 @@ class Observations(Shown):
         """Refuse or leave out columns that do not vary; refuse a table with too few columns."""
         faults = self._faults()
         kept = kept_columns(self.names, faults, on_degenerate)
-        if not faults:
-            return self
-        return replace(self.select(kept), dropped=self.dropped + tuple(faults))
+        return replace(self.select(kept), dropped=(*self.dropped, *faults)) if faults else self
 
     def to_frame(self) -> pd.DataFrame:
         """Return the columns as a data frame with the original values instead of codes."""
         if self.is_sparse:
-            return self._to_sparse_frame()
+            ones = [float(c.states[1]) if len(c.states) == 2 else 1.0 for c in self.columns]
+            scaled = sparse.csr_array(self.values @ sparse.diags_array(ones))
+            accessor: Any = pd.DataFrame.sparse
+            return cast("pd.DataFrame", accessor.from_spmatrix(scaled, columns=list(self.names)))
         series = [
             states_to_values(column, self.values[:, j]) if column.states else self.values[:, j]
             for j, column in enumerate(self.columns)
         ]
         frame = pd.DataFrame(dict(enumerate(series)), index=range(self.n_rows))
         return frame.set_axis(list(self.names), axis="columns")
-
-    def _to_sparse_frame(self) -> pd.DataFrame:
-        ones = [float(c.states[1]) if len(c.states) == 2 else 1.0 for c in self.columns]
-        scaled = sparse.csr_array(self.values @ sparse.diags_array(ones))
-        accessor: Any = pd.DataFrame.sparse
-        frame: pd.DataFrame = accessor.from_spmatrix(scaled, columns=list(self.names))
-        return frame
 
     def _faults(self) -> list[Dropped]:
         """Columns that are constant or empty in the rows that count."""
@@ -327,14 +319,14 @@ class Observations(Shown):
             if not low[j] < high[j]
         ]
 
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        return {name: j for j, name in enumerate(self.names)}
+
     def _position(self, name: str) -> int:
         if name not in self._positions:
             raise DataError(f"there is no column {quoted(name)}; {did_you_mean(name, self.names)}")
         return self._positions[name]
-
-    @cached_property
-    def _positions(self) -> dict[str, int]:
-        return {name: j for j, name in enumerate(self.names)}
 
     def __repr__(self) -> str:
         kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(self.kinds).items())

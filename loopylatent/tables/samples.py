@@ -1,7 +1,4 @@
-"""The tables that come with the package, with what is known of their latent structure.
-
-Where the files are that come with the package: inside it, or beside it in a checkout.
-"""
+"""The tables that come with the package, with what is known of their latent structure."""
 
 from __future__ import annotations
 

@@ -43,6 +43,7 @@ def test_numbers_come_back_from_every_way_to_write_them(form, values):
 def test_money_is_told_from_other_texts(text):
     assert are_money([text, text])
     assert not are_money([text, "yes"])
+    assert not are_money([text, f"{text}-{text}"])
 
 
 def test_what_is_unclear_is_said():
