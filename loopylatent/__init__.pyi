@@ -29,10 +29,8 @@ from .analysis.sweep.scores import PointScores as PointScores
 from .analysis.sweep.suggest import Suggestion as Suggestion, suggest as suggest
 from .analysis.sweep.table import Sweep as Sweep, sweep as sweep
 from .api import (
-    LocalCLGrouping as LocalCLGrouping,
     export as export,
     learn as learn,
-    settings_for as settings_for,
     stability as stability,
 )
 from .distances.files import read_distances as read_distances
@@ -65,6 +63,7 @@ from .graph import LatentGraph as LatentGraph
 from .inference.fit import fit_parameters as fit_parameters
 from .inference.model import Model as Model
 from .inference.scores import Scores as Scores
+from .learning.estimator import LocalCLGrouping as LocalCLGrouping
 from .learning.initial_graph import (
     EdgeDensity as EdgeDensity,
     edge_density as edge_density,
@@ -75,6 +74,7 @@ from .learning.regularized import RegularizedResult as RegularizedResult
 from .learning.thresholds import (
     default_thresholds as default_thresholds,
     loop_radius as loop_radius,
+    settings_for as settings_for,
 )
 from .learning.trace import replay as replay
 from .settings import (

@@ -1,20 +1,11 @@
-"""The public calls: what the app, the command line and other people's scripts use.
-
-The learner in the form of a scikit-learn estimator.
-"""
+"""The public calls: what the app, the command line and other people's scripts use."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, Literal
-
-import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
+from typing import Literal
 
 from loopylatent.analysis.stability.resampling import SHARE, Resampling, Scheme
 from loopylatent.analysis.stability.runs import N_RESAMPLES, Stability, stability as run_stability
@@ -27,52 +18,11 @@ from loopylatent.errors import DataError, Remedy, ThresholdError
 from loopylatent.exporting.base import NO_EXTRAS, Extras, Provenance
 from loopylatent.exporting.graph_files import export as export_graph
 from loopylatent.graph import LatentGraph
-from loopylatent.inference.evidence import rows_like
-from loopylatent.inference.fit import fit_parameters
-from loopylatent.inference.model import Model, posterior_columns
 from loopylatent.learning.learner import LearnResult, learn as run_learner
 from loopylatent.learning.regularized import TAUS, learn_regularized
-from loopylatent.learning.thresholds import default_thresholds
-from loopylatent.settings import READS, LearnSettings, Method, Order, Thresholds
+from loopylatent.learning.thresholds import settings_for
+from loopylatent.settings import READS, Method, Order
 from loopylatent.tables.observations import Observations, check_observations
-
-
-def settings_for(
-    D: Distances,
-    r: float | None = None,
-    Lambda: float | None = None,
-    tau: float | None = None,
-    *,
-    method: Method = "quartet",
-    order: Order = "degree",
-    seed: int = 0,
-) -> LearnSettings:
-    """Return complete settings; thresholds that are not given come from the default rule.
-
-    Parameters
-    ----------
-    D : DistanceMatrix
-    r, Lambda, tau : float, optional
-    method, order, seed
-        As in `learn`.
-
-    Returns
-    -------
-    LearnSettings
-
-    Examples
-    --------
-    >>> D = DistanceMatrix.from_array([[0, 2, 2.2], [2, 0, 2.4], [2.2, 2.4, 0]], n_samples=100)
-    >>> settings_for(D, tau=0.2).thresholds
-    Thresholds(r=2.4, Lambda=0.05, tau=0.2)
-    """
-    default = default_thresholds(D)
-    thresholds = Thresholds(
-        default.r if r is None else r,
-        default.Lambda if Lambda is None else Lambda,
-        default.tau if tau is None else tau,
-    )
-    return LearnSettings(thresholds, method, order, seed)
 
 
 def learn(
@@ -167,21 +117,13 @@ def provenance(result: LearnResult) -> Provenance:
         result.graph,
         settings={
             "metric": result.metric,
-            "r": settings.thresholds.r,
-            "Lambda": settings.thresholds.Lambda,
-            "tau": settings.thresholds.tau,
+            **asdict(settings.thresholds),
             "method": settings.method,
             "order": settings.order,
             "seed": settings.seed,
         },
         data_digest=result.data_digest,
     )
-
-
-def check_result(result: object) -> None:
-    """Refuse what is no result of learning."""
-    if not isinstance(result, LearnResult):
-        raise DataError(*not_wanted("a LearnResult is", result, "learn(D)"))
 
 
 def export(
@@ -222,7 +164,8 @@ def export(
     "b" "h1"
     "c" "h1"
     """
-    check_result(result)
+    if not isinstance(result, LearnResult):
+        raise DataError(*not_wanted("a LearnResult is", result, "learn(D)"))
     return export_graph(
         result.graph, path, provenance=provenance(result), format=format, extras=extras
     )
@@ -282,125 +225,3 @@ def stability(
     settings = settings_for(D, r, Lambda, tau, method=method, order=order, seed=seed)
     how = Resampling(metric, scheme, n_resamples, seed, block, share, engine, scheduler)
     return run_stability(table, settings, how, progress=progress)
-
-
-class LocalCLGrouping(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Learn a graph with hidden nodes and cycles (the paper's LocalCLGrouping).
-
-    Parameters
-    ----------
-    r, Lambda, tau : float, optional
-        Thresholds; those left out come from ``default_thresholds``.
-    method, order, seed :
-        As in :func:`loopylatent.learn`.
-    metric : str
-        As in :func:`loopylatent.information_distances`.
-
-    Attributes
-    ----------
-    graph_ : LatentGraph
-    initial_graph_ : LatentGraph
-    distances_ : DistanceMatrix
-    result_ : LearnResult
-    model_ : Model
-        The graph with its parameters; fitted when it is first asked for.
-    n_features_in_ : int
-    feature_names_in_ : array of str
-        Only where X has column names.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> hidden = rng.normal(size=(500, 1))
-    >>> X = hidden + 0.5 * rng.normal(size=(500, 4))
-    >>> LocalCLGrouping().fit(X).graph_.n_hidden
-    1
-    """
-
-    def __init__(
-        self,
-        r: float | None = None,
-        Lambda: float | None = None,
-        tau: float | None = None,
-        method: Method = "quartet",
-        order: Order = "degree",
-        seed: int = 0,
-        metric: Metric = "auto",
-    ) -> None:
-        self.r = r
-        self.Lambda = Lambda
-        self.tau = tau
-        self.method = method
-        self.order = order
-        self.seed = seed
-        self.metric = metric
-
-    def fit(self, X: Any, y: Any = None) -> LocalCLGrouping:  # noqa: ARG002
-        """Learn the graph of the columns of X: an array, a DataFrame or Observations."""
-        named = hasattr(X, "columns") or isinstance(X, Observations)
-        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
-        self._rows = _observations(X)
-        self._model: Model | None = None
-        self.distances_ = information_distances(self._rows, self.metric)
-        self.result_ = learn(
-            self.distances_,
-            self.r,
-            self.Lambda,
-            self.tau,
-            method=self.method,
-            order=self.order,
-            seed=self.seed,
-        )
-        self.graph_ = self.result_.graph
-        self.initial_graph_ = self.result_.initial_graph
-        self.n_features_in_ = self.distances_.n_columns
-        if named:
-            self.feature_names_in_ = np.array(self.distances_.names, dtype=object)
-        return self
-
-    @property
-    def model_(self) -> Model:
-        check_is_fitted(self, "graph_")
-        if self._model is None:
-            self._model = fit_parameters(self.graph_, self._rows)
-        return self._model
-
-    def transform(self, X: Any) -> NDArray[np.float64]:
-        """(rows, hidden nodes) what each row says of each hidden node.
-
-        The probability that it is on or, for numbers, its expectation; with K states one column
-        for each state but the first. Missing values are NaN or None.
-        """
-        model = self.model_
-        return posterior_columns(model.hidden_posteriors(rows_like(X, self._rows)))
-
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:  # noqa: ARG002
-        """Names of the columns that ``transform`` gives: h1, h2, ..., as in the graph.
-
-        With K states h1_1 to h1_(K-1), and so on.
-        """
-        hidden = self.model_.graph.labels[self.graph_.n_observed :]
-        one = self._rows.take(np.arange(1))
-        each = posterior_columns(self.model_.hidden_posteriors(one)).shape[1] // max(1, len(hidden))
-        names = [f"{name}_{k + 1}" for name in hidden for k in range(each)]
-        return np.array(list(hidden) if each == 1 else names, dtype=object)
-
-    def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002
-        """Mean log-likelihood of the rows of X; higher is better, as model selection expects."""
-        model = self.model_
-        return float(np.mean(model.log_likelihood(rows_like(X, self._rows))))
-
-
-def _observations(X: Any) -> Observations:
-    if isinstance(X, Observations):
-        return X
-    try:
-        return (
-            Observations.from_frame(X)
-            if isinstance(X, pd.DataFrame)
-            else Observations.from_array(X)
-        )
-    except DataError as error:  # an estimator keeps its columns: it has no such setting
-        left = (part for part in error.args if part != Remedy("drop_degenerate"))
-        raise DataError(*left) from None

@@ -11,7 +11,6 @@ from loopylatent.analysis.sweep.points import MOST_RADII
 from loopylatent.analysis.sweep.scores import TEST_SHARE, Failed
 from loopylatent.analysis.sweep.suggest import choose
 from loopylatent.analysis.sweep.table import Sweep, sweep
-from loopylatent.api import settings_for
 from loopylatent.cli import opt
 from loopylatent.cli.inputs import all_distances, check_graph_file
 from loopylatent.cli.terminal import progress, say, write_text
@@ -19,6 +18,7 @@ from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.errors import DataError
 from loopylatent.exporting.base import Provenance
 from loopylatent.exporting.graph_files import export
+from loopylatent.learning.thresholds import settings_for
 from loopylatent.tables.spreadsheet import table_to_csv
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from loopylatent.compute import _kernels
 from loopylatent.compute.arrays import FloatArray
 from loopylatent.distances.sparse import Distances, SparseDistances, check_distances
-from loopylatent.settings import Thresholds
+from loopylatent.settings import LearnSettings, Method, Order, Thresholds
 
 
 def default_thresholds(D: Distances) -> Thresholds:
@@ -38,6 +38,45 @@ def default_thresholds(D: Distances) -> Thresholds:
     Lambda = 0.0 if D.n_samples is None else 0.5 / math.sqrt(D.n_samples)
     r = float(np.quantile(D.nearest, 0.95)) if isinstance(D, SparseDistances) else D.r_max
     return Thresholds(r, Lambda, 0.2 * float(np.median(_spanning_lengths(D))))
+
+
+def settings_for(
+    D: Distances,
+    r: float | None = None,
+    Lambda: float | None = None,
+    tau: float | None = None,
+    *,
+    method: Method = "quartet",
+    order: Order = "degree",
+    seed: int = 0,
+) -> LearnSettings:
+    """Return complete settings; thresholds that are not given come from the default rule.
+
+    Parameters
+    ----------
+    D : DistanceMatrix
+    r, Lambda, tau : float, optional
+    method, order, seed
+        As in `learn`.
+
+    Returns
+    -------
+    LearnSettings
+
+    Examples
+    --------
+    >>> import loopylatent as ll
+    >>> D = ll.DistanceMatrix.from_array([[0, 2, 2.2], [2, 0, 2.4], [2.2, 2.4, 0]], n_samples=100)
+    >>> settings_for(D, tau=0.2).thresholds
+    Thresholds(r=2.4, Lambda=0.05, tau=0.2)
+    """
+    default = default_thresholds(D)
+    thresholds = Thresholds(
+        default.r if r is None else r,
+        default.Lambda if Lambda is None else Lambda,
+        default.tau if tau is None else tau,
+    )
+    return LearnSettings(thresholds, method, order, seed)
 
 
 def loop_radius(D: Distances) -> float:

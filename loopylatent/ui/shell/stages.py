@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from loopylatent.analysis.matching import match_hidden
-from loopylatent.api import settings_for
 from loopylatent.compute.arrays import Progress
 from loopylatent.compute.limits import APP, Estimate, check_shape, check_time, estimate
 from loopylatent.distances.files import read_distances
@@ -29,6 +28,7 @@ from loopylatent.learning.initial_graph import (
 )
 from loopylatent.learning.learner import LearnResult, learn
 from loopylatent.learning.regularized import learn_regularized
+from loopylatent.learning.thresholds import settings_for
 from loopylatent.tables.observations import Observations
 from loopylatent.tables.read import read_frame
 from loopylatent.tables.samples import Sample, load_sample, sample_folder
