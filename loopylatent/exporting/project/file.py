@@ -224,15 +224,12 @@ def save_project(project: Project) -> bytes:
     data = () if project.data is None else (project.data,)
     _check_size("data", sum(map(len, (*data, *project.pinned_data))), MAX_BYTES)
     results = None if project.results is None else encoded(project.results)
-    members = {_DESCRIPTION: _described(project, results)}
-    if project.data is not None:
-        members[_DATA] = project.data
-    members |= dict(zip(_PINNED_DATA, project.pinned_data, strict=False))
-    if results is not None:
-        members[_RESULTS] = results
-        _check_json("results", results, MAX_RESULTS)
-    _check_json("description", members[_DESCRIPTION], MAX_DESCRIPTION)
-    return _packed(members)
+    described = _described(project, results)
+    _check_json("description", described, MAX_DESCRIPTION)
+    _check_json("results", results or b"", MAX_RESULTS)
+    pinned = dict(zip(_PINNED_DATA, project.pinned_data, strict=False))
+    members = {_DESCRIPTION: described, _DATA: project.data, **pinned, _RESULTS: results}
+    return _packed({name: one for name, one in members.items() if one is not None})
 
 
 def write_project(project: Project, path: str | os.PathLike[str]) -> Path:
