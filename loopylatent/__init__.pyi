@@ -50,7 +50,6 @@ from .errors import (
     LoopyLatentError as LoopyLatentError,
     ThresholdError as ThresholdError,
 )
-from .exporting import notebook as notebook
 from .exporting.project.file import (
     Project as Project,
     open_project as open_project,
