@@ -8,7 +8,10 @@ from __future__ import annotations
 import heapq
 import math
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
 
 import numpy as np
 
@@ -125,16 +128,41 @@ def summaries(graph: LatentGraph, most_nearest: int = 5) -> tuple[HiddenSummary,
 
 def nearest_on_graph(graph: LatentGraph, node: int, most: int) -> tuple[Near, ...]:
     """Return the columns nearest to a node along the graph, looking no farther than needed."""
-    waiting, done = [(0.0, node)], set[int]()
-    found: list[Near] = []
-    while waiting and len(found) < most:
-        so_far, here = heapq.heappop(waiting)
-        if here in done:
+    walk = nearest_first(edges_beside(graph).__getitem__, node)
+    near = (Near(one.node, one.distance) for one in walk if one.node < graph.n_observed)
+    return tuple(islice((one for one in near if one.node != node), most))
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """A node, how far it is from the start, and the node before it on the way."""
+
+    distance: float
+    node: int
+    before: int
+
+
+def nearest_first(
+    beside: Callable[[int], Iterable[tuple[float, int]]], start: int
+) -> Iterator[Reached]:
+    """Yield the nodes along a graph, nearest first, of equals the lower number; Dijkstra's walk."""
+    waiting, done = [(0.0, start, start)], set[int]()
+    while waiting:
+        so_far, node, before = heapq.heappop(waiting)
+        if node in done:
             continue
-        done.add(here)
-        if here < graph.n_observed and here != node:
-            found.append(Near(here, so_far))
-        for near in neighbours_of(graph, here):
-            if near.node not in done:
-                heapq.heappush(waiting, (so_far + near.distance, near.node))
-    return tuple(found)
+        done.add(node)
+        yield Reached(so_far, node, before)
+        for length, other in beside(node):
+            if other not in done:
+                heapq.heappush(waiting, (so_far + length, other, node))
+
+
+@lru_cache(maxsize=8)
+def edges_beside(graph: LatentGraph) -> tuple[tuple[tuple[float, int], ...], ...]:
+    """For each node its neighbours with the lengths of the edges, the nearest first."""
+    beside: list[list[tuple[float, int]]] = [[] for _ in range(graph.n_nodes)]
+    for (u, v), length in zip(graph.edges.tolist(), graph.lengths.tolist(), strict=True):
+        beside[u].append((length, v))
+        beside[v].append((length, u))
+    return tuple(tuple(sorted(near)) for near in beside)

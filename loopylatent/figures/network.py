@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from loopylatent.analysis.nodes import edges_beside
 from loopylatent.figures.inputs import (
     Groups,
     checked_positions,
@@ -243,10 +244,7 @@ def node_titles(
     wanted: Iterable[int] | None = None,
 ) -> dict[int, str]:
     """Plain text: vis-network 9 shows a string title as text, never as HTML."""
-    beside: list[list[tuple[float, int]]] = [[] for _ in labels]
-    for (u, v), length in zip(graph.edges.tolist(), graph.lengths.tolist(), strict=True):
-        beside[u].append((length, v))
-        beside[v].append((length, u))
+    beside = edges_beside(graph)
     titles = {}
     for node in range(len(labels)) if wanted is None else wanted:
         near = beside[node]
@@ -255,7 +253,7 @@ def node_titles(
         if node in group_of:
             about.append(shown_label(names[group_of[node]]))
         lines = [_line(labels[node]), " · ".join(about)]
-        lines += [f"{d:.2f}  {_line(labels[k])}" for d, k in sorted(near)[:_MOST_NEIGHBOURS]]
+        lines += [f"{d:.2f}  {_line(labels[k])}" for d, k in near[:_MOST_NEIGHBOURS]]
         if len(near) > _MOST_NEIGHBOURS:
             lines.append(f"and {len(near) - _MOST_NEIGHBOURS} more")
         titles[node] = "\n".join(lines)

@@ -11,10 +11,12 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
+from itertools import islice
 
 import numpy as np
 
+from loopylatent.analysis.nodes import edges_beside, nearest_first
 from loopylatent.compute.arrays import BoolArray, IntArray, frozen_array
 from loopylatent.errors import ThresholdError
 from loopylatent.graph import LatentGraph
@@ -48,7 +50,7 @@ class Folding:
 
     @cached_property
     def beside(self) -> Beside:
-        return _beside(self.graph)
+        return edges_beside(self.graph)
 
     @cached_property
     def folded_in(self) -> Mapping[int, tuple[int, ...]]:
@@ -185,7 +187,7 @@ def fold(graph: LatentGraph, most_drawn: int = MOST_DRAWN) -> Folding:
     """Say what is folded under what, and which nodes make the first picture."""
     if most_drawn < 1:
         raise ThresholdError(f"most_drawn = {most_drawn} draws nothing; give at least 1.")
-    beside = _beside(graph)
+    beside = edges_beside(graph)
     under = _unfolded(graph).copy()
     columns = (np.arange(graph.n_nodes) < graph.n_observed).astype(np.int64)
     _fold_leaves(graph, beside, under, columns)
@@ -203,19 +205,10 @@ def neighbourhood(
     """
     within = np.zeros(graph.n_nodes, dtype=np.bool_)
     within[list(graph.neighbourhood(node, steps))] = True
-    beside = _beside(graph)
+    beside = edges_beside(graph)
+    walk = nearest_first(lambda here: (one for one in beside[here] if within[one[1]]), node)
     drawn = np.zeros(graph.n_nodes, dtype=np.bool_)
-    waiting = [(0.0, node)]
-    n_drawn = 0
-    while waiting and n_drawn < most_drawn:
-        so_far, here = heapq.heappop(waiting)
-        if drawn[here]:
-            continue
-        drawn[here] = True
-        n_drawn += 1
-        for length, other in beside[here]:
-            if within[other] and not drawn[other]:
-                heapq.heappush(waiting, (so_far + length, other))
+    drawn[[one.node for one in islice(walk, most_drawn)]] = True
     kept = frozen_array(drawn, np.bool_)
     return SimplifiedGraph(Folding(graph, _unfolded(graph), kept), kept, centre=node)
 
@@ -241,15 +234,6 @@ def _unfolded(graph: LatentGraph) -> IntArray:
 
 
 # Folding -----------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=8)
-def _beside(graph: LatentGraph) -> Beside:
-    beside: list[list[tuple[float, int]]] = [[] for _ in range(graph.n_nodes)]
-    for (u, v), length in zip(graph.edges.tolist(), graph.lengths.tolist(), strict=True):
-        beside[u].append((length, v))
-        beside[v].append((length, u))
-    return tuple(tuple(sorted(near)) for near in beside)
 
 
 def _fold_leaves(graph: LatentGraph, beside: Beside, under: IntArray, columns: IntArray) -> None:
@@ -321,20 +305,13 @@ def _way_back(beside: Beside, drawn: BoolArray, focus: int) -> dict[int, int]:
 
     Where no way leads there the node before is the node itself.
     """
-    waiting: list[tuple[float, int, int]] = [(0.0, focus, focus)]
     after: dict[int, int] = {}
     found = focus
-    while waiting:
-        so_far, node, came_from = heapq.heappop(waiting)
-        if node in after:
-            continue
-        after[node] = came_from
-        if drawn[node]:
-            found = node
+    for one in nearest_first(beside.__getitem__, focus):
+        after[one.node] = one.before
+        if drawn[one.node]:
+            found = one.node
             break
-        for length, other in beside[node]:
-            if other not in after:
-                heapq.heappush(waiting, (so_far + length, other, node))
     before = {focus: focus}
     while found != focus:
         before[after[found]] = found

@@ -62,14 +62,6 @@ class _Frame:
     height: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Label:
-    x: int
-    y: int
-    text: str
-    is_hidden: bool
-
-
 def to_svg(
     graph: LatentGraph,
     positions: NDArray[np.floating],
@@ -103,7 +95,7 @@ def to_svg(
         _opening(graph, frame, colours),
         *_edges(graph, place, negative, colours),
         *_nodes(place, symbols, titles),
-        *_labels(_placed_labels(graph, place, labels), colours),
+        *_labels(graph, place, labels, colours),
         *_legend(rows, frame, above.top + above.height, colours),
         "</svg>",
     ]
@@ -185,37 +177,23 @@ def _shape(shape: str, x: float, y: float, fill: str, border: str, inside: str =
     return f'<polygon points="{corners}" {paint}>{inside}</polygon>'
 
 
-def _placed_labels(
-    graph: LatentGraph, place: list[list[int]], labels: Sequence[str]
-) -> list[_Label]:
-    above = labels_above(place, graph.edges, labels)
-    return [
-        _Label(
-            x,
-            y + (_BASELINE_ABOVE if above[node] else _BASELINE),
-            shown_label(label),
-            node >= graph.n_observed,
-        )
-        for node, ((x, y), label) in enumerate(zip(place, labels, strict=True))
-    ]
-
-
-def _labels(labels: Sequence[_Label], colours: Theme) -> Iterator[str]:
+def _labels(
+    graph: LatentGraph, place: list[list[int]], labels: Sequence[str], colours: Theme
+) -> Iterator[str]:
     """All outlines, then all letters: no outline covers a letter of another label."""
+    above = labels_above(place, graph.edges, labels).tolist()
     outline = (
         f'fill="none" stroke="{colours.background}" stroke-width="{LABEL_OUTLINE}" '
         'stroke-linejoin="round" aria-hidden="true"'
     )
-    yield from _written(labels, outline, "")
-    yield from _written(labels, f'fill="{colours.text}"', f' fill="{colours.muted}"')
-
-
-def _written(labels: Sequence[_Label], paint: str, hidden_paint: str) -> Iterator[str]:
-    yield f'<g font-size="{FONT_SIZE}" text-anchor="middle" pointer-events="none" {paint}>'
-    for label in labels:
-        own = f' font-size="{FONT_SIZE - 2}"{hidden_paint}' if label.is_hidden else ""
-        yield f'<text x="{label.x}" y="{label.y}"{own}>{xml_text(label.text)}</text>'
-    yield "</g>"
+    letters = (f'fill="{colours.text}"', f' fill="{colours.muted}"')
+    for paint, hidden_paint in ((outline, ""), letters):
+        yield f'<g font-size="{FONT_SIZE}" text-anchor="middle" pointer-events="none" {paint}>'
+        for node, ((x, y), label) in enumerate(zip(place, labels, strict=True)):
+            line = y + (_BASELINE_ABOVE if above[node] else _BASELINE)
+            own = f' font-size="{FONT_SIZE - 2}"{hidden_paint}' if node >= graph.n_observed else ""
+            yield f'<text x="{x}" y="{line}"{own}>{xml_text(shown_label(label))}</text>'
+        yield "</g>"
 
 
 # Legend ------------------------------------------------------------------------------------

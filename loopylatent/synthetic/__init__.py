@@ -7,6 +7,7 @@ a cage by name, a random regular graph, or a list of edges.
 from __future__ import annotations
 
 from loopylatent.compute.checks import Range
+from loopylatent.synthetic.closed_forms import GaussianLaw, Spins
 from loopylatent.synthetic.discrete import DiscreteLaw
 from loopylatent.synthetic.families import (
     LENGTHS,
@@ -15,10 +16,8 @@ from loopylatent.synthetic.families import (
     latent_cycle,
     latent_tree,
 )
-from loopylatent.synthetic.gaussian import GaussianLaw
 from loopylatent.synthetic.gibbs import Diagnostics, GibbsRun, gibbs
 from loopylatent.synthetic.model import Drawn, Kind, SyntheticModel
-from loopylatent.synthetic.one_cycle import Spins
 from loopylatent.synthetic.skeletons import (
     CAGES,
     cage,

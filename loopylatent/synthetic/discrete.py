@@ -107,7 +107,9 @@ class DiscreteLaw:
         shape = (self.graph.n_edges, self.n_states, self.n_states)
         joint = np.array(tables).reshape(shape)
         spread = joint.sum(axis=2).prod(axis=1) * joint.sum(axis=1).prod(axis=1)
-        return frozen_array(-_log(np.abs(np.linalg.det(joint)) / np.sqrt(spread)), np.float64)
+        with np.errstate(divide="ignore"):
+            logs = np.log(np.abs(np.linalg.det(joint)) / np.sqrt(spread))
+        return frozen_array(-logs, np.float64)
 
     def pair_tables(self, progress: Progress | None = None) -> FloatArray:
         """(p, K, p, K) exact joint probabilities of the states of every two columns.
@@ -157,12 +159,6 @@ def report(progress: Progress | None, done: int, total: int) -> None:
     """Say how far the work is; what it raises ends it."""
     if progress is not None:
         progress(done, total)
-
-
-def _log(values: FloatArray) -> FloatArray:
-    with np.errstate(divide="ignore"):
-        logs: FloatArray = np.log(values)
-    return logs
 
 
 @dataclass(frozen=True, slots=True, eq=False)

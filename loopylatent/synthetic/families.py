@@ -14,8 +14,8 @@ from loopylatent.compute.checks import Range, check_choice, count, range_above_0
 from loopylatent.errors import DataError, Remedy, ThresholdError, quoted
 from loopylatent.graph import LatentGraph
 from loopylatent.inference.parameters import Layout
+from loopylatent.synthetic.closed_forms import GaussianLaw
 from loopylatent.synthetic.discrete import DiscreteLaw
-from loopylatent.synthetic.gaussian import GaussianLaw
 from loopylatent.synthetic.model import LETTERS, Kind, SyntheticModel
 
 LENGTHS = (0.2, 0.4)

@@ -21,10 +21,9 @@ from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.distances.strengths import SMALLEST_STRENGTH
 from loopylatent.errors import InferenceError, Remedy
 from loopylatent.graph import LatentGraph
+from loopylatent.synthetic.closed_forms import GaussianLaw, Parts, sample_spins
 from loopylatent.synthetic.discrete import DiscreteLaw
-from loopylatent.synthetic.gaussian import GaussianLaw
 from loopylatent.synthetic.gibbs import Diagnostics, gibbs
-from loopylatent.synthetic.one_cycle import Parts, sample_spins
 from loopylatent.tables.kinds import Column
 from loopylatent.tables.observations import Observations
 

@@ -15,7 +15,6 @@ from sklearn.metrics import roc_auc_score
 
 import loopylatent as ll
 from loopylatent.analysis.stability import runs
-from loopylatent.analysis.stability.consensus import Counter
 from loopylatent.analysis.stability.resampling import (
     Resampling,
     block_bootstrapped_rows,
@@ -24,7 +23,7 @@ from loopylatent.analysis.stability.resampling import (
     subsampled_rows,
 )
 from loopylatent.analysis.stability.runs import Stability, iter_stability
-from loopylatent.analysis.stability.support import Reference, edges_found, found_again
+from loopylatent.analysis.stability.support import Counter, Reference, edges_found, found_again
 from loopylatent.analysis.stability.table import (
     KINDS,
     edge_kind,

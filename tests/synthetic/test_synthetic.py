@@ -14,9 +14,9 @@ from loopylatent.analysis.structure_error import structure_error
 from loopylatent.distances.matrix import information_distances
 from loopylatent.errors import DataError, InferenceError, LoopyLatentError, ThresholdError
 from loopylatent.graph import LatentGraph
+from loopylatent.synthetic.closed_forms import Parts, sample_spins
 from loopylatent.synthetic.families import from_skeleton, latent_cycle, latent_tree
 from loopylatent.synthetic.model import SyntheticModel
-from loopylatent.synthetic.one_cycle import Parts, sample_spins
 
 
 def state_probabilities(model: SyntheticModel) -> tuple[np.ndarray, np.ndarray]:

@@ -14,9 +14,16 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from loopylatent.analysis.stability.consensus import MAJORITY, Counter, Tally
 from loopylatent.analysis.stability.resampling import Resampler, Resampling, Scheme
-from loopylatent.analysis.stability.support import Found, Reference, edges_found, found_again
+from loopylatent.analysis.stability.support import (
+    MAJORITY,
+    Counter,
+    Found,
+    Reference,
+    Tally,
+    edges_found,
+    found_again,
+)
 from loopylatent.compute.arrays import BoolArray, Check, FloatArray, Progress, frozen_array
 from loopylatent.compute.checks import check_many
 from loopylatent.compute.cluster import runner
