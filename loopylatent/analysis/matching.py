@@ -130,11 +130,9 @@ def match_hidden(
     order = column_order(left, right)
     profiles = _unit_profiles(_column_lengths(left)), _unit_profiles(_column_lengths(right))
     cosines = _rounded(profiles[0] @ profiles[1][:, order].T)
-    rows, columns = linear_sum_assignment(cosines, maximize=True)
     pairs = tuple(
         HiddenPair(left.hidden_nodes[i], right.hidden_nodes[j], float(cosines[i, j]))
-        for i, j in zip(rows.tolist(), columns.tolist(), strict=True)
-        if cosines[i, j] > 0 and cosines[i, j] >= threshold
+        for i, j in assigned(cosines, threshold)
     )
     return HiddenMatching(
         pairs,
@@ -162,11 +160,9 @@ class Met:
         order = column_order(self.columns, graph)
         profiles = hidden_profiles(graph)[:, order]
         cosines = _rounded(profiles @ self.profiles.T)
-        rows, columns = linear_sum_assignment(cosines, maximize=True)
-        best = cosines[rows, columns]
-        counts = (best > 0) & (best >= SAME_HIDDEN)
         numbers, likeness = np.full(len(profiles), -1), np.ones(len(profiles))
-        numbers[rows[counts]], likeness[rows[counts]] = columns[counts], best[counts]
+        for row, column in assigned(cosines, SAME_HIDDEN):
+            numbers[row], likeness[row] = column, cosines[row, column]
         new = numbers < 0
         numbers[new] = self.n_hidden + np.arange(new.sum())
         self.profiles = np.concatenate([self.profiles, profiles[new]])
@@ -197,12 +193,7 @@ def follow_names(
     cosines = cosines.reshape(len(named), graph.n_hidden)
     # a pair that cannot be used must not push aside one that can
     counting = np.where(cosines >= threshold, cosines, 0.0)
-    rows, columns = linear_sum_assignment(counting, maximize=True)
-    node_of = {
-        row: graph.hidden_nodes[column]
-        for row, column in zip(rows.tolist(), columns.tolist(), strict=True)
-        if counting[row, column] > 0
-    }
+    node_of = {row: graph.hidden_nodes[column] for row, column in assigned(counting)}
     return FollowedNames(
         {node: named[row].name for row, node in sorted(node_of.items(), key=lambda pair: pair[1])},
         tuple(one.name for row, one in enumerate(named) if row not in node_of),
@@ -265,6 +256,13 @@ def column_order(left: LatentGraph, right: LatentGraph) -> IntArray:
                 f"two columns are called {quoted(twice)}; give every column its own name."
             )
     return np.array([number[name] for name in left.names], dtype=np.int64)
+
+
+def assigned(cosines: FloatArray, least: float = 0.0) -> list[tuple[int, int]]:
+    """The pairs of the assignment with the largest sum that are above 0 and at least ``least``."""
+    rows, columns = linear_sum_assignment(cosines, maximize=True)
+    pairs = zip(rows.tolist(), columns.tolist(), strict=True)
+    return [(i, j) for i, j in pairs if cosines[i, j] > 0 and cosines[i, j] >= least]
 
 
 def _check_cosine(threshold: float) -> None:

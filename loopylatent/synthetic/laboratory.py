@@ -375,7 +375,6 @@ def summary(points: Sequence[Tried], by: Literal["n", "r"]) -> pd.DataFrame:
     frame = pd.DataFrame({by: places} | values)
     groups = frame.groupby(by, sort=True)
     table = groups.size().rename("repeats").reset_index()
-    for name in MEASURES:
-        for how in ("mean", "min", "max"):
-            table[f"{name} {how}"] = groups[name].agg(how).to_numpy()
+    for name, how in product(MEASURES, ("mean", "min", "max")):
+        table[f"{name} {how}"] = groups[name].agg(how).to_numpy()
     return table

@@ -50,7 +50,7 @@ class SeedEffect:
 
     def __str__(self) -> str:
         return (
-            f"{len(self.seeds)} seeds, {_counted(self.n_different, 'graph')}: "
+            f"{len(self.seeds)} seeds, {self.n_different} graph{'s' * (self.n_different != 1)}: "
             f"{_span(self.n_hidden)} hidden nodes, {_span(self.n_edges)} edges; "
             f"two of them share {self.agreement:.0%} of their edges"
         )
@@ -117,7 +117,3 @@ def _agreement(graphs: tuple[LatentGraph, ...]) -> float:
 def _span(numbers: tuple[int, ...]) -> str:
     low, high = min(numbers), max(numbers)
     return str(low) if low == high else f"{low} to {high}"
-
-
-def _counted(number: int, word: str) -> str:
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"

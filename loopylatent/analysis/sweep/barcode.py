@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
-from loopylatent.analysis.matching import cycle_columns, match_hidden
+from loopylatent.analysis.matching import assigned, cycle_columns, match_hidden
 from loopylatent.analysis.nodes import nearest_columns
 from loopylatent.analysis.stability.support import SAME_CYCLE
 from loopylatent.analysis.sweep.points import SweepPoint
@@ -89,30 +88,31 @@ def barcode(points: Sequence[SweepPoint], end: float | None = None) -> tuple[Bar
     ordered = sorted(points, key=lambda point: point.thresholds.r)
     if not ordered:
         return ()
-    _check_alike(ordered)
+    fixed = {(point.thresholds.Lambda, point.thresholds.tau) for point in ordered}
+    if len(fixed) > 1:
+        raise DataError("a barcode is of points that differ in r alone; these differ in more.")
     radii = [point.thresholds.r for point in ordered]
     limits = [*radii, radii[-1] if end is None else max(end, radii[-1])]
     graphs = [point.graph for point in ordered]
     known = [cycle_columns(graph) for graph in graphs]
+
+    def columns_of(k: int, cycle: int) -> tuple[str, ...]:
+        return tuple(name for name in graphs[k].names if name in known[k][cycle])
+
+    def near(k: int, hidden: int) -> tuple[str, ...]:
+        found = nearest_columns(graphs[k], graphs[k].hidden_nodes[hidden], MOST_NEAR)
+        return tuple(graphs[k].names[one.node] for one in found)
+
+    cycles = _lives([len(one) for one in known], lambda k: _same_cycles(known[k - 1], known[k]))
+    counts = [graph.n_hidden for graph in graphs]
+    hidden = _lives(counts, lambda k: _same_hidden(graphs[k - 1], graphs[k]))
+    kinds: dict[Kind, Any] = {"cycle": (cycles, columns_of), "hidden": (hidden, near)}
     bars = [
-        _bar("cycle", life, limits, lambda k, c: _in_order(graphs[k], known[k][c]))
-        for life in _lives(
-            [len(cycles) for cycles in known], lambda k: _same_cycles(known[k - 1], known[k])
-        )
-    ]
-    bars += [
-        _bar("hidden", life, limits, lambda k, h: _nearest(graphs[k], h))
-        for life in _lives(
-            [graph.n_hidden for graph in graphs], lambda k: _same_hidden(graphs[k - 1], graphs[k])
-        )
+        Bar(kind, columns(*life[len(life) // 2]), limits[life[0][0]], limits[life[-1][0] + 1])
+        for kind, (lives, columns) in kinds.items()
+        for life in lives
     ]
     return tuple(sorted(bars, key=lambda bar: (-bar.length, bar.kind, bar.start, bar.columns)))
-
-
-def _check_alike(points: Sequence[SweepPoint]) -> None:
-    fixed = {(point.thresholds.Lambda, point.thresholds.tau) for point in points}
-    if len(fixed) > 1:
-        raise DataError("a barcode is of points that differ in r alone; these differ in more.")
 
 
 def _lives(counts: Sequence[int], same: Callable[[int], Pairs]) -> list[list[tuple[int, int]]]:
@@ -146,9 +146,7 @@ def _same_cycles(before: Sequence[frozenset[str]], after: Sequence[frozenset[str
     either = one.sum(axis=1)[:, None] + other.sum(axis=1) - common
     share = np.divide(common, either, out=np.zeros_like(common), where=either > 0)
     counting = np.where(share >= SAME_CYCLE, share, 0.0)
-    rows, columns = linear_sum_assignment(counting, maximize=True)
-    pairs = zip(rows.tolist(), columns.tolist(), strict=True)
-    return {right: left for left, right in pairs if counting[left, right] > 0}
+    return {right: left for left, right in assigned(counting)}
 
 
 def _membership(cycles: Sequence[frozenset[str]], names: Sequence[str]) -> FloatArray:
@@ -158,22 +156,3 @@ def _membership(cycles: Sequence[frozenset[str]], names: Sequence[str]) -> Float
     for row, cycle in zip(table, cycles, strict=True):
         row[[number[name] for name in cycle]] = 1.0
     return table
-
-
-def _bar(
-    kind: Kind,
-    life: Sequence[tuple[int, int]],
-    limits: Sequence[float],
-    columns: Callable[[int, int], tuple[str, ...]],
-) -> Bar:
-    middle = life[len(life) // 2]
-    return Bar(kind, columns(*middle), limits[life[0][0]], limits[life[-1][0] + 1])
-
-
-def _in_order(graph: LatentGraph, columns: frozenset[str]) -> tuple[str, ...]:
-    return tuple(name for name in graph.names if name in columns)
-
-
-def _nearest(graph: LatentGraph, hidden: int) -> tuple[str, ...]:
-    near = nearest_columns(graph, graph.hidden_nodes[hidden], MOST_NEAR)
-    return tuple(graph.names[one.node] for one in near)
