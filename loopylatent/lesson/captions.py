@@ -141,13 +141,7 @@ def counted(number: int, thing: str, things: str | None = None) -> Caption:
 
 
 def caption_html(caption: Caption) -> str:
-    """Set names and numbers off, and let terms carry their meaning.
-
-    Examples
-    --------
-    >>> caption_html(say("{v} has {k}.", v=Name("<i>"), k=2))
-    '<b class="name">&lt;i&gt;</b> has <b class="number">2</b>.'
-    """
+    """Set names and numbers off, and let terms carry their meaning."""
     return "".join(_part_html(part) for part in caption.parts)
 
 
@@ -171,13 +165,7 @@ class CodeLine:
 
 
 def pseudocode(method: Method) -> tuple[CodeLine, ...]:
-    """Return the fifteen lines of a method; they differ in how a neighbourhood is grouped.
-
-    Examples
-    --------
-    >>> pseudocode("nj")[9].text
-    'join the pair of smallest Q'
-    """
+    """Return the fifteen lines of a method; they differ in how a neighbourhood is grouped."""
     lines = WORDS["pseudocode"]["quartet"] | WORDS["pseudocode"][method]
     return tuple(CodeLine(*line) for line in lines.values())
 

@@ -56,13 +56,7 @@ class Place:
 
     @property
     def anchor(self) -> str:
-        """A short name for links.
-
-        Examples
-        --------
-        >>> Place("join", node=4, visit=3, part=2).anchor, Place("ball", node=6).anchor
-        ('visit-3-join-2', 'ball-7')
-        """
+        """A short name for links."""
         if self.visit:
             part = f"-{self.part}" if self.part else ""
             return f"visit-{self.visit}-{self.phase}{part}"

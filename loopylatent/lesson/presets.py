@@ -45,14 +45,7 @@ class MadeUp:
 
 @cache
 def made_up(name: str) -> MadeUp:
-    """Return the data of a preset that is no bundled table.
-
-    Examples
-    --------
-    >>> cage = made_up("cage")
-    >>> cage.recipe.source_kind, cage.truth
-    ('distances', LatentGraph(20 observed, 10 hidden, 35 edges, 6 cycles))
-    """
+    """Return the data of a preset that is no bundled table."""
     if name == "cage":
         model = _lettered(from_skeleton(nx.petersen_graph(), leaves=2, lengths=(0.5, 0.6)))
         content = model.distances().to_frame().to_csv(index_label="column").encode()

@@ -180,17 +180,7 @@ class Inspection:
 
 
 def inspect(distances: FloatArray, Lambda: float) -> Inspection:
-    """Look at the quartet of four nodes from their (4, 4) distances.
-
-    Examples
-    --------
-    >>> d = np.array([[0, 2, 3, 3], [2, 0, 3, 3], [3, 3, 0, 2], [3, 3, 2, 0.0]])
-    >>> seen = inspect(d, Lambda=0.01)
-    >>> seen.verdict, [round(pairing.total, 2) for pairing in seen.pairings]
-    ('ab|cd', [4.0, 6.0, 6.0])
-    >>> round(seen.turning_point, 4)
-    0.0428
-    """
+    """Look at the quartet of four nodes from their (4, 4) distances."""
     d = np.asarray(distances, dtype=np.float64)
     s = np.exp(-d)
     pairings: list[Pairing] = []

@@ -35,13 +35,7 @@ class Section:
 
 
 def sections() -> tuple[Section, ...]:
-    """Read the parts of the page.
-
-    Examples
-    --------
-    >>> [section.anchor for section in sections()][:3]
-    ['method', 'thresholds', 'signs']
-    """
+    """Read the parts of the page."""
     pieces = _HEADING.split(TEXT.read_text(encoding="utf-8"))[1:]
     parts = zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True)
     return tuple(Section(title, anchor, text.strip()) for title, anchor, text in parts)
@@ -72,13 +66,7 @@ def show() -> None:
 
 
 def glossary() -> dict[str, str]:
-    """Every word that the app explains, by the alphabet.
-
-    Examples
-    --------
-    >>> list(glossary())[:3]
-    ['ball', 'BIC', 'column']
-    """
+    """Every word that the app explains, by the alphabet."""
     both = {**GLOSSARY, **MORE_WORDS}
     return {word: both[word] for word in sorted(both, key=str.casefold)}
 
