@@ -23,7 +23,7 @@ from loopylatent.tables.samples import sample_titles
 from loopylatent.ui.open.dialog import open_columns, open_file
 from loopylatent.ui.shell import words
 from loopylatent.ui.shell.keys import LearnedKey
-from loopylatent.ui.shell.messages import patience_for, said
+from loopylatent.ui.shell.messages import said, time_needed
 from loopylatent.ui.shell.session import Session, bound
 from loopylatent.ui.shell.stages import bic_work, sample_recipe
 from loopylatent.ui.shell.widgets import wait_for
@@ -93,7 +93,7 @@ def choose_method(s: Session, D: DistanceMatrix, obs: Observations | None) -> No
         choice("Order of visits", "order", words.ORDER, tip)
         without = s.recipe.regularize == "none"
         if obs is not None:
-            time = patience_for(bic_work(obs), 1, "graph")
+            time = time_needed(bic_work(obs), 1, "graph")
 
             def report(on: bool) -> None:
                 s.change(regularize="bic" if on else "none")
@@ -101,7 +101,7 @@ def choose_method(s: Session, D: DistanceMatrix, obs: Observations | None) -> No
             st.toggle(
                 "Hidden nodes must pay (BIC)",
                 help=words.BIC,
-                disabled=not time.is_enough and without,
+                disabled=not time.is_allowed and without,
                 **bound("bic", s.recipe.regularize == "bic", report),
             )
             if without:
@@ -309,14 +309,14 @@ def show_seeds(s: Session, D: DistanceMatrix) -> None:
         s.jobs.get("seeds", key, lambda report: over_seeds(D, settings, N_SEEDS, progress=report))
 
     if job is None or job.error == "stopped":
-        time = patience_for(estimate("learn", 0, D.n_columns) * N_SEEDS, 1, "graph")
+        time = time_needed(estimate("learn", 0, D.n_columns) * N_SEEDS, 1, "graph")
         st.button(
             "How far does the seed move it?",
             key="chance",
             width="stretch",
             help=f"Learns with {N_SEEDS} seeds, in the background, and compares the graphs.",
             on_click=begin,
-            disabled=not time.is_enough,
+            disabled=not time.is_allowed,
         )
         st.caption(time.words)
     elif job.is_running:

@@ -19,7 +19,7 @@ from loopylatent.synthetic.families import latent_cycle
 from loopylatent.ui.open.dialog import _kept_columns, reading_of, understand
 from loopylatent.ui.shell import background, link
 from loopylatent.ui.shell.cache import Memo
-from loopylatent.ui.shell.messages import JOINER, plain
+from loopylatent.ui.shell.messages import JOINER, escaped
 from loopylatent.ui.shell.session import Moment, Session
 from loopylatent.ui.shell.stages import (
     carried_nodes,
@@ -270,7 +270,7 @@ def test_columns_of_a_new_table_get_a_role_with_a_reason():
 
 @pytest.mark.parametrize("name", HOSTILE_NAMES)
 def test_names_are_shown_by_markdown_as_they_are(name):
-    shown = plain(name)
+    shown = escaped(name)
     assert "\n" not in shown
     assert "<" not in shown.replace("\\<", "")
     assert "`" not in shown.replace("\\`", "")
@@ -295,7 +295,7 @@ FOUND_IN_TEXT = (
     ],
 )
 def test_no_name_becomes_a_link_or_another_sign(name):
-    resolved = re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", plain(name))
+    resolved = re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", escaped(name))
     assert [found for found in FOUND_IN_TEXT if re.search(found, resolved)] == []
     assert resolved.replace(JOINER, "") == shown_line(name)
 

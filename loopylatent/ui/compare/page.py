@@ -23,7 +23,7 @@ from loopylatent.ui.compare.state import Side, Sides, overlay_of, pin_two, sides
 from loopylatent.ui.graph_view import Picture, bring_script, graph_view, picture
 from loopylatent.ui.page import Present
 from loopylatent.ui.shell.keys import DataKey
-from loopylatent.ui.shell.messages import plain, progress_line, said
+from loopylatent.ui.shell.messages import escaped, progress_line, said
 from loopylatent.ui.shell.pins import add_pin, remove_pin, rename_pin
 from loopylatent.ui.shell.session import Session, bound
 from loopylatent.ui.shell.widgets import table, tabs, texts, viewed, wait_for
@@ -59,7 +59,7 @@ def choose_pair(s: Session, now: Present) -> Pair | None:
         return None
     sides = sides_of(s, now)
     for name, reason in sides.refused:
-        st.warning(f"{plain(name)}: {said(reason)}")
+        st.warning(f"{escaped(name)}: {said(reason)}")
     names = list(sides.by_name)
     if len(names) < 2:
         st.info("One pin is there, and it is what is shown now. Move a threshold, or pin a tree:")
@@ -113,7 +113,7 @@ def show(s: Session, pair: Pair | None) -> None:
     _graphs(s, pair, laid, difference, names)
     for side in (pair.left, pair.right):
         if side.waiting is not None:
-            title = f"The plain graph of {plain(side.name)}; the BIC is at work"
+            title = f"The plain graph of {escaped(side.name)}; the BIC is at work"
             line = partial(progress_line, title, side.waiting, side.waiting.began)
             wait_for(side.waiting, line, key=f"cancel bic {side.name}", every=0.7)
     _below(s, pair, laid, difference, names)
@@ -159,7 +159,7 @@ def _graphs(
         with column:
             g = side.graph
             st.markdown(
-                f"**{plain(side.name)}** &nbsp; {g.n_hidden} hidden · {g.n_edges} edges · "
+                f"**{escaped(side.name)}** &nbsp; {g.n_hidden} hidden · {g.n_edges} edges · "
                 f"{g.n_cycles} {'cycle' if g.n_cycles == 1 else 'cycles'}"
             )
             shown = _picture(laid, which, difference, place, names)

@@ -20,7 +20,7 @@ from loopylatent.tables.headers import free_name
 from loopylatent.ui.compare.state import Side
 from loopylatent.ui.shell.background import Cancelled
 from loopylatent.ui.shell.keys import ComparedKey, digest_or_none
-from loopylatent.ui.shell.messages import Patience, patience_for, plain, progress_line, said
+from loopylatent.ui.shell.messages import TimeNeeded, escaped, progress_line, said, time_needed
 from loopylatent.ui.shell.session import Session
 from loopylatent.ui.shell.widgets import start_button, table, texts, wait_for
 
@@ -66,7 +66,7 @@ def show_numbers(s: Session, sides: Sequence[Side]) -> None:
     table(frame, placeholder="", column_config=COLUMNS)
     for side, one in zip(sides, scores, strict=True):
         if isinstance(one, str):
-            st.caption(f"{plain(side.name)} cannot be scored: {said(one)}")
+            st.caption(f"{escaped(side.name)} cannot be scored: {said(one)}")
     _scores_job(s, sides, complete=all(one is not None for one in scores))
     _errors(s, sides)
 
@@ -94,12 +94,12 @@ def _scores_job(s: Session, sides: Sequence[Side], *, complete: bool) -> None:
             st.error(said(job.error))
         with st.container(horizontal=True, vertical_alignment="center"):
             start_button(
-                "Score them", _patience(s, sides), _begin, s, tuple(sides), key="score_pins"
+                "Score them", _time_needed(s, sides), _begin, s, tuple(sides), key="score_pins"
             )
         st.caption(words.scores)
 
 
-def _patience(s: Session, sides: Sequence[Side]) -> Patience:
+def _time_needed(s: Session, sides: Sequence[Side]) -> TimeNeeded:
     """What the scores that are missing take, and the structure errors."""
     todo = [side for side in sides if s.memo.known("scores", _score_key(side)) is None]
     work = Estimate(0.0)
@@ -110,7 +110,7 @@ def _patience(s: Session, sides: Sequence[Side]) -> Patience:
             work += comparison(obs.n_rows, obs.n_columns, bic=bic)
     for one, _ in _unknown_errors(s, sides):
         work += estimate("compare", 0, one.n_nodes)
-    return patience_for(work, max(1, len(todo)), "pins")
+    return time_needed(work, max(1, len(todo)), "pins")
 
 
 def _begin(s: Session, sides: tuple[Side, ...]) -> None:

@@ -15,7 +15,7 @@ from loopylatent.ui.evaluate.scores import show_scores
 from loopylatent.ui.evaluate.state import scoreboard
 from loopylatent.ui.evaluate.topics import Found, found_topics, show_topics
 from loopylatent.ui.page import Present, read_groups, say_notices, summary_line
-from loopylatent.ui.shell.messages import plain, said
+from loopylatent.ui.shell.messages import escaped, said
 from loopylatent.ui.shell.session import Session
 from loopylatent.ui.shell.stages import frame_of
 from loopylatent.ui.shell.widgets import table, tabs, texts
@@ -29,8 +29,8 @@ TOPICS, MEETING, SCORES = "Topics", "Where they meet", "Scores"
 def headline(now: Present) -> None:
     """The data, and the counts of the present graph."""
     st.markdown(
-        f"**{plain(now.source.title)}** &nbsp; {summary_line(now.result)}",
-        help=plain(now.source.about),
+        f"**{escaped(now.source.title)}** &nbsp; {summary_line(now.result)}",
+        help=escaped(now.source.about),
     )
 
 
@@ -118,7 +118,7 @@ def _cycles(s: Session, now: Present, found: Found) -> None:
     cycles = cycle_groups(graph, groups)
     pairs = joined_groups(cycles)[:MOST_PAIRS]
     if pairs:
-        told = "; ".join(f"{plain(a)} – {plain(b)} ({count})" for (a, b), count in pairs)
+        told = "; ".join(f"{escaped(a)} – {escaped(b)} ({count})" for (a, b), count in pairs)
         st.markdown(f"Groups that meet, with on how many cycles: {told}.")
     frame = pd.DataFrame(
         {

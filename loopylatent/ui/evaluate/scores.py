@@ -35,7 +35,7 @@ from loopylatent.ui.evaluate.state import (
     split_of,
 )
 from loopylatent.ui.page import Present, file_stem
-from loopylatent.ui.shell.messages import patience_for, plain, said
+from loopylatent.ui.shell.messages import escaped, said, time_needed
 from loopylatent.ui.shell.session import Session
 from loopylatent.ui.shell.widgets import (
     HEAD,
@@ -122,10 +122,10 @@ def _choose(s: Session, now: Present, board: Scoreboard, obs: Observations) -> C
             choice = replace(choice, belief=belief)
     board.choice = choice
     n = len(choice.contestants(s.recipe))
-    patience = patience_for(rerun(obs.n_rows, obs.n_columns, n, fit=True), n, "models")
+    needed = time_needed(rerun(obs.n_rows, obs.n_columns, n, fit=True), n, "models")
     with st.container(horizontal=True, vertical_alignment="center"):
         start_button(
-            f"Score {n} model{'s' * (n != 1)}", patience, begin_scores, s, board, obs, choice,
+            f"Score {n} model{'s' * (n != 1)}", needed, begin_scores, s, board, obs, choice,
             type="primary", disabled=n == 0, key="score_begin",
         )  # fmt: skip
         st.caption("What it all means:", width="content")
@@ -209,7 +209,7 @@ def _table(s: Session, board: Scoreboard, obs: Observations, choice: Choice) -> 
     entries = entries_of(board, key, choice.contestants(s.recipe), choice.belief)
     for one in entries:
         if isinstance(one, NotEvaluated):
-            st.caption(f"Not scored: {plain(one.contestant.kind)}, {said(one.reason)}")
+            st.caption(f"Not scored: {escaped(one.contestant.kind)}, {said(one.reason)}")
     rows = [one for one in entries if isinstance(one, Evaluation)]
     if not rows:
         if running_job(s) is None:
@@ -242,7 +242,7 @@ def best_line(frame: pd.DataFrame) -> str:
     for row in frame[frame["best"] != ""].to_dict("records"):
         at = "" if pd.isna(row["r"]) else f" at r = {row['r']:.2f}"
         by = "by all four scores" if row["best"] == ", ".join(SCORES.values()) else row["best"]
-        told.append(f"**{plain(row['model'])}**{at} ({by})")
+        told.append(f"**{escaped(row['model'])}**{at} ({by})")
     return f"Lowest, and so best: {'; '.join(told)}."
 
 

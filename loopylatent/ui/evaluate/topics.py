@@ -39,12 +39,12 @@ from loopylatent.ui.shell.fits import (
     ABOUT_FIT,
     Fitted,
     begin_fit,
-    fit_patience,
+    fit_time,
     fitted_of,
     wait_for_fit,
 )
 from loopylatent.ui.shell.keys import FitKey
-from loopylatent.ui.shell.messages import plain, said
+from loopylatent.ui.shell.messages import escaped, said
 from loopylatent.ui.shell.session import Session, bound
 from loopylatent.ui.shell.stages import frame_of
 from loopylatent.ui.shell.widgets import HEAD, ROW, start_button, style, table, texts, viewed
@@ -201,7 +201,7 @@ def _offer_fit(s: Session, now: Present, found: Found) -> None:
     if found.fitted is not None or obs is None or (job and not job.finished.is_set()):
         return
     more = {"type": "primary", "help": ABOUT_FIT, "key": "evaluate_fit"}
-    start_button("Fit probabilities", fit_patience(obs), begin_fit, s, obs, found.graph, **more)
+    start_button("Fit probabilities", fit_time(obs), begin_fit, s, obs, found.graph, **more)
 
 
 def _wait_for_fit(s: Session, now: Present, found: Found) -> None:
@@ -262,7 +262,7 @@ def _one_topic(
     topic = found.topics[nodes.index(node)]
     name_field(s, now.result, node, found.labels[node])
     if measured is not None and not math.isnan(measured.by_topic[nodes.index(node)]):
-        st.caption(f"PMI {measured.by_topic[nodes.index(node)]:.2f} in {plain(measured.corpus)}")
+        st.caption(f"PMI {measured.by_topic[nodes.index(node)]:.2f} in {escaped(measured.corpus)}")
     strength = "strength" if found.fitted is None else "correlation"
     frame = pd.DataFrame(
         {
@@ -384,7 +384,7 @@ def coherence_line(found: Coherence, covered: int, n_columns: int) -> str:
     'Mean PMI **0.500** in some texts, over the 45 of 90 pairs that it covers (7 of 10 columns); \
 **0.250** if the other pairs count as 0.'
     """
-    corpus = plain(found.corpus)
+    corpus = escaped(found.corpus)
     if math.isnan(found.mean):
         return f"No pair of these words occurs in {corpus}."
     if found.n_covered == found.n_pairs:

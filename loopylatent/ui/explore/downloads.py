@@ -32,7 +32,7 @@ from loopylatent.ui.open.project import saving
 from loopylatent.ui.page import file_stem
 from loopylatent.ui.shell.background import Job
 from loopylatent.ui.shell.keys import ReportKey, digest_or_none
-from loopylatent.ui.shell.messages import patience_for, plain, said
+from loopylatent.ui.shell.messages import escaped, said, time_needed
 from loopylatent.ui.shell.session import Session
 from loopylatent.ui.shell.widgets import save_button, wait_for
 
@@ -49,7 +49,7 @@ def _offer_report(s: Session, scene: Scene, stem: str) -> None:
     runs = None if support is None else (support.scheme, support.n_used)
     key = ReportKey(D.digest, digest_or_none(obs), scene.result.graph.digest, s.recipe, runs)
     work = examination(D.n_samples or 0, D.n_columns, N_GROUPINGS, N_RESAMPLES)
-    time = patience_for(work, 1, "report")
+    time = time_needed(work, 1, "report")
     found: Findings | None = s.memo.known(KIND, key)
     job = s.jobs.of(KIND, key)
     with st.container(border=True, key="report"):
@@ -70,7 +70,7 @@ def _offer_report(s: Session, scene: Scene, stem: str) -> None:
                     on_click=_begin,
                     args=(s, scene, key),
                     key="make_report",
-                    disabled=not time.is_enough or (job is not None and job.is_running),
+                    disabled=not time.is_allowed or (job is not None and job.is_running),
                     width="stretch",
                 )
                 st.caption(time.words)
@@ -176,7 +176,7 @@ def offer_files(s: Session, scene: Scene) -> None:
         )  # fmt: skip
         st.caption("data, settings, names, pins and results; Open a file brings them back")
         if found.said is not None:
-            st.caption(plain(found.said[:1].upper() + found.said[1:]))
+            st.caption(escaped(found.said[:1].upper() + found.said[1:]))
 
 
 def offer_code(s: Session) -> None:

@@ -19,12 +19,12 @@ from loopylatent.ui.shell.fits import (
     ABOUT_FIT,
     Fitted,
     begin_fit,
-    fit_patience,
+    fit_time,
     fitted_of,
     wait_for_fit,
 )
 from loopylatent.ui.shell.keys import FitKey
-from loopylatent.ui.shell.messages import plain, said
+from loopylatent.ui.shell.messages import escaped, said
 from loopylatent.ui.shell.session import Session
 from loopylatent.ui.shell.stages import Source
 from loopylatent.ui.shell.widgets import height_of, save_button
@@ -54,16 +54,16 @@ def show_fit(s: Session, source: Source, result: LearnResult, labels: tuple[str,
         st.error(said(job.failure))
     fitted = fitted_of(s, source, graph)
     if fitted is None:
-        patience = fit_patience(obs)
+        needed = fit_time(obs)
         with st.container(horizontal=True, vertical_alignment="center"):
             st.button(
                 "Fit probabilities",
                 type="primary",
                 on_click=begin_fit,
                 args=(s, obs, graph),
-                disabled=not patience.is_enough,
+                disabled=not needed.is_allowed,
             )
-            st.caption(patience.words, width="content")
+            st.caption(needed.words, width="content")
         return
     _numbers(fitted.model)
     _edges(fitted.model, labels)
@@ -81,7 +81,7 @@ def _numbers(model: Model) -> None:
         f"**{model.df}** parameters · {len(model.history) - 1} steps, {state}"
     )
     if model.note:
-        st.caption(plain(model.note))
+        st.caption(escaped(model.note))
     if model.is_exact and model.kind != "gaussian":
         error = model.lbp_error()
         st.caption(
@@ -92,7 +92,7 @@ def _numbers(model: Model) -> None:
 
 def _edges(model: Model, labels: tuple[str, ...]) -> None:
     if model.uninformative:
-        idle = ", ".join(plain(labels[node]) for node in model.uninformative)
+        idle = ", ".join(escaped(labels[node]) for node in model.uninformative)
         st.caption(f"These hidden nodes tie nothing together under the fit: {idle}.")
     frame = pd.DataFrame(
         {

@@ -19,7 +19,7 @@ from loopylatent.figures.simplify import (
     nothing_of,
 )
 from loopylatent.graph import LatentGraph
-from loopylatent.ui.shell.messages import plain
+from loopylatent.ui.shell.messages import escaped
 from loopylatent.ui.shell.session import Session
 from loopylatent.ui.shell.widgets import height_of, select_by_row
 
@@ -138,7 +138,7 @@ def sentence(graph: LatentGraph, part: SimplifiedGraph | None) -> str:
             "search a column above, to draw its surroundings."
         )
     if part.centre is not None:
-        name = plain(shown_label(graph.labels[part.centre]))
+        name = escaped(shown_label(graph.labels[part.centre]))
         return (
             f"Showing {len(part.nodes):,} of {graph.n_nodes:,} nodes: those around **{name}**, the "
             "nearest first. Click another node to go there."

@@ -21,7 +21,7 @@ from loopylatent.graph import LatentGraph
 from loopylatent.learning.learner import LearnResult
 from loopylatent.ui.explore.fit import describe_hidden
 from loopylatent.ui.page import name_field
-from loopylatent.ui.shell.messages import plain
+from loopylatent.ui.shell.messages import escaped
 from loopylatent.ui.shell.session import Session, bound
 from loopylatent.ui.shell.stages import Source
 from loopylatent.ui.shell.widgets import height_of, select_by_row
@@ -58,7 +58,7 @@ def describe_node(
         _hidden_nodes(s, result, labels)
         return
     hidden = node >= graph.n_observed
-    st.markdown(f"**{plain(labels[node])}**" + (" · hidden" if hidden else " · observed"))
+    st.markdown(f"**{escaped(labels[node])}**" + (" · hidden" if hidden else " · observed"))
     if hidden:
         name_field(s, result, node, labels[node])
     elif source.observations is not None:
@@ -154,6 +154,6 @@ def offer_why(s: Session, graph: LatentGraph, node: int, labels: tuple[str, ...]
         if node >= graph.n_observed and st.button("this hidden node", key="why_node"):
             ask(node)
         for one in near[:MOST_EDGES]:
-            end = plain(shown_label(labels[one.node]))
+            end = escaped(shown_label(labels[one.node]))
             if st.button(f"the edge to {end}", key=f"why_edge_{one.node}"):
                 ask(node, one.node)

@@ -32,7 +32,7 @@ from loopylatent.ui.page import Present, file_stem, summary_line, theme
 from loopylatent.ui.shell import words
 from loopylatent.ui.shell.background import Job
 from loopylatent.ui.shell.fits import fitted_of
-from loopylatent.ui.shell.messages import plain
+from loopylatent.ui.shell.messages import escaped
 from loopylatent.ui.shell.session import Session
 from loopylatent.ui.shell.widgets import in_view
 
@@ -72,11 +72,11 @@ def _tour_to(s: Session, step: int | None) -> Callable[[], None]:
 
 def headline(s: Session, now: Present) -> None:
     """The title, what the data are, and the counts of the graph."""
-    line = f"**{plain(now.source.title)}** &nbsp; {summary_line(now.result)}"
+    line = f"**{escaped(now.source.title)}** &nbsp; {summary_line(now.result)}"
     support = support_of(s, now.source, now.result.graph)
     line += "" if support is None else f" · instability **{support.instability:.2f}**"
     line += f" · {1000 * s.memo.seconds['learned']:.0f} ms"
-    st.markdown(line, help=plain(now.source.about))
+    st.markdown(line, help=escaped(now.source.about))
 
 
 def offer_tour_again(s: Session) -> None:
@@ -163,7 +163,7 @@ def show_graph(s: Session, now: Present) -> Scene:
         _wait_for_groups(colouring.job)
     if names.unmatched:
         gone = ", ".join(names.unmatched)
-        st.caption(f"Not in this graph: {plain(gone)}. The names come back with their nodes.")
+        st.caption(f"Not in this graph: {escaped(gone)}. The names come back with their nodes.")
     return scene
 
 

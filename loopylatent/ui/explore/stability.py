@@ -28,7 +28,7 @@ from loopylatent.ui.graph_view import graph_view, picture
 from loopylatent.ui.shell import words
 from loopylatent.ui.shell.background import Cancelled
 from loopylatent.ui.shell.keys import SupportKey
-from loopylatent.ui.shell.messages import patience_for, progress_line, said
+from loopylatent.ui.shell.messages import progress_line, said, time_needed
 from loopylatent.ui.shell.session import Session
 from loopylatent.ui.shell.stages import Source
 from loopylatent.ui.shell.widgets import in_view, save_button, wait_for
@@ -128,7 +128,7 @@ def _choose(
     s: Session, source: Source, result: LearnResult, found: Stability | None, *, disabled: bool
 ) -> None:
     possible = _possible(source)
-    time = patience_for(work_of(source, _runs(s)), _runs(s), "runs")
+    time = time_needed(work_of(source, _runs(s)), _runs(s), "runs")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox(
             "In every run",
@@ -145,7 +145,7 @@ def _choose(
             st.button(
                 "How sure?" if found is None else "Run all of them",
                 type="primary",
-                disabled=disabled or not time.is_enough,
+                disabled=disabled or not time.is_allowed,
                 on_click=_begin,
                 args=(s, source, result),
                 key="sure",

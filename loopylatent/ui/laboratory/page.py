@@ -36,12 +36,12 @@ from loopylatent.ui.shell.laboratory import (
     begin_curve,
     begin_experiment,
     curve_key,
-    curve_patience,
-    experiment_patience,
+    curve_time,
+    experiment_time,
     lab,
     learn_key,
     learned_back,
-    learning_patience,
+    learning_time,
     model_of,
     radii_of,
     recovery_of,
@@ -129,9 +129,9 @@ def _following(s: Session, here: Lab, kind: str, draw: Callable[[], None]) -> No
 
 
 def _graphs(s: Session, here: Lab, model: SyntheticModel) -> None:
-    patience = learning_patience(here, model)
-    if not patience.is_enough:
-        st.error(patience.words, icon=":material/error:")
+    needed = learning_time(here, model)
+    if not needed.is_allowed:
+        st.error(needed.words, icon=":material/error:")
         return
     job = s.jobs.current(LEARN)
     if learn_key(here) in here.stopped or job is None or job.error == "stopped":
@@ -140,7 +140,7 @@ def _graphs(s: Session, here: Lab, model: SyntheticModel) -> None:
         st.button("Learn it after all", on_click=go_on, key="lab_go_on")
         return
     if not job.finished.is_set():
-        st.caption(patience.words)
+        st.caption(needed.words)
         cancel = partial(stop, here, job)
         line = partial(progress_line, TITLES[LEARN], job, job.began)
         more: dict[str, Any] = {"every": EVERY, "on_cancel": cancel, "width": "stretch"}
@@ -254,7 +254,7 @@ def _against(
         )
         start_button(
             "Run again" if here.points.get(key) else "Run",
-            curve_patience(here, by, model, len(radii)),
+            curve_time(here, by, model, len(radii)),
             begin_curve, s, here, by, model, radii,
             type="secondary" if here.points.get(key) else "primary",
             disabled=running(s, kind) is not None, key=f"run {kind}",
@@ -292,7 +292,7 @@ def _paper(s: Session, here: Lab) -> None:
         )
         start_button(
             "Run again" if here.outcomes.get(plan) else "Run the experiment",
-            experiment_patience(plan),
+            experiment_time(plan),
             begin_experiment, s, here,
             type="secondary" if here.outcomes.get(plan) else "primary",
             disabled=running(s, PAPERS) is not None, key="run lab experiment",

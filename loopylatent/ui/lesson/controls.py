@@ -29,7 +29,7 @@ from loopylatent.ui.lesson.walk import (
     pressed_now,
 )
 from loopylatent.ui.page import Present, file_stem
-from loopylatent.ui.shell.messages import plain
+from loopylatent.ui.shell.messages import escaped
 from loopylatent.ui.shell.session import Session, bound
 from loopylatent.ui.shell.widgets import texts
 
@@ -100,7 +100,7 @@ def headline(s: Session, w: Walk, now: Present, lesson: Lesson) -> None:
         if w.projector:
             preset = preset_of(s)
             title = PRESETS[preset].title if preset is not None else now.source.title
-            st.markdown(f"#### {plain(title)}")
+            st.markdown(f"#### {escaped(title)}")
         else:
             _presets(s, w)
         with st.popover("For a class", icon=":material/school:"):
@@ -110,7 +110,7 @@ def headline(s: Session, w: Walk, now: Present, lesson: Lesson) -> None:
         about = PRESETS[preset].look_at if preset is not None else now.source.about
         if preset is not None and s.recipe.method != "quartet":
             about += " (Said of quartet votes; other methods may find something else.)"
-        st.caption(plain(about))
+        st.caption(escaped(about))
 
 
 def _presets(s: Session, w: Walk) -> None:

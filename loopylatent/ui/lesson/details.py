@@ -28,7 +28,7 @@ from loopylatent.lesson.pairs import (
 from loopylatent.lesson.visits import PAIRINGS, Inspection, Visit, inspect
 from loopylatent.ui.lesson.walk import Walk
 from loopylatent.ui.page import theme
-from loopylatent.ui.shell.messages import plain
+from loopylatent.ui.shell.messages import escaped
 from loopylatent.ui.shell.session import Session, bound
 from loopylatent.ui.shell.widgets import chart, table, texts
 
@@ -417,8 +417,8 @@ def _show_pair(view: PairView, height: int) -> None:
     with left:
         if view.table is not None:
             st.caption(
-                f"Rows with each value of {plain(view.names[0])} (down) and "
-                f"{plain(view.names[1])} (across)"
+                f"Rows with each value of {escaped(view.names[0])} (down) and "
+                f"{escaped(view.names[1])} (across)"
             )
             st.dataframe(view.table.map(lambda count: f"{count:,.0f}"), width="stretch")
         elif view.points is not None:

@@ -19,7 +19,7 @@ from loopylatent.ui.lesson.controls import chapters, headline, link_of, read_lin
 from loopylatent.ui.lesson.details import show_details, show_distance
 from loopylatent.ui.lesson.walk import KEYS, SPEEDS, Walk, arrow_keys, preset_of, walk
 from loopylatent.ui.page import Present, file_stem, say_notices
-from loopylatent.ui.shell.messages import plain
+from loopylatent.ui.shell.messages import escaped
 from loopylatent.ui.shell.session import Session, bound
 
 __all__ = ["begin", "headline", "lesson_of", "link_of", "say_notices", "show"]
@@ -155,7 +155,7 @@ def _say(w: Walk, lesson: Lesson, frame: Frame) -> None:
     here = w.guess if w.guess in asked.options else None
     tied = bound("lesson_guess", here, partial(setattr, w, "guess"))
     more: dict[str, Any] = {"label_visibility": "collapsed", "wrap": True}
-    st.pills("Your guess", asked.options, format_func=plain, **more, **tied)
+    st.pills("Your guess", asked.options, format_func=escaped, **more, **tied)
     st.button("Reveal", type="primary", on_click=w.reveal, args=(lesson,), key="lesson_reveal")
 
 

@@ -33,7 +33,7 @@ from loopylatent.tables.observations import Observations
 from loopylatent.ui.open.opening import open_quickly, opens_quickly
 from loopylatent.ui.open.project import checked, take, uploads_with
 from loopylatent.ui.shell import words
-from loopylatent.ui.shell.messages import plain, said
+from loopylatent.ui.shell.messages import escaped, said
 from loopylatent.ui.shell.session import Session
 from loopylatent.ui.shell.stages import Source, frame_of, source_of, table_of
 
@@ -142,10 +142,10 @@ def _open_table(s: Session, name: str, content: bytes) -> None:
     obs = table_of(s.memo, content, recipe)
     for dropped in obs.dropped:
         if dropped.reason not in ("left out on request", "label", "weights"):
-            st.caption(plain(f"{dropped.name!r} is left out: {dropped.reason}."))
+            st.caption(escaped(f"{dropped.name!r} is left out: {dropped.reason}."))
     kept = _kept_columns(s, recipe, content, obs)
     for repeated in [column for column in obs.names if column not in set(kept)]:
-        st.caption(plain(f"{repeated!r} is left out: it repeats another column."))
+        st.caption(escaped(f"{repeated!r} is left out: it repeats another column."))
     said.markdown(
         f"**{len(frame):,} rows, {len(frame.columns)} columns**, of which "
         f"**{len(kept)}** are to be learned. The first rows:"
@@ -214,9 +214,9 @@ def _open_distances(s: Session, name: str, content: bytes) -> None:
 
 def _open_project(s: Session, content: bytes) -> None:
     project = s.memo.get("project", digest_of(content), lambda: open_project(content))
-    title, version = plain(project.title), plain(project.written_by)
+    title, version = escaped(project.title), escaped(project.written_by)
     st.markdown(f"**{title}**, saved by loopylatent {version}.")
-    st.caption(plain(_holds(project)))
+    st.caption(escaped(_holds(project)))
     if s.pins:
         st.caption("Its pins take the place of yours on the page Compare.")
     if st.button("Open this project", type="primary"):

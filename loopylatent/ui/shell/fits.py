@@ -15,7 +15,7 @@ from loopylatent.inference.model import Model
 from loopylatent.tables.observations import Observations
 from loopylatent.ui.shell.background import Job
 from loopylatent.ui.shell.keys import FitKey
-from loopylatent.ui.shell.messages import Patience, patience_for
+from loopylatent.ui.shell.messages import TimeNeeded, time_needed
 from loopylatent.ui.shell.session import Session
 from loopylatent.ui.shell.stages import Source
 from loopylatent.ui.shell.widgets import wait_for
@@ -48,9 +48,9 @@ def fitted_of(s: Session, source: Source, graph: LatentGraph) -> Fitted | None:
     return found
 
 
-def fit_patience(obs: Observations) -> Patience:
+def fit_time(obs: Observations) -> TimeNeeded:
     """Say how long a fit takes, or why that is too long."""
-    return patience_for(estimate("fit", obs.n_rows, obs.n_columns), 1, "fit")
+    return time_needed(estimate("fit", obs.n_rows, obs.n_columns), 1, "fit")
 
 
 def begin_fit(s: Session, obs: Observations, graph: LatentGraph) -> None:

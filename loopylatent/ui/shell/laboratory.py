@@ -30,7 +30,7 @@ from loopylatent.theory.assumptions import ensemble_of
 from loopylatent.theory.ensemble import Ensemble
 from loopylatent.ui.shell.background import Job
 from loopylatent.ui.shell.keys import Attempt, CurveKey, RecoveryKey
-from loopylatent.ui.shell.messages import Patience, patience_for
+from loopylatent.ui.shell.messages import TimeNeeded, time_needed
 from loopylatent.ui.shell.session import Session
 from loopylatent.ui.shell.widgets import is_waited_for, remembered
 
@@ -147,7 +147,7 @@ def learn_key(lab: Lab) -> Hashable:
 def learned_back(s: Session, lab: Lab, model: SyntheticModel) -> Job | None:
     """Return the job that learns the model back; None where it was cancelled or takes too long."""
     key, chosen = learn_key(lab), lab.learning
-    if key in lab.stopped or not learning_patience(lab, model).is_enough:
+    if key in lab.stopped or not learning_time(lab, model).is_allowed:
         return None
 
     def work(report: Progress) -> Recovery:
@@ -185,26 +185,26 @@ def radii_of(found: Recovery) -> tuple[float, ...]:
     return tuple(float(f"{value:.4g}") for value in values)
 
 
-def learning_patience(lab: Lab, model: SyntheticModel) -> Patience:
+def learning_time(lab: Lab, model: SyntheticModel) -> TimeNeeded:
     """Say how long it takes to learn the model back, or why that is too long."""
-    return patience_for(recovery(lab.learning.n or 0, model.graph.n_nodes), 1, "graph")
+    return time_needed(recovery(lab.learning.n or 0, model.graph.n_nodes), 1, "graph")
 
 
-def curve_patience(lab: Lab, which: Which, model: SyntheticModel, n_radii: int = 0) -> Patience:
+def curve_time(lab: Lab, which: Which, model: SyntheticModel, n_radii: int = 0) -> TimeNeeded:
     """Say how long a curve takes, or how many repeats would not be too long."""
     n, p = lab.learning.n, model.graph.n_nodes
     if which == "n":
         once = sum((recovery(rows, p) for rows in CURVE_ROWS), Estimate(0.0))
-        return patience_for(once * lab.n_repeats, lab.n_repeats, "repeats")
+        return time_needed(once * lab.n_repeats, lab.n_repeats, "repeats")
     n_repeats = 1 if n is None else lab.n_repeats
-    return patience_for(recovery(n or 0, p, n_radii) * n_repeats, n_repeats, "repeats")
+    return time_needed(recovery(n or 0, p, n_radii) * n_repeats, n_repeats, "repeats")
 
 
-def experiment_patience(plan: Experiment) -> Patience:
+def experiment_time(plan: Experiment) -> TimeNeeded:
     """Say how long the paper's experiment takes."""
     p, n_graphs = plan.girth * plan.leaves, len(plan.radii) + 2
     tables = (rerun(n, p, n_graphs, fit=True) for n in plan.rows)
-    return patience_for(sum(tables, Estimate(0.0)) * plan.n_repeats, 1, "experiment")
+    return time_needed(sum(tables, Estimate(0.0)) * plan.n_repeats, 1, "experiment")
 
 
 def begin_curve(

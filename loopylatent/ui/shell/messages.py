@@ -54,7 +54,7 @@ def said(error: object) -> str:
     >>> print(said(ValueError("the name 'a*b' is given twice")))
     the name \\'a\\*b\\' is given twice
     """
-    return plain(in_words(error, ON_PAGES))
+    return escaped(in_words(error, ON_PAGES))
 
 
 JOINER = "\u2060"
@@ -71,7 +71,7 @@ _FOUND_AFTER_ESCAPES = re.compile(
 )
 
 
-def plain(text: str) -> str:
+def escaped(text: str) -> str:
     """Return Markdown that shows ``text`` as it is, on one line, and makes no link of it.
 
     Addresses, and signs such as an arrow of two characters, are looked for after escapes were
@@ -80,9 +80,9 @@ def plain(text: str) -> str:
 
     Examples
     --------
-    >>> print(plain("a*b <i>"))
+    >>> print(escaped("a*b <i>"))
     a\\*b \\<i\\>
-    >>> plain("www.a.b") == f"www{JOINER}\\\\.a\\\\.b"
+    >>> escaped("www.a.b") == f"www{JOINER}\\\\.a\\\\.b"
     True
     """
     line = _FOUND_AFTER_ESCAPES.sub(JOINER, shown_line(text))
@@ -90,29 +90,29 @@ def plain(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class TimeNeeded:
     """Whether work may begin, and what is to be said of its time."""
 
-    is_enough: bool
+    is_allowed: bool
     words: str
     """Markdown."""
 
 
-def patience_for(work: Estimate, times: int, what: str) -> Patience:
+def time_needed(work: Estimate, times: int, what: str) -> TimeNeeded:
     """Say how long ``times`` of ``what`` take, or why that is too long and what would fit.
 
     Examples
     --------
-    >>> patience_for(Estimate(40.0), 25, "runs").words
+    >>> time_needed(Estimate(40.0), 25, "runs").words
     'Takes about 40\xa0s.'
-    >>> patience_for(Estimate(7200.0), 100, "runs").is_enough
+    >>> time_needed(Estimate(7200.0), 100, "runs").is_allowed
     False
     """
     try:
         check_time(work, times, what, APP)
     except LimitError as error:
-        return Patience(False, said(error))
-    return Patience(True, f"Takes {_unbroken(work.words)}.")
+        return TimeNeeded(False, said(error))
+    return TimeNeeded(True, f"Takes {_unbroken(work.words)}.")
 
 
 def _unbroken(words: str) -> str:

@@ -14,7 +14,7 @@ import streamlit as st
 
 from loopylatent.figures.alt_text import described
 from loopylatent.ui.shell.background import Job
-from loopylatent.ui.shell.messages import Patience, progress_line
+from loopylatent.ui.shell.messages import TimeNeeded, progress_line
 from loopylatent.ui.shell.session import Session, bound
 
 T = TypeVar("T")
@@ -81,12 +81,12 @@ def download_csv(label: str, data: Any, file_name: str, key: str) -> None:
 
 
 def start_button(
-    label: str, patience: Patience, action: Callable[..., None], *args: Any, **more: Any
+    label: str, needed: TimeNeeded, action: Callable[..., None], *args: Any, **more: Any
 ) -> None:
     """A button that begins work, which it does not where that takes too long; and how long."""
-    blocked = more.pop("disabled", False) or not patience.is_enough
+    blocked = more.pop("disabled", False) or not needed.is_allowed
     st.button(label, on_click=action, args=args, disabled=blocked, **more)
-    st.caption(patience.words, width="content")
+    st.caption(needed.words, width="content")
 
 
 def is_waited_for(job: Job | None) -> bool:

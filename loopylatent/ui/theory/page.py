@@ -35,7 +35,7 @@ from loopylatent.ui.shell.laboratory import (
     Lab,
     begin_curve,
     curve_key,
-    curve_patience,
+    curve_time,
     ensemble_for,
     lab,
     learned_back,
@@ -45,7 +45,7 @@ from loopylatent.ui.shell.laboratory import (
     running,
     stop,
 )
-from loopylatent.ui.shell.messages import plain, said
+from loopylatent.ui.shell.messages import escaped, said
 from loopylatent.ui.shell.session import Session, bound
 from loopylatent.ui.shell.stages import source_of, title_of
 from loopylatent.ui.shell.widgets import (
@@ -107,7 +107,7 @@ def choose(s: Session) -> Theory:
         elif here.source == OWN:
             _own_numbers(here)
         else:
-            st.caption(f"{plain(title_of(s.memo, s.recipe))}, with the thresholds of *Explore*.")
+            st.caption(f"{escaped(title_of(s.memo, s.recipe))}, with the thresholds of *Explore*.")
         if here.source != DATA:
             _constants(here)
     return here
@@ -216,8 +216,8 @@ def _conditions(e: Ensemble, yours: Thresholds) -> None:
 def _condition(one: Condition) -> None:
     icon, colour, verdict = words.verdicts[one.verdict]
     st.markdown(
-        f":{colour}[{icon}] **{plain(lowered(one.name))}** = {shown(one.value)} · "
-        f":{colour}[{verdict}]  \n{plain(one.sentence)}"
+        f":{colour}[{icon}] **{escaped(lowered(one.name))}** = {shown(one.value)} · "
+        f":{colour}[{verdict}]  \n{escaped(one.sentence)}"
     )
 
 
@@ -249,9 +249,9 @@ def _practised(s: Session, room: Lab, e: Ensemble) -> None:
     if not points:
         st.caption("Proofs are for the worst case. What happens on this very model can be tried:")
         model = model_of(s, room.specification)
-        patience, work = curve_patience(room, "n", model), (begin_curve, s, room, "n", model)
+        needed, work = curve_time(room, "n", model), (begin_curve, s, room, "n", model)
         with st.container(horizontal=True, vertical_alignment="center"):
-            start_button("Ask the laboratory", patience, *work, key="theory_ask")
+            start_button("Ask the laboratory", needed, *work, key="theory_ask")
         return
     enough, need = rows_that_found_it(room), fewest_samples(e)
     if enough is not None:
@@ -309,10 +309,10 @@ def _table(e: Ensemble, yours: Thresholds, kappa: float) -> None:
     rows = quantities(e, yours, kappa)
     frame = pd.DataFrame(
         {
-            "symbol": [plain(lowered(one.symbol)) for one in rows],
-            "what it is": [plain(lowered(one.name)) for one in rows],
-            "value": [plain(shown(one.value)) for one in rows],
-            "in plain words": [plain(lowered(one.sentence)) for one in rows],
+            "symbol": [escaped(lowered(one.symbol)) for one in rows],
+            "what it is": [escaped(lowered(one.name)) for one in rows],
+            "value": [escaped(shown(one.value)) for one in rows],
+            "in plain words": [escaped(lowered(one.sentence)) for one in rows],
         }
     )
     with st.container(key="theory_numbers"):
@@ -327,7 +327,7 @@ def _on_data(s: Session) -> None:
         source = source_of(s.memo, s.uploads, s.recipe)
     D, r = source.distances, s.recipe.r
     bent = s.memo.get("distortion", (D.digest, r), lambda: distortion(D, r))
-    st.markdown(f"**{plain(source.title)}**, with r = {shown(r)} as on the page *Explore*.")
+    st.markdown(f"**{escaped(source.title)}**, with r = {shown(r)} as on the page *Explore*.")
     left, right = st.columns([1.6, 1], gap="medium")
     with left, st.container(key="theory_conditions"):
         st.markdown("**What can be checked**")

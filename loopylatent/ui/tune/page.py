@@ -23,7 +23,7 @@ from loopylatent.settings import READS, LearnSettings, Thresholds
 from loopylatent.tables.spreadsheet import table_to_csv
 from loopylatent.ui.open.opening import say_curve_is_missing
 from loopylatent.ui.page import Present, file_stem, say_notices, summary_line, theme
-from loopylatent.ui.shell.messages import patience_for, plain, progress_line
+from loopylatent.ui.shell.messages import escaped, progress_line, time_needed
 from loopylatent.ui.shell.session import Session
 from loopylatent.ui.shell.widgets import (
     chart,
@@ -72,8 +72,8 @@ def headline(s: Session, now: Present) -> None:
     """The data, and the counts of the present graph."""
     style("tune")
     st.markdown(
-        f"**{plain(now.source.title)}** &nbsp; {summary_line(now.result)}",
-        help=plain(now.source.about),
+        f"**{escaped(now.source.title)}** &nbsp; {summary_line(now.result)}",
+        help=escaped(now.source.about),
     )
     if s.recipe.regularize != "none":
         st.caption(words.plain)
@@ -185,11 +185,11 @@ def _go_on(
 ) -> None:
     """Offer to learn what takes long, or was cancelled, with the time that it takes."""
     work = learning_work(t, plan, settings)
-    patience = patience_for(work.estimate, work.n, "graphs")
+    needed = time_needed(work.estimate, work.n, "graphs")
     with st.container(horizontal=True, vertical_alignment="center"):
         label = f"Learn {work.n} graphs" if work.n == len(settings) else "Learn the others too"
         learn = partial(learn_points, s, t, plan, kind, settings, asked=True)
-        start_button(label, patience, learn, key=f"tune_go_on {kind}")
+        start_button(label, needed, learn, key=f"tune_go_on {kind}")
 
 
 def _over(s: Session, t: Tuning, plan: Plan) -> None:
@@ -226,9 +226,9 @@ def _choose_measure(s: Session, t: Tuning, plan: Plan, found: Found) -> str:
         if measure in SCORE_MEASURES and plan.obs is not None and not found.has_all_scores:
             n = len(plan.cells) - len(found.scores)
             work = rerun(plan.obs.n_rows, plan.obs.n_columns, n, fit=True)
-            patience = patience_for(work, n, "cells")
+            needed = time_needed(work, n, "cells")
             start_button(
-                f"Fit the {len(plan.cells)} cells", patience,
+                f"Fit the {len(plan.cells)} cells", needed,
                 score_points, s, t, plan, CELL_SCORES, plan.cells,
                 disabled=CELL_SCORES in running(s), key="tune_score_cells",
             )  # fmt: skip

@@ -9,7 +9,7 @@ from loopylatent.analysis.sweep.scores import TEST_SHARE, Failed
 from loopylatent.analysis.sweep.suggest import Suggestion, beyond_noise, choose
 from loopylatent.compute.limits import estimate, rerun
 from loopylatent.learning.thresholds import default_thresholds
-from loopylatent.ui.shell.messages import patience_for, said
+from loopylatent.ui.shell.messages import said, time_needed
 from loopylatent.ui.shell.session import Session
 from loopylatent.ui.shell.widgets import texts
 from loopylatent.ui.tune.state import (
@@ -49,18 +49,18 @@ def _suggestions(s: Session, t: Tuning, plan: Plan) -> None:
     elif not found.has_all_scores:
         n = len(plan.along) - len(found.scores)
         work = rerun(plan.obs.n_rows, plan.obs.n_columns, n, fit=True)
-        patience = patience_for(work, n, "radii")
+        needed = time_needed(work, n, "radii")
         st.button(
             "Go on with the suggestions" if found.scores and not busy else "Suggest thresholds",
             type="primary",
             on_click=score_points,
             args=(s, t, plan, SCORES, plan.along),
-            disabled=busy or not patience.is_enough,
+            disabled=busy or not needed.is_allowed,
             width="stretch",
             key="tune_suggest",
         )
         about = words.suggest.format(n=len(plan.along), share=1 - TEST_SHARE)
-        st.caption(f"{about} {patience.words}")
+        st.caption(f"{about} {needed.words}")
     _failures(s, plan, found)
     if len(found.scores) < min(FEWEST, found.n_wanted):
         return
@@ -111,13 +111,13 @@ def _loops(s: Session, t: Tuning, plan: Plan) -> None:
         return
     if test is None:
         work = estimate("loops", plan.D.n_samples, plan.D.n_columns)
-        patience = patience_for(work, 1, "test")
-        st.caption(f"{words.loops} {patience.words}")
+        needed = time_needed(work, 1, "test")
+        st.caption(f"{words.loops} {needed.words}")
         st.button(
             f"Test the loops at r = {plan.here.thresholds.r:.3g}",
             on_click=begin_loop_test,
             args=(s, t, plan),
-            disabled=LOOPS in running(s) or not patience.is_enough,
+            disabled=LOOPS in running(s) or not needed.is_allowed,
             width="stretch",
             key="tune_loops",
         )
