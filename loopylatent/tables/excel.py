@@ -75,7 +75,7 @@ def _rows(file: File, sheet: Any) -> list[Row]:
     sheet.reset_dimensions()  # what a file says of its size may be wrong
     for number, cells in enumerate(sheet.iter_rows(), start=1):
         row = tuple(_value(cell) for cell in cells)
-        row = row[: max((k for k, value in enumerate(row, 1) if value is not None), default=0)]
+        row = row[: next((k for k in range(len(row), 0, -1) if row[k - 1] is not None), 0)]
         width = width or len(row)
         if row or rows:
             rows.append(row)

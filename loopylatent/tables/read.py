@@ -13,12 +13,8 @@ import pandas as pd
 from loopylatent.compute.limits import LIMITS, check_shape
 from loopylatent.tables.excel import read_workbook
 from loopylatent.tables.files import MAX_BYTES, Source, opened
-from loopylatent.tables.headers import check_names
-from loopylatent.tables.numbers import NA_WORDS
 from loopylatent.tables.parquet import is_parquet, read_parquet
 from loopylatent.tables.text import read_text
-
-__all__ = ["MAX_BYTES", "MAX_CELLS", "NA_WORDS", "Source", "check_names", "read_frame"]
 
 MAX_CELLS = LIMITS.cells
 """Rows times columns of the largest table that is read."""

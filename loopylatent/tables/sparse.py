@@ -43,13 +43,7 @@ _UNREADABLE = (
 
 
 def is_sparse_file(path: str | os.PathLike[str]) -> bool:
-    """Return whether the name of a file says that it holds a sparse matrix.
-
-    Examples
-    --------
-    >>> is_sparse_file("words.MTX.gz"), is_sparse_file("words.csv")
-    (True, False)
-    """
+    """Return whether the name of a file says that it holds a sparse matrix."""
     return os.fspath(path).lower().endswith(ENDINGS)
 
 

@@ -5,15 +5,20 @@ from __future__ import annotations
 import gzip
 import os
 import re
+import tempfile
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from helpers.nasty import NASTY, csv_of, numbers
+from hypothesis import given, settings, strategies as st
 
 import loopylatent as ll
 from loopylatent.errors import DataError
 from loopylatent.tables.blocks.columns import MOST_TEXTS
 from loopylatent.tables.kinds import Column
+from loopylatent.tables.read import read_frame
 
 
 @pytest.mark.parametrize("gap", [False, True])
@@ -87,6 +92,51 @@ def test_nasty_text_is_read_in_blocks_as_in_memory_or_refused(tmp_path, name):
     whole, table = ll.read_table(path), ll.scan_table(path, block_rows=20)
     assert table.columns == whole.columns
     values = np.concatenate([block.values for block in table.blocks()])
+    assert np.array_equal(values, whole.values, equal_nan=True)
+
+
+CELLS = (
+    "x",
+    "y, z",
+    'q "r" s',
+    "two\nlines",
+    '5" pipe',
+    "",
+    "NA",
+    " lead",
+    "é",
+    "1,5",
+    "TRUE",
+    "7",
+)
+
+
+@given(
+    rows=st.lists(st.tuples(*[st.sampled_from(CELLS)] * 3), min_size=3, max_size=30),
+    sep=st.sampled_from(",;\t|"),
+    end=st.sampled_from(["\n", "\r\n"]),
+    quoting=st.sampled_from([0, 1]),
+    block_rows=st.integers(1, 9),
+)
+@settings(max_examples=40)
+def test_any_text_is_read_in_blocks_as_in_memory(rows, sep, end, quoting, block_rows):
+    frame = pd.DataFrame(rows, columns=list("abc")).assign(n=range(len(rows)))
+    text = frame.to_csv(index=False, sep=sep, lineterminator=end, quoting=quoting)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "t.csv"
+        path.write_bytes(text.encode())
+        read = read_frame(path, delimiter=sep)
+        assert [str(x).strip() for x in read["n"]] == [str(k) for k in range(len(rows))]
+        options = {"delimiter": sep, "on_degenerate": "drop"}
+        try:
+            whole = ll.read_table(path, **options)
+        except DataError as error:
+            with pytest.raises(DataError, match=f"^{re.escape(str(error))}$"):
+                ll.scan_table(path, block_rows=block_rows, **options)
+            return
+        table = ll.scan_table(path, block_rows=block_rows, **options)
+        values = np.concatenate([block.values for block in table.blocks()])
+    assert table.columns == whole.columns
     assert np.array_equal(values, whole.values, equal_nan=True)
 
 

@@ -431,6 +431,18 @@ def test_parts_that_disagree_on_a_column_are_refused(rng, tmp_path):
         ll.scan_table(tmp_path)
 
 
+def test_parts_may_hold_the_same_texts_in_different_ways(rng, tmp_path):
+    frame = real_table(rng, 50).assign(g=np.array(["u", "v", "w"])[rng.integers(0, 3, 50)])
+    frame.to_parquet(tmp_path / "0.parquet")
+    frame.astype({"g": "category"}).to_parquet(tmp_path / "1.parquet")
+    frame.assign(g=frame["g"].str.encode("ascii")).to_parquet(tmp_path / "2.parquet")
+    table = ll.scan_table(tmp_path, block_rows=40)
+    assert table.columns[-1].states == ("u", "v", "w")
+    values = np.concatenate([block.values for block in table.blocks()])
+    assert np.array_equal(values[:50], values[50:100])
+    assert np.array_equal(values[:50], values[100:])
+
+
 def test_categories_of_parquet_keep_their_order(rng, tmp_path):
     frame = real_table(rng, 600)
     levels = pd.cut(frame["a"], 4, labels=["low", "fair", "good", "high"])

@@ -22,13 +22,7 @@ def block_rows(n_columns: int) -> int:
 
 
 def portions(n_rows: int, rows_a_block: int) -> list[range]:
-    """Return the rows of each portion.
-
-    Examples
-    --------
-    >>> portions(100, 5)
-    [range(0, 40), range(40, 80), range(80, 100)]
-    """
+    """Return the rows of each portion."""
     step = BLOCKS_A_PORTION * rows_a_block
     return [range(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby, islice
@@ -223,16 +224,20 @@ def frames(parts: Sequence[Part], rows: range, size: int, columns: Sequence[str]
 
 
 def _joined(pieces: list[Any]) -> Any:
-    """One table of the rows of several files."""
-    try:
-        return pieces[0] if len(pieces) == 1 else pa.concat_tables(
-            pieces, promote_options="permissive"
-        )  # fmt: skip
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
-        for name in pieces[0].column_names:
-            if len({form_of(one[name]) for one in pieces}) > 1:
-                raise disagreeing(name) from None
-        raise
+    """One table of the rows of several files, which may hold their texts in different ways."""
+    if len(pieces) == 1:
+        return pieces[0]
+    with suppress(pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.concat_tables(pieces, promote_options="permissive")
+    for name in pieces[0].column_names:
+        if len({form_of(one[name]) for one in pieces}) > 1:
+            raise disagreeing(name)
+        if form_of(pieces[0][name]) == "texts":
+            pieces = [
+                one.set_column(one.column_names.index(name), name, texts_of(one[name]))
+                for one in pieces
+            ]
+    return pa.concat_tables(pieces, promote_options="permissive")
 
 
 def disagreeing(name: str) -> DataError:
