@@ -94,18 +94,11 @@ def ensemble_of(model: SyntheticModel, decay_constant: float = 1.0) -> Ensemble:
     graph = model.graph
     theta = np.abs(model.potentials)
     hidden = graph.degrees[graph.n_observed :]
+    fewest = int(hidden.min() if hidden.size else graph.degrees.min())
     return Ensemble(
-        float(theta.min()),
-        float(theta.max()),
-        int(hidden.min() if hidden.size else graph.degrees.min()),
-        int(graph.degrees.max()),
-        graph.girth,
-        depth(graph),
-        graph.n_observed,
-        graph.n_nodes,
-        field_max=_largest_field(model),
-        decay_constant=decay_constant,
-    )
+        float(theta.min()), float(theta.max()), fewest, int(graph.degrees.max()), graph.girth,
+        depth(graph), graph.n_observed, graph.n_nodes, _largest_field(model), decay_constant,
+    )  # fmt: skip
 
 
 def _largest_field(model: SyntheticModel) -> float:
