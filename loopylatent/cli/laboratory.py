@@ -23,8 +23,8 @@ from loopylatent.synthetic.skeletons import CAGES
 from loopylatent.synthetic.specification import Family, Specification
 from loopylatent.tables.spreadsheet import name_to_csv
 from loopylatent.theory.assumptions import conditions, ensemble_of
-from loopylatent.theory.ensemble import KAPPA, Ensemble
-from loopylatent.theory.tables import fewest_samples, quantities
+from loopylatent.theory.ensemble import KAPPA, Ensemble, fewest_samples
+from loopylatent.theory.tables import quantities
 
 
 def _specification(options: argparse.Namespace) -> Specification:

@@ -28,26 +28,8 @@ from loopylatent.synthetic.skeletons import (
 from loopylatent.synthetic.specification import Family, Specification
 
 __all__ = [
-    "CAGES",
-    "LENGTHS",
-    "STRONGEST_POTENTIAL",
-    "Diagnostics",
-    "DiscreteLaw",
-    "Drawn",
-    "Family",
-    "GaussianLaw",
-    "GibbsRun",
-    "Kind",
-    "Range",
-    "Specification",
-    "Spins",
-    "SyntheticModel",
-    "cage",
-    "from_skeleton",
-    "gibbs",
-    "hidden_by_chance",
-    "latent_cycle",
-    "latent_tree",
-    "read_edges",
-    "regular_skeleton",
-]
+    "CAGES", "LENGTHS", "STRONGEST_POTENTIAL", "Diagnostics", "DiscreteLaw", "Drawn", "Family",
+    "GaussianLaw", "GibbsRun", "Kind", "Range", "Specification", "Spins", "SyntheticModel",
+    "cage", "from_skeleton", "gibbs", "hidden_by_chance", "latent_cycle", "latent_tree",
+    "read_edges", "regular_skeleton",
+]  # fmt: skip

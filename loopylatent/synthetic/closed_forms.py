@@ -10,12 +10,11 @@ and b the products along its two arcs it is (a + b) / (1 + ab).
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 
+import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,6 +23,8 @@ from loopylatent.errors import InferenceError
 from loopylatent.graph import LatentGraph
 
 Spins = NDArray[np.int8]
+START = -1
+"""The node from which a walk enters all trees, one after the other."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,15 +77,6 @@ class GaussianLaw:
         return rows
 
 
-@dataclass(frozen=True, slots=True)
-class Arc:
-    """An edge, walked from a node whose spin is known to one whose spin is not."""
-
-    known: int
-    new: int
-    correlation: float
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
     """A model with at most one cycle, as that ring and the trees that hang on it or lie apart."""
@@ -97,8 +89,8 @@ class Parts:
     """The graph without the edges of the ring."""
     roots: tuple[int, ...]
     """One node for each tree: that on the ring, else the first."""
-    arcs: tuple[Arc, ...]
-    """The edges of the trees, walked from the roots."""
+    arcs: tuple[tuple[int, int, float], ...]
+    """The edges of the trees with their correlations, walked from the roots breadth first."""
 
     @classmethod
     def of(cls, graph: LatentGraph, correlations: FloatArray) -> Parts:
@@ -114,45 +106,26 @@ class Parts:
         pairs = zip(graph.edges.tolist(), correlations.tolist(), strict=True)
         weights = {frozenset(ends): weight for ends, weight in pairs}
         around = [weights[frozenset(ends)] for ends in pairwise([*ring, *ring[:1]])]
-        roots = _roots(trees, ring)
-        arcs = tuple(Arc(*ends, weights[frozenset(ends)]) for ends in _walk(trees, roots))
+        of_tree = trees.component_of.tolist()
+        root = {of_tree[node]: node for node in reversed(range(trees.n_nodes))}
+        roots = tuple((root | {of_tree[node]: node for node in ring}).values())
+        walked = trees.to_networkx()
+        walked.add_edges_from((START, root) for root in roots)
+        steps = [ends for ends in nx.bfs_edges(walked, START) if START not in ends]
+        arcs = tuple((*ends, weights[frozenset(ends)]) for ends in steps)
         return cls(np.array(ring, dtype=np.int64), np.array(around), trees, roots, arcs)
-
-    def tree_correlations(self, p: int) -> FloatArray:
-        """(p, nodes) correlations of columns and nodes of the same tree; 0 for the others."""
-        signs = np.ones(self.trees.n_nodes)
-        for arc in self.arcs:
-            signs[arc.new] = signs[arc.known] * np.sign(arc.correlation)
-        strengths: FloatArray = np.exp(-self.trees.path_lengths(range(p)))
-        return signs[:p, None] * signs * strengths
 
     def column_correlations(self, p: int) -> FloatArray:
         """(p, p) exact correlations of the columns."""
-        along_trees = self.tree_correlations(p)
+        signs = np.ones(self.trees.n_nodes)
+        for known, new, correlation in self.arcs:
+            signs[new] = signs[known] * np.sign(correlation)
+        along_trees = signs[:p, None] * signs * np.exp(-self.trees.path_lengths(range(p)))
         # a column hangs on at most one node of the ring
         to_ring = along_trees[:, self.ring]
         around = to_ring @ _ring_correlations(self.ring_weights) @ to_ring.T
         tree = self.trees.component_of[:p]
         return np.where(tree[:, None] == tree, along_trees[:, :p], around)
-
-
-def _roots(trees: LatentGraph, ring: list[int]) -> tuple[int, ...]:
-    first = {int(trees.component_of[node]): node for node in reversed(range(trees.n_nodes))}
-    on_ring = {int(trees.component_of[node]): node for node in ring}
-    return tuple((first | on_ring).values())
-
-
-def _walk(trees: LatentGraph, roots: tuple[int, ...]) -> Iterator[tuple[int, int]]:
-    """Yield each edge from the end nearer to its root, edges near the root first."""
-    known = set(roots)
-    queue = deque(roots)
-    while queue:
-        node = queue.popleft()
-        for new in trees.neighbours(node):
-            if new not in known:
-                known.add(new)
-                queue.append(new)
-                yield node, new
 
 
 def _ring_correlations(weights: FloatArray) -> FloatArray:
@@ -176,9 +149,9 @@ def sample_spins(parts: Parts, n: int, rng: np.random.Generator) -> Spins:
         if root not in parts.ring[1:]:
             spins[root] = 2 * (rng.random(n) < 0.5) - 1
     _sample_ring(spins, parts, rng)
-    for arc in parts.arcs:
-        stays = rng.random(n) < (1 + arc.correlation) / 2
-        spins[arc.new] = np.where(stays, spins[arc.known], -spins[arc.known])
+    for known, new, correlation in parts.arcs:
+        stays = rng.random(n) < (1 + correlation) / 2
+        spins[new] = np.where(stays, spins[known], -spins[known])
     return spins
 
 

@@ -7,7 +7,6 @@ were still beside it when it was summed out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -86,26 +85,20 @@ class DiscreteLaw:
 
         Where exact sums are out of reach these are the beliefs of loopy belief propagation.
         """
-        sums: ExactPartition | Propagation = (
-            ExactPartition(self.layout, self.elimination)
-            if self.is_exact
-            else Propagation(self.layout, self.elimination)
-        )
+        sums = (ExactPartition if self.is_exact else Propagation)(self.layout, self.elimination)
         return frozen_array(sums.evaluate(self.cells).by_cells, np.float64)
 
     @cached_property
     def couplings(self) -> FloatArray:
         """(edges,) the Ising potential of each edge, for two states."""
-        first = self.layout.edge_cell
-        tables = self.cells[first[:, None] + np.arange(4)]
+        tables = self.cells[2 * self.graph.n_nodes :].reshape(-1, 4)
         return frozen_array(tables @ [0.25, -0.25, -0.25, 0.25], np.float64)
 
     @cached_property
     def edge_distances(self) -> FloatArray:
         """(edges,) -log of the normalised determinant of the two ends: -log|correlation|."""
-        tables = [self.layout.edge_table(self.marginals, k) for k in range(self.graph.n_edges)]
-        shape = (self.graph.n_edges, self.n_states, self.n_states)
-        joint = np.array(tables).reshape(shape)
+        size = self.n_states
+        joint = self.marginals[size * self.graph.n_nodes :].reshape(-1, size, size)
         spread = joint.sum(axis=2).prod(axis=1) * joint.sum(axis=1).prod(axis=1)
         with np.errstate(divide="ignore"):
             logs = np.log(np.abs(np.linalg.det(joint)) / np.sqrt(spread))
@@ -126,8 +119,7 @@ class DiscreteLaw:
             report(progress, column, p)
             for state in range(size):
                 held = self.cells.copy()
-                others = np.arange(size) != state
-                self.layout.node_table(held, column)[others] = NEVER
+                self.layout.node_table(held, column)[np.arange(size) != state] = NEVER
                 given = partition.evaluate(held).by_cells[: p * size].reshape(p, size)
                 found[column, state] = shares[column, state] * given
         return (found + found.transpose(2, 3, 0, 1)) / 2
@@ -141,7 +133,10 @@ class DiscreteLaw:
         rows = np.empty((n, self.graph.n_nodes), np.int16)
         for first in range(0, n, BLOCK):
             report(progress, first, n)
-            _draw_block(rows[first : first + BLOCK], steps, rng)
+            block = rows[first : first + BLOCK]
+            for node, given, lower in steps:
+                chances = lower[tuple(block[:, given].T)]
+                block[:, node] = (rng.random(len(block))[:, None] >= chances).sum(axis=1)
         return rows
 
     def _check_exact(self, what: str, times: int = 1) -> None:
@@ -161,61 +156,35 @@ def report(progress: Progress | None, done: int, total: int) -> None:
         progress(done, total)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Step:
-    """How one node is drawn: given the states of some others, which are drawn before it."""
+def _backward_steps(
+    layout: Layout, cells: FloatArray, order: IntArray
+) -> list[tuple[int, list[int], FloatArray]]:
+    """Sum out the nodes; return, in the order of drawing, how each node is drawn.
 
-    node: int
-    given: tuple[int, ...]
-    strides: IntArray
-    cumulative: FloatArray
-    """(states of the given nodes, K) the chance of each state or a lower one."""
-
-
-def _backward_steps(layout: Layout, cells: FloatArray, order: IntArray) -> list[_Step]:
-    """Sum out the nodes; return how each is drawn, in the order of drawing."""
-    waiting = [_Factor((v,), layout.node_table(cells, v)) for v in range(layout.graph.n_nodes)]
+    That is the node, those that are given, and for each of their states (an axis a node) the
+    chance of each state of the node, but the last, or a lower one.
+    """
+    Factor = tuple[list[int], FloatArray]  # logarithms over some nodes, ascending
     edges = layout.graph.edges.tolist()
-    waiting += [_Factor((u, v), layout.edge_table(cells, k)) for k, (u, v) in enumerate(edges)]
+    waiting: list[Factor] = [
+        ([v], layout.node_table(cells, v)) for v in range(layout.graph.n_nodes)
+    ]
+    waiting += [(ends, layout.edge_table(cells, k)) for k, ends in enumerate(edges)]
     steps = []
     for node in order.tolist():
-        used = [factor for factor in waiting if node in factor.scope]
-        waiting = [factor for factor in waiting if node not in factor.scope]
-        table = _product(used)
-        logs = np.moveaxis(table.logs, table.scope.index(node), -1)
-        given = tuple(v for v in table.scope if v != node)
-        top = logs.max(axis=-1, keepdims=True)
-        weights = np.exp(logs - top)
+        used = [factor for factor in waiting if node in factor[0]]
+        waiting = [factor for factor in waiting if node not in factor[0]]
+        scope = sorted({other for nodes, _ in used for other in nodes})
+        table: FloatArray = np.zeros((1,) * len(scope))
+        for nodes, logs in used:
+            size = dict(zip(nodes, logs.shape, strict=True))
+            table = table + logs.reshape([size.get(other, 1) for other in scope])
+        table = np.moveaxis(table, scope.index(node), -1)
+        given = [other for other in scope if other != node]
+        top = table.max(axis=-1, keepdims=True)
+        weights = np.exp(table - top)
         total = weights.sum(axis=-1, keepdims=True)
-        cumulative = (weights / total).cumsum(axis=-1)
+        steps.append((node, given, (weights / total).cumsum(axis=-1)[..., :-1]))
         if given:
-            waiting.append(_Factor(given, (top + np.log(total))[..., 0]))
-        sizes = logs.shape[:-1]
-        strides = np.array([int(np.prod(sizes[k + 1 :])) for k in range(len(sizes))], np.int64)
-        steps.append(_Step(node, given, strides, cumulative.reshape(-1, logs.shape[-1])))
+            waiting.append((given, (top + np.log(total))[..., 0]))
     return steps[::-1]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Factor:
-    """A table of logarithms over some nodes, ascending."""
-
-    scope: tuple[int, ...]
-    logs: FloatArray
-
-
-def _product(factors: Sequence[_Factor]) -> _Factor:
-    scope = tuple(sorted({node for factor in factors for node in factor.scope}))
-    total: FloatArray = np.zeros((1,) * len(scope))
-    for factor in factors:
-        size = dict(zip(factor.scope, factor.logs.shape, strict=True))
-        total = total + factor.logs.reshape([size.get(node, 1) for node in scope])
-    return _Factor(scope, total)
-
-
-def _draw_block(rows: StateArray, steps: Sequence[_Step], rng: np.random.Generator) -> None:
-    for step in steps:
-        known = rows[:, list(step.given)] @ step.strides
-        uniform = rng.random(len(rows))
-        lower = step.cumulative[known, :-1]
-        rows[:, step.node] = (uniform[:, None] >= lower).sum(axis=1)

@@ -71,12 +71,7 @@ class Choice:
 
 
 def latent_cycle(
-    girth: int = 10,
-    leaves: int = 2,
-    depth: int = 1,
-    *,
-    seed: int = 0,
-    **drawing: Unpack[Drawing],
+    girth: int = 10, leaves: int = 2, depth: int = 1, *, seed: int = 0, **drawing: Unpack[Drawing]
 ) -> SyntheticModel:
     """Return a ring of hidden nodes, each with observed leaves or with a tree below it.
 
@@ -113,8 +108,17 @@ def latent_cycle(
     LatentGraph(24 observed, 8 hidden, 32 edges, 1 cycles)
     """
     ring: nx.Graph[int] = nx.cycle_graph(count("girth", girth, 3))
-    on_each = count("leaves", leaves, 1)
-    lowest = _deepened(ring, on_each, count("depth", depth, 1))
+    on_each, steps = count("leaves", leaves, 1), count("depth", depth, 1)
+    if steps > 1 and on_each < 2:
+        raise ThresholdError(
+            f"leaves = {on_each} with depth = {steps}: hidden nodes below the ring would have two "
+            "neighbours, and no column could show them; give at least 2 leaves."
+        )
+    lowest = list(ring)
+    for _ in range(steps - 1):
+        below = range(len(ring), len(ring) + on_each * len(lowest))
+        ring.add_edges_from((lowest[k // on_each], new) for k, new in enumerate(below))
+        lowest = list(below)
     plan = _planted(ring, set(ring), dict.fromkeys(lowest, on_each))
     return _with_law(plan, Choice(**drawing), np.random.default_rng(count("seed", seed, 0)))
 
@@ -150,19 +154,21 @@ def latent_tree(
     >>> tree.n_hidden, tree.n_cycles, [len(tree.neighbours(h)) for h in tree.hidden_nodes]
     (3, 0, [3, 3, 3])
     """
-    counts = count("n_hidden", n_hidden, 0), count("n_observed_inner", n_observed_inner, 0)
+    hiding = count("n_hidden", n_hidden, 0)
+    n_inner = hiding + count("n_observed_inner", n_observed_inner, 0)
     least = count("leaves", leaves, 0)
-    if sum(counts) == 0:
+    if n_inner == 0:
         raise ThresholdError(Remedy("no_inner_node"), "; a tree needs an inner node.")
     rng = np.random.default_rng(count("seed", seed, 0))
-    inner = _random_tree(sum(counts), rng)
-    hidden = set(rng.choice(sum(counts), counts[0], replace=False).tolist())
+    inner: nx.Graph[int] = nx.path_graph(n_inner)
+    if n_inner > 2:
+        inner = nx.from_prufer_sequence(rng.integers(n_inner, size=n_inner - 2).tolist())
+    hidden = set(rng.choice(n_inner, hiding, replace=False).tolist())
     needed = {
         node: max(least, 3 - degree) if node in hidden else max(0, 2 - degree)
         for node, degree in inner.degree
     }
-    plan = _planted(inner, hidden, needed)
-    return _with_law(plan, Choice(**drawing), rng)
+    return _with_law(_planted(inner, hidden, needed), Choice(**drawing), rng)
 
 
 def from_skeleton(
@@ -206,16 +212,15 @@ def from_skeleton(
     on_each = count("leaves", leaves, 0)
     _check_skeleton(nx_graph)
     chosen = dict.fromkeys(nx_graph if hidden is None else hidden)
-    for node in chosen:
-        if node not in nx_graph:
+    for node in (node for node in chosen if node not in nx_graph):
+        raise DataError(
+            f"hidden node {quoted(str(node))} is not in the skeleton; give nodes that it has."
+        )
+    for node, degree in nx_graph.degree:
+        if node in chosen and degree + on_each < 3:
             raise DataError(
-                f"hidden node {quoted(str(node))} is not in the skeleton; give nodes that it has."
-            )
-    for node in nx_graph:
-        if node in chosen and nx_graph.degree[node] + on_each < 3:
-            raise DataError(
-                f"hidden node {quoted(str(node))} has {nx_graph.degree[node]} neighbours and "
-                f"{on_each} leaves, together below 3; give more leaves or make it observed."
+                f"hidden node {quoted(str(node))} has {degree} neighbours and {on_each} leaves, "
+                "together below 3; give more leaves or make it observed."
             )
     plan = _planted(nx_graph, set(chosen), dict.fromkeys(chosen, on_each), keep_names)
     return _with_law(plan, Choice(**drawing), np.random.default_rng(count("seed", seed, 0)))
@@ -226,27 +231,10 @@ def _check_skeleton(skeleton: nx.Graph[Any]) -> None:
         raise DataError("the skeleton is directed or has parallel edges; give a networkx.Graph.")
     if len(skeleton) == 0:
         raise DataError("the skeleton has no nodes; give a graph with at least one.")
-    loops = list(nx.nodes_with_selfloops(skeleton))
-    if loops:
+    for node in nx.nodes_with_selfloops(skeleton):
         raise DataError(
-            f"node {quoted(str(loops[0]))} of the skeleton has an edge to itself; remove it."
+            f"node {quoted(str(node))} of the skeleton has an edge to itself; remove it."
         )
-
-
-def _deepened(ring: nx.Graph[int], leaves: int, depth: int) -> list[int]:
-    """Grow trees of hidden nodes below the ring, in place; return the lowest of these nodes."""
-    if depth > 1 and leaves < 2:
-        raise ThresholdError(
-            f"leaves = {leaves} with depth = {depth}: hidden nodes below the ring would have two "
-            "neighbours, and no column could show them; give at least 2 leaves."
-        )
-    lowest = list(ring)
-    for _ in range(depth - 1):
-        first = len(ring)
-        below = range(first, first + leaves * len(lowest))
-        ring.add_edges_from((lowest[k // leaves], new) for k, new in enumerate(below))
-        lowest = list(below)
-    return lowest
 
 
 def _planted(
@@ -256,48 +244,39 @@ def _planted(
     keep_names: bool = False,
 ) -> LatentGraph:
     """Number the observed inner nodes, then the leaves, then the hidden nodes; lengths are 1."""
-    owners = [node for node in inner for _ in range(leaves.get(node, 0))]
+    owners = [(node, k + 1) for node in inner for k in range(leaves.get(node, 0))]
     observed = [node for node in inner if node not in hidden]
     p = len(observed) + len(owners)
     number = {node: k for k, node in enumerate(observed)}
-    number.update({node: p + k for k, node in enumerate(n for n in inner if n in hidden)})
+    number |= {node: p + k for k, node in enumerate(n for n in inner if n in hidden)}
     edges = [(number[u], number[v]) for u, v in inner.edges]
-    edges += [(len(observed) + k, number[owner]) for k, owner in enumerate(owners)]
+    edges += [(len(observed) + k, number[owner]) for k, (owner, _) in enumerate(owners)]
     names = [f"x{k + 1}" for k in range(p)]
     if keep_names:
-        on = [f"{node}.{k + 1}" for node in inner for k in range(leaves.get(node, 0))]
-        names = [str(node) for node in observed] + on
+        names = [*map(str, observed), *(f"{owner}.{k}" for owner, k in owners)]
         if len(set(names)) < len(names):
             raise DataError("two columns would have one name; give the nodes other names.")
     return LatentGraph.build(names, len(hidden), edges)
 
 
-def _random_tree(n_nodes: int, rng: np.random.Generator) -> nx.Graph[int]:
-    """Draw a tree on ``0..n_nodes-1``, all equally likely, by its Prüfer sequence."""
-    tree: nx.Graph[int] = nx.path_graph(n_nodes)
-    if n_nodes > 2:
-        tree = nx.from_prufer_sequence(rng.integers(n_nodes, size=n_nodes - 2).tolist())
-    return tree
-
-
 def _with_law(plan: LatentGraph, choice: Choice, rng: np.random.Generator) -> SyntheticModel:
     """Draw a length and a sign for each edge, in the order of the edges, then what else varies."""
     if choice.potentials is None:
-        drawn = rng.uniform(*range_above_0("lengths", choice.lengths), plan.n_edges)
+        lengths = rng.uniform(*range_above_0("lengths", choice.lengths), plan.n_edges)
     else:
         ends = range_above_0("potentials", choice.potentials, STRONGEST_POTENTIAL)
-        drawn = -np.log(np.tanh(rng.uniform(*ends, plan.n_edges)))
+        lengths = -np.log(np.tanh(rng.uniform(*ends, plan.n_edges)))
     signs = rng.choice([-1, 1], plan.n_edges) if choice.random_signs else np.ones(plan.n_edges)
-    graph = _with_lengths(plan, drawn)
+    graph = _with_lengths(plan, lengths)
     law: DiscreteLaw | GaussianLaw | None = None
     if choice.kind == "gaussian":
-        law = GaussianLaw.of(graph, signs * np.exp(-drawn))
+        law = GaussianLaw.of(graph, signs * np.exp(-lengths))
     elif choice.kind != "ising":
         law = _states(graph, choice, rng)
     elif choice.fields is not None:
         ends = range_within("fields", choice.fields, STRONGEST_POTENTIAL)
         fields = rng.uniform(*ends, plan.n_nodes)
-        law = DiscreteLaw.ising(graph, signs * np.arctanh(np.exp(-drawn)), fields)
+        law = DiscreteLaw.ising(graph, signs * np.arctanh(np.exp(-lengths)), fields)
     if isinstance(law, DiscreteLaw) and choice.kind != "symmetric":
         graph = _with_lengths(plan, law.edge_distances)
     return SyntheticModel(graph, frozen_array(signs, np.int64), choice.kind, law)

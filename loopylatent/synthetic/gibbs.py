@@ -69,28 +69,24 @@ def gibbs(
     >>> run.states.shape, run.diagnostics.is_good
     ((4000, 4), True)
     """
-    network = law.layout.network(np.arange(law.graph.n_nodes))
     size = law.graph.n_nodes
+    network = law.layout.network(np.arange(size))
     states = rng.integers(law.n_states, size=(n_chains, size)).astype(np.int16)
     each = -(-n // n_chains)
     kept = np.empty((n_chains, each, size), np.int16)
     most = max(1, MOST_UNIFORMS // (n_chains * size))
 
     def sweeps(number: int) -> None:
-        while number > 0:
-            now = min(number, most)
-            _kernels.gibbs.sweep_nodes(
-                network, law.cells, states, rng.random((now, n_chains, size))
-            )
-            number -= now
+        for done in range(0, number, most):
+            uniform = rng.random((min(number - done, most), n_chains, size))
+            _kernels.gibbs.sweep_nodes(network, law.cells, states, uniform)
 
     sweeps(burn_in)
     for row in range(each):
         report(progress, row, each)
         sweeps(thinning)
         kept[:, row] = states
-    found = _diagnose(law, kept, burn_in, thinning)
-    return GibbsRun(kept.reshape(-1, size)[:n], found)
+    return GibbsRun(kept.reshape(-1, size)[:n], _diagnose(law, kept, burn_in, thinning))
 
 
 def _diagnose(law: DiscreteLaw, kept: StateArray, burn_in: int, thinning: int) -> Diagnostics:
@@ -119,14 +115,11 @@ def _slowness(rho: FloatArray) -> float:
 
 def energy(law: DiscreteLaw, states: StateArray) -> FloatArray:
     """(rows,) the sum of the log-potentials of whole rows."""
-    layout = law.layout
-    u, v = layout.graph.edges.T
     total = np.zeros(len(states))
-    for node, first in enumerate(layout.node_cell.tolist()):
+    for node, first in enumerate(law.layout.node_cell.tolist()):
         total += law.cells[first + states[:, node]]
-    for first, a, b in zip(layout.edge_cell.tolist(), u.tolist(), v.tolist(), strict=True):
-        at = states[:, a].astype(np.int64) * law.n_states + states[:, b]
-        total += law.cells[first + at]
+    for first, (u, v) in zip(law.layout.edge_cell, law.graph.edges, strict=True):
+        total += law.cells[first + states[:, u].astype(np.int64) * law.n_states + states[:, v]]
     return total
 
 

@@ -85,14 +85,9 @@ class Comparison:
     @cached_property
     def n_hidden_found(self) -> int:
         """Hidden nodes that have exactly the neighbours of the true node they are matched to."""
-        p = self.truth.n_observed
-        ends = np.zeros((self.both.n_nodes, 2), np.int64)
-        wrong = self.status != FOUND
-        for which in (0, 1):
-            np.add.at(ends, (self.both.edges[wrong, which], 0), 1)
-            np.add.at(ends, (self.both.edges[~wrong, which], 1), 1)
-        inner = ends[p : p + self.truth.n_hidden]
-        return int(((inner[:, 0] == 0) & (inner[:, 1] > 0)).sum())
+        right = self.status == FOUND
+        found, wrong = (self.both.edges[which].ravel() for which in (right, ~right))
+        return len(set(self.truth.hidden_nodes).intersection(found).difference(wrong))
 
     @property
     def is_right(self) -> bool:

@@ -96,9 +96,8 @@ class SyntheticModel:
     @property
     def is_exact(self) -> bool:
         """Whether rows are drawn exactly; else they come from Gibbs sampling."""
-        if self.has_closed_form or isinstance(self.law, GaussianLaw):
-            return True
-        return self.discrete.is_exact
+        always = self.has_closed_form or isinstance(self.law, GaussianLaw)
+        return always or self.discrete.is_exact
 
     @cached_property
     def discrete(self) -> DiscreteLaw:
@@ -134,8 +133,7 @@ class SyntheticModel:
         """
         strengths = self._strengths(progress)
         values = np.full_like(strengths, np.inf)
-        smallest = 0.0 if self.has_closed_form else SMALLEST_STRENGTH
-        seen = strengths > smallest
+        seen = strengths > (0.0 if self.has_closed_form else SMALLEST_STRENGTH)
         values[seen] = -np.log(strengths[seen])
         np.fill_diagonal(values, 0.0)
         return DistanceMatrix.from_array(np.maximum(values, 0.0), self.graph.names)
@@ -192,8 +190,7 @@ class SyntheticModel:
             frame = pd.DataFrame(self.law.draw(rows, rng), columns=names)
             return Drawn(Observations.from_frame(frame), None)
         if self.has_closed_form:
-            parts = Parts.of(self.graph, self.edge_correlations)
-            spins = sample_spins(parts, rows, rng)
+            spins = sample_spins(Parts.of(self.graph, self.edge_correlations), rows, rng)
             frame = pd.DataFrame(((spins[:p] + 1) // 2).T, columns=names)
             return Drawn(Observations.from_frame(frame), None)
         law = self.discrete
@@ -206,8 +203,6 @@ class SyntheticModel:
         """Return rows of states as a table whose columns know all of their states."""
         size = self.n_states
         values = tuple("01" if size == 2 else LETTERS[:size])
-        columns = tuple(
-            Column(name, "binary" if size == 2 else "categorical", values)
-            for name in self.graph.names
-        )
+        kind: Literal["binary", "categorical"] = "binary" if size == 2 else "categorical"
+        columns = tuple(Column(name, kind, values) for name in self.graph.names)
         return Observations(states.astype(np.float64), columns).usable()

@@ -93,20 +93,18 @@ def regular_skeleton(
     edges = sorted((min(edge), max(edge)) for edge in drawn.edges)
     graph.add_edges_from(edges)
     shuffled = [edges[k] for k in rng.permutation(len(edges)).tolist()]
+
+    def closes(u: int, v: int) -> bool:
+        return v in nx.single_source_shortest_path_length(graph, u, cutoff=shortest - 2)
+
     for u, v in shuffled:
         graph.remove_edge(u, v)
-        if not _within(graph, u, v, shortest - 2):
+        if not closes(u, v):
             graph.add_edge(u, v)
     for u, v in shuffled:  # other removals may have made room for an edge again
-        if not graph.has_edge(u, v) and not _within(graph, u, v, shortest - 2):
+        if not graph.has_edge(u, v) and not closes(u, v):
             graph.add_edge(u, v)
     return graph
-
-
-def _within(graph: nx.Graph[int], source: int, target: int, steps: int) -> bool:
-    """Whether a path of at most ``steps`` edges joins two nodes."""
-    near: Mapping[int, int] = nx.single_source_shortest_path_length(graph, source, cutoff=steps)
-    return target in near
 
 
 def hidden_by_chance(skeleton: nx.Graph[Any], share: float, *, seed: int = 0) -> list[Hashable]:
@@ -122,11 +120,8 @@ def hidden_by_chance(skeleton: nx.Graph[Any], share: float, *, seed: int = 0) ->
     if not 0 < share < 1:
         raise ThresholdError(f"share = {share:g} is no probability between 0 and 1.")
     seen = np.random.default_rng(count("seed", seed, 0)).random(len(skeleton)) < share
-    return [
-        node
-        for node, observed in zip(skeleton, seen.tolist(), strict=True)
-        if not observed and skeleton.degree[node] >= 3
-    ]
+    chances = zip(skeleton.degree, seen.tolist(), strict=True)
+    return [node for (node, degree), observed in chances if not observed and degree >= 3]
 
 
 def read_edges(text: str) -> nx.Graph[str]:
@@ -141,7 +136,7 @@ def read_edges(text: str) -> nx.Graph[str]:
     """
     graph: nx.Graph[str] = nx.Graph()
     for number, line in enumerate(text.splitlines(), start=1):
-        words = [word for word in re.split(r"[,;\s]+", line.strip()) if word]
+        words = re.findall(r"[^,;\s]+", line)
         if not words or words[0].startswith("#"):
             continue
         if len(words) != 2:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -12,7 +11,13 @@ import networkx as nx
 
 from loopylatent.compute.checks import Range, check_choice
 from loopylatent.errors import DataError, ThresholdError
-from loopylatent.synthetic.families import LENGTHS, from_skeleton, latent_cycle, latent_tree
+from loopylatent.synthetic.families import (
+    LENGTHS,
+    Drawing,
+    from_skeleton,
+    latent_cycle,
+    latent_tree,
+)
 from loopylatent.synthetic.model import Kind, SyntheticModel
 from loopylatent.synthetic.skeletons import cage, hidden_by_chance, read_edges, regular_skeleton
 
@@ -84,36 +89,16 @@ class Specification:
 
     def build(self) -> SyntheticModel:
         """Make the model; the same specification gives the same one."""
-        makers: Mapping[str, Callable[[dict[str, Any]], SyntheticModel]] = {
-            "ring": lambda more: latent_cycle(self.girth, self.leaves, self.depth, **more),
-            "tree": lambda more: latent_tree(self.n_hidden, self.n_inner, self.leaves, **more),
-            "cage": lambda more: self._on_skeleton(cage(self.cage), more),
-            "regular": lambda more: self._on_skeleton(self._regular(), more),
-            "edges": self._on_edges,
-        }
         check_choice("family", self.family, get_args(Family))
-        self._check_size()
-        states = self.kind in ("symmetric", "tables")
-        ising = self.kind == "ising"
-        model = makers[self.family](
-            {
-                "lengths": self.lengths,
-                "potentials": self.potentials if ising else None,
-                "random_signs": self.random_signs and not states,
-                "fields": self.fields if ising else None,
-                "kind": self.kind,
-                "n_states": self.n_states if states else 2,
-                "seed": self.seed,
-            }
+        states, ising = self.kind in ("symmetric", "tables"), self.kind == "ising"
+        drawing = Drawing(
+            lengths=self.lengths,
+            potentials=self.potentials if ising else None,
+            random_signs=self.random_signs and not states,
+            fields=self.fields if ising else None,
+            kind=self.kind,
+            n_states=self.n_states if states else 2,
         )
-        if model.graph.n_observed < 3:
-            raise DataError(
-                f"the model has {model.graph.n_observed} columns; at least 3 are needed. Give "
-                "more leaves, or hide fewer nodes."
-            )
-        return model
-
-    def _check_size(self) -> None:
         columns = {
             "ring": self.girth * float(self.leaves) ** self.depth,
             "tree": self.n_inner + self.n_hidden * max(self.leaves, 2),
@@ -123,31 +108,40 @@ class Specification:
                 f"the model would have about {columns:,.0f} columns; at most {MOST_COLUMNS} are "
                 "made here. Choose smaller numbers."
             )
+        if self.family == "ring":
+            model = latent_cycle(self.girth, self.leaves, self.depth, seed=self.seed, **drawing)
+        elif self.family == "tree":
+            sizes = (self.n_hidden, self.n_inner, self.leaves)
+            model = latent_tree(*sizes, seed=self.seed, **drawing)
+        else:
+            model = self._on_skeleton(drawing)
+        if model.graph.n_observed < 3:
+            raise DataError(
+                f"the model has {model.graph.n_observed} columns; at least 3 are needed. Give "
+                "more leaves, or hide fewer nodes."
+            )
+        return model
 
-    def _regular(self) -> nx.Graph[int]:
-        return regular_skeleton(self.n_nodes, self.degree, self.girth, seed=self.seed)
-
-    def _on_skeleton(self, skeleton: nx.Graph[Any], more: dict[str, Any]) -> SyntheticModel:
-        if self.share is None:
+    def _on_skeleton(self, drawing: Drawing) -> SyntheticModel:
+        leaves, own, skeleton = self.leaves, self.family == "edges", self._skeleton()
+        if own:
+            hidden = list(dict.fromkeys(re.findall(r"[^,;\s]+", self.hidden)))
+        elif self.share is None:
             # removed edges can leave nodes that no column could show: those are observed
-            shown = [node for node in skeleton if skeleton.degree[node] + self.leaves >= 3]
-            return self._planted(skeleton, shown, self.leaves, more)
-        hidden = hidden_by_chance(skeleton, self.share, seed=self.seed)
-        return self._planted(skeleton, hidden, 0, more)
-
-    def _on_edges(self, more: dict[str, Any]) -> SyntheticModel:
-        skeleton = read_edges(self.edges)
-        words = [word for word in re.split(r"[,;\s]+", self.hidden) if word]
-        hidden: list[Hashable] = list(dict.fromkeys(words))
-        return self._planted(skeleton, hidden, self.leaves, more | {"keep_names": True})
-
-    def _planted(
-        self, skeleton: nx.Graph[Any], hidden: list[Hashable], leaves: int, more: dict[str, Any]
-    ) -> SyntheticModel:
+            hidden = [node for node, degree in skeleton.degree if degree + leaves >= 3]
+        else:
+            leaves, hidden = 0, hidden_by_chance(skeleton, self.share, seed=self.seed)
         n_columns = len(skeleton) + (leaves - 1) * len(hidden)
         if n_columns > MOST_COLUMNS:
             raise ThresholdError(
                 f"the model would have {n_columns:,} columns; at most {MOST_COLUMNS} are made "
                 "here. Choose fewer leaves or a smaller graph."
             )
-        return from_skeleton(skeleton, leaves, hidden, **more)
+        return from_skeleton(skeleton, leaves, hidden, keep_names=own, seed=self.seed, **drawing)
+
+    def _skeleton(self) -> nx.Graph[Any]:
+        if self.family == "edges":
+            return read_edges(self.edges)
+        if self.family == "cage":
+            return cage(self.cage)
+        return regular_skeleton(self.n_nodes, self.degree, self.girth, seed=self.seed)

@@ -18,18 +18,7 @@ from loopylatent.theory.ensemble import (
 )
 
 __all__ = [
-    "KAPPA",
-    "Condition",
-    "DepthBound",
-    "Ensemble",
-    "Interval",
-    "Verdict",
-    "conditions",
-    "depth",
-    "ensemble_of",
-    "failure_bound",
-    "necessary_samples",
-    "pair_distance",
-    "sampled_depth",
-    "sampled_growth",
-]
+    "KAPPA", "Condition", "DepthBound", "Ensemble", "Interval", "Verdict", "conditions",
+    "depth", "ensemble_of", "failure_bound", "necessary_samples", "pair_distance",
+    "sampled_depth", "sampled_growth",
+]  # fmt: skip

@@ -121,45 +121,31 @@ def conditions(e: Ensemble, thresholds: Thresholds | None = None) -> tuple[Condi
     inside = e.radius
     interval = f"{inside.low:.3g} to {inside.high:.3g}"
     return (
-        _judged(
-            "(A1), (B1) degree of hidden nodes", e.degree_min, e.degree_min >= 3,
+        _judged("(A1), (B1) degree of hidden nodes", e.degree_min, e.degree_min >= 3,
             "Every hidden node has at least three neighbours, so that it can be seen.",
-            "Some hidden node has fewer than three neighbours; the columns cannot show it.",
-        ),
-        _judged(
-            "(A3) correlation decay, α = Δ tanh θ_max", e.alpha, e.alpha < 1,
+            "Some hidden node has fewer than three neighbours; the columns cannot show it."),
+        _judged("(A3) correlation decay, α = Δ tanh θ_max", e.alpha, e.alpha < 1,
             f"α is below 1: potentials stay below the critical {e.critical_potential:.3g}, and "
             "far columns hardly influence each other.",
             f"α is not below 1: the largest potential exceeds the critical "
-            f"{e.critical_potential:.3g}, so cycles may bend distances everywhere.",
-        ),
-        Condition(
-            "(A3) α^(g/2) / θ_min^(η(η+1)+2)", e.decay, "not decided",
-            "It has to vanish as graphs grow; the smaller, the less the cycles disturb.",
-        ),
-        Condition(
-            "(A4) g/4 − δ η (η+1)", e.slack, "fails" if e.slack <= 0 else "not decided",
+            f"{e.critical_potential:.3g}, so cycles may bend distances everywhere."),
+        Condition("(A3) α^(g/2) / θ_min^(η(η+1)+2)", e.decay, "not decided",
+            "It has to vanish as graphs grow; the smaller, the less the cycles disturb."),
+        Condition("(A4) g/4 − δ η (η+1)", e.slack, "fails" if e.slack <= 0 else "not decided",
             "The cycles are too short for hidden nodes this deep and edges this unequal."
-            if e.slack <= 0
-            else "It has to grow with the graph; here it is above 0, which one graph alone allows.",
-        ),
-        _judged(
-            "(A4), (B3) radius r", r, r in inside,
+            if e.slack <= 0 else
+            "It has to grow with the graph; here it is above 0, which one graph alone allows."),
+        _judged("(A4), (B3) radius r", r, r in inside,
             f"r lies in the admissible interval, {interval}.",
             "No radius is admissible: the interval is empty."
-            if inside.is_empty
-            else f"r lies outside the admissible interval, {interval}.",
-        ),
-        _judged(
-            "(B3) υ − |X|² ζ(g/2 − r/d_min − 1)", e.tolerance(r), e.tolerance(r) > 0,
+            if inside.is_empty else
+            f"r lies outside the admissible interval, {interval}."),
+        _judged("(B3) υ − |X|² ζ(g/2 − r/d_min − 1)", e.tolerance(r), e.tolerance(r) > 0,
             "Distances may be wrong by this much, and the graph is still found.",
-            "Nothing is left for errors of distances; the theorem says nothing at this radius.",
-        ),
-        _judged(
-            "(B5) d_min/2 − |X|² ζ(g/2 − 1)", e.shortest_edge, e.shortest_edge > 0,
+            "Nothing is left for errors of distances; the theorem says nothing at this radius."),
+        _judged("(B5) d_min/2 − |X|² ζ(g/2 − 1)", e.shortest_edge, e.shortest_edge > 0,
             "This τ tells true hidden nodes from spurious ones.",
-            "No τ is guaranteed to tell true hidden nodes from spurious ones.",
-        ),
+            "No τ is guaranteed to tell true hidden nodes from spurious ones."),
     )  # fmt: skip
 
 

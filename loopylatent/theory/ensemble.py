@@ -201,14 +201,37 @@ class Ensemble:
     def best_radius(self) -> float:
         """The radius that asks for the fewest rows; the middle of the interval if none works."""
         inside = self.radius
-        if inside.is_empty:
-            return (inside.low + inside.high) / 2
-        high = inside.high if math.isfinite(inside.high) else inside.low + 4 * self.d_max
-        # just above the lower end upsilon is r less that end, and soon the rest is smaller
-        tried = inside.low + (high - inside.low) * np.geomspace(1e-13, 1, 1200)[:-1]
-        needed = [self.samples(float(r)) for r in tried]
-        best = int(np.argmin(needed))
-        return float(tried[best]) if math.isfinite(needed[best]) else float(tried[len(tried) // 2])
+        return (inside.low + inside.high) / 2 if inside.is_empty else fewest_samples(self).r
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Rows that Theorem 2 asks for at the radius that asks for the fewest."""
+
+    r: float
+    n: float
+    """Infinite where no radius leaves any tolerance."""
+
+
+def fewest_samples(e: Ensemble, kappa: float = KAPPA) -> Need:
+    """Return the best radius and the rows that Theorem 2 asks for there, all radii at once."""
+    inside = e.radius
+    if inside.is_empty:
+        return Need(e.best_radius if math.isfinite(inside.low) else math.nan, math.inf)
+    high = inside.high if math.isfinite(inside.high) else inside.low + 4 * e.d_max
+    # just above the lower end upsilon is r less that end, and soon the rest is smaller
+    r = inside.low + (high - inside.low) * np.geomspace(1e-13, 1, 1200)[:-1]
+    margin = np.exp(-e.d_max / 2 * (r / e.d_min + 2))
+    near = 0.5 * np.exp(-r) * math.expm1(e.d_min)
+    upsilon = np.minimum.reduce([margin, near, inside.high - r, r - inside.low]).clip(max=e.d_min)
+    with np.errstate(over="ignore"):
+        beyond = e.girth / 2 - r / e.d_min - 1
+        bent = e.decay_constant * e.alpha**beyond if e.girth < math.inf else e.zeta(math.inf)
+    left = upsilon - e.n_states**2 * bent
+    best = int(np.argmax(left))
+    if not left[best] > 0:
+        return Need(float(r[len(r) // 2]), math.inf)
+    return Need(float(r[best]), e.samples(float(r[best]), kappa))
 
 
 def pair_distance(theta: float, field: float = 0.0) -> float:

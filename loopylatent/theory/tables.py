@@ -7,17 +7,17 @@ the depth of the hidden nodes and the unevenness of the edges.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
-
-import numpy as np
 
 from loopylatent.errors import ThresholdError
 from loopylatent.settings import Thresholds
 from loopylatent.theory.ensemble import (
     KAPPA,
     Ensemble,
+    fewest_samples,
     necessary_samples,
     sampled_depth,
     sampled_growth,
@@ -41,44 +41,6 @@ class Quantity:
     sentence: str
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
-    """Rows that Theorem 2 asks for at the radius that asks for the fewest."""
-
-    r: float
-    n: float
-    """Infinite where no radius leaves any tolerance."""
-
-
-def fewest_samples(e: Ensemble, kappa: float = KAPPA) -> Need:
-    """Return the best radius and the rows that Theorem 2 asks for there, all radii at once."""
-    inside = e.radius
-    if inside.is_empty or not math.isfinite(inside.low):
-        return Need(e.best_radius if math.isfinite(inside.low) else math.nan, math.inf)
-    high = inside.high if math.isfinite(inside.high) else inside.low + 4 * e.d_max
-    r = inside.low + (high - inside.low) * np.geomspace(1e-13, 1, 1200)[:-1]
-    margin = np.exp(-e.d_max / 2 * (r / e.d_min + 2))
-    upsilon = np.minimum.reduce(
-        [
-            np.full_like(r, e.d_min),
-            0.5 * np.exp(-r) * math.expm1(e.d_min),
-            margin,
-            inside.high - r,
-            r - inside.low,
-        ]
-    )
-    if math.isinf(e.girth):
-        bent = np.full_like(r, e.zeta(math.inf))
-    else:
-        with np.errstate(over="ignore"):
-            bent = e.decay_constant * e.alpha ** (e.girth / 2 - r / e.d_min - 1)
-    left = upsilon - e.n_states**2 * bent
-    best = int(np.argmax(left))
-    if not left[best] > 0:
-        return Need(float(r[len(r) // 2]), math.inf)
-    return Need(float(r[best]), e.samples(float(r[best]), kappa))
-
-
 def speaking_girth(e: Ensemble) -> int | None:
     """Return the smallest girth at which Theorem 2 asks for a finite number of rows.
 
@@ -95,11 +57,7 @@ def speaking_girth(e: Ensemble) -> int | None:
         high *= 2
         if high > LARGEST_GIRTH:
             return None
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if speaks(middle) else (middle, high)
-    return high
+    return high // 2 + 1 + bisect_left(range(high // 2 + 1, high), True, key=speaks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,15 +82,12 @@ def along(e: Ensemble, axis: Axis, values: Sequence[float]) -> tuple[CurvePoint,
 
 
 def _curve_point(e: Ensemble, x: float) -> CurvePoint:
-    need = fewest_samples(e)
-    girth = e.girth
-    if math.isinf(need.n):
+    need, girth = fewest_samples(e).n, e.girth
+    if math.isinf(need):
         enough = speaking_girth(e)
         girth = e.girth if enough is None else float(enough)
-        need = fewest_samples(replace(e, girth=girth))
-    return CurvePoint(
-        x, girth, need.n if math.isfinite(need.n) else None, e.growth, _lower_bound(e)
-    )
+        need = fewest_samples(replace(e, girth=girth)).n
+    return CurvePoint(x, girth, None if math.isinf(need) else need, e.growth, _lower_bound(e))
 
 
 def _changed(e: Ensemble, axis: Axis, value: float) -> Ensemble:
@@ -143,12 +98,8 @@ def _changed(e: Ensemble, axis: Axis, value: float) -> Ensemble:
         return replace(e, depth=value)
     if value < 1:
         raise ThresholdError(f"eta = {value:g} is below 1; no longest edge is below the shortest.")
-    return replace(e, theta_min=_potential(value * e.d_min, e.theta_max))
-
-
-def _potential(length: float, most: float) -> float:
-    """The potential whose edge, without node potentials, has this length; at most ``most``."""
-    return min(most, math.atanh(math.exp(-length)))
+    # the potential whose edge, without node potentials, has this length
+    return replace(e, theta_min=min(e.theta_max, math.atanh(math.exp(-value * e.d_min))))
 
 
 def _lower_bound(e: Ensemble) -> float | None:
@@ -168,12 +119,7 @@ def quantities(
 ) -> tuple[Quantity, ...]:
     """Return every quantity of the theory; those that depend on r at the given or best radius."""
     r = fewest_samples(e).r if thresholds is None else thresholds.r
-    inside, need, girth, lower = (
-        e.radius,
-        fewest_samples(e, kappa),
-        speaking_girth(e),
-        _lower_bound(e),
-    )
+    inside, girth, lower = e.radius, speaking_girth(e), _lower_bound(e)
     empty = " The interval is empty." if inside.is_empty else ""
     rows: tuple[tuple[str, str, float | None, str], ...] = (
         ("p", "columns", e.n_observed, "How many variables are seen."),
@@ -210,7 +156,7 @@ def quantities(
          "Not above 0: cycles bend distances by more than the learner is proved to stand."),
         ("n(r)", "rows by Theorem 2 at this r", e.samples(r, kappa),
          f"With so many rows the graph is found with probability {1 - kappa:g}."),
-        ("n", "rows by Theorem 2 at the best r", need.n,
+        ("n", "rows by Theorem 2 at the best r", fewest_samples(e, kappa).n,
          "The fewest rows over all radii; infinite: the theorem is silent at this girth."),
         ("g₂", "girth from which Theorem 2 speaks", girth,
          "At shorter cycles it asks for infinitely many rows." if girth is not None else

@@ -28,8 +28,8 @@ from loopylatent.synthetic.families import latent_cycle, latent_tree
 from loopylatent.synthetic.laboratory import TrialPoint, compare, summary
 from loopylatent.theory.additivity import distortion
 from loopylatent.theory.assumptions import ensemble_of
-from loopylatent.theory.ensemble import Ensemble, necessary_samples, pair_distance
-from loopylatent.theory.tables import along, fewest_samples, quantities, speaking_girth
+from loopylatent.theory.ensemble import Ensemble, fewest_samples, necessary_samples, pair_distance
+from loopylatent.theory.tables import along, quantities, speaking_girth
 
 KIND = Ensemble(0.15, 0.15, 3, 4, girth=100, depth=2, n_observed=200, n_nodes=300)
 
@@ -48,9 +48,12 @@ def ensembles(draw):
 @given(ensembles())
 def test_the_fewest_rows_are_those_of_the_best_radius(e):
     assume(math.isfinite(e.depth))
-    need = fewest_samples(e)
-    slow = e.samples(e.best_radius)
+    need, inside = fewest_samples(e), e.radius
+    width = 4 * e.d_max if inside.high == math.inf else inside.high - inside.low
+    radii = inside.low + width * np.geomspace(1e-13, 1, 1200)[:-1]
+    slow = math.inf if inside.is_empty else min(e.samples(float(r)) for r in radii)
     assert need.n == pytest.approx(slow, rel=1e-9)
+    assert e.samples(e.best_radius) == need.n
     if math.isfinite(need.n):
         assert need.r in e.radius
         tried = np.linspace(e.radius.low, min(e.radius.high, e.radius.low + 3), 50)[1:-1]

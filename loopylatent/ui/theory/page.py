@@ -18,15 +18,8 @@ from loopylatent.settings import Thresholds
 from loopylatent.synthetic.laboratory import TrialPoint
 from loopylatent.theory.additivity import Distortion, distortion
 from loopylatent.theory.assumptions import Condition, conditions
-from loopylatent.theory.ensemble import KAPPA, Ensemble
-from loopylatent.theory.tables import (
-    Axis,
-    CurvePoint,
-    along,
-    fewest_samples,
-    quantities,
-    speaking_girth,
-)
+from loopylatent.theory.ensemble import KAPPA, Ensemble, fewest_samples
+from loopylatent.theory.tables import Axis, CurvePoint, along, quantities, speaking_girth
 from loopylatent.ui.page import refusals, show_pages, theme
 from loopylatent.ui.shell.laboratory import (
     CURVE_N,
