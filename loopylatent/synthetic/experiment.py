@@ -24,7 +24,7 @@ from loopylatent.inference.fit import fit_parameters
 from loopylatent.learning.learner import learn
 from loopylatent.settings import FitSettings, LearnSettings, Method
 from loopylatent.synthetic.families import latent_cycle
-from loopylatent.synthetic.laboratory import thresholds_of
+from loopylatent.synthetic.laboratory import FailedTrial, thresholds_of
 from loopylatent.synthetic.model import SyntheticModel
 from loopylatent.tables.observations import Observations
 
@@ -59,7 +59,7 @@ class Scored:
 
     n: int
     repeat: int
-    where: float | str
+    wanted: float | str
     """The radius, or `TREE`, or `TRUTH`."""
     r: float
     bic: float
@@ -70,17 +70,7 @@ class Scored:
     is_exact: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Unscored:
-    """A radius at which there is no graph, and why."""
-
-    n: int
-    repeat: int
-    where: float | str
-    reason: str
-
-
-Outcome = Scored | Unscored
+Outcome = Scored | FailedTrial
 
 
 def iter_experiment(
@@ -91,44 +81,39 @@ def iter_experiment(
     ``progress`` is called with the graphs done and the graphs in all, and may raise to stop.
     """
     places: tuple[float | str, ...] = (*plan.radii, TREE, TRUTH)
-    sources = {(n, k): _Source.of(plan, n, k) for n, k in product(plan.rows, range(plan.n_repeats))}
+    sources = {}
+    for n, k in product(plan.rows, range(plan.n_repeats)):
+        seed = plan.seed + k
+        model = latent_cycle(plan.girth, plan.leaves, potentials=plan.potentials, seed=seed)
+        sources[n, k] = (model, model.sample(n, 2 * seed), model.sample(n, 2 * seed + 1))
     # the longest fits first, so that no core waits at the end
     order = sorted(product(plan.rows, range(plan.n_repeats), places), key=lambda one: -one[0])
-    tasks = [partial(_outcome, plan, sources[n, k], n, k, where) for n, k, where in order]
+    tasks = [partial(_outcome, plan.method, *sources[n, k], k, where) for n, k, where in order]
     for _, found in as_they_finish(tasks, progress, threads):
         yield found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Source:
-    """A model with rows to learn from and rows to score on."""
-
-    model: SyntheticModel
-    train: Observations
-    test: Observations
-
-    @classmethod
-    def of(cls, plan: Experiment, n: int, repeat: int) -> _Source:
-        seed = plan.seed + repeat
-        model = latent_cycle(plan.girth, plan.leaves, potentials=plan.potentials, seed=seed)
-        return cls(model, model.sample(n, 2 * seed), model.sample(n, 2 * seed + 1))
-
-
 def _outcome(
-    plan: Experiment, source: _Source, n: int, repeat: int, where: float | str, check: Check
+    method: Method,
+    source: SyntheticModel,
+    train: Observations,
+    test: Observations,
+    repeat: int,
+    where: float | str,
+    check: Check,
 ) -> Outcome:
     check(0, 1)
+    n, graph, r = train.n_rows, source.graph, math.nan
     try:
-        graph, r = source.model.graph, math.nan
         if where != TRUTH:
-            D = information_distances(source.train)
+            D = information_distances(train)
             thresholds = thresholds_of(D, "tree" if isinstance(where, str) else where)
-            found = learn(D, LearnSettings(thresholds, plan.method), trace=False)
+            found = learn(D, LearnSettings(thresholds, method), trace=False)
             graph, r = found.graph, thresholds.r
-        model = fit_parameters(graph, source.train, FIT, progress=check)
-        fresh = float(model.log_likelihood(source.test).sum())
+        model = fit_parameters(graph, train, FIT, progress=check)
+        fresh = float(model.log_likelihood(test).sum())
     except LoopyLatentError as error:
-        return Unscored(n, repeat, where, str(error))
+        return FailedTrial(n, repeat, where, str(error))
     bic = (fresh - 0.5 * model.df * math.log(n)) / (n * graph.n_observed)
     counts = graph.n_hidden, graph.n_edges, graph.n_cycles
     return Scored(n, repeat, where, r, bic, *counts, model.is_exact)
@@ -138,7 +123,7 @@ def experiment_table(outcomes: Sequence[Outcome]) -> pd.DataFrame:
     """Return means over the repeats: a row for each n and place."""
     good = [one for one in outcomes if isinstance(one, Scored)]
     rows = [
-        (one.n, one.where, _rank(one.where), one.bic, one.n_hidden, one.n_edges, one.n_cycles)
+        (one.n, one.wanted, _rank(one.wanted), one.bic, one.n_hidden, one.n_edges, one.n_cycles)
         for one in good
     ]
     sizes = ["hidden", "edges", "cycles"]

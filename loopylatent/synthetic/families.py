@@ -210,7 +210,14 @@ def from_skeleton(
     LatentGraph(20 observed, 10 hidden, 35 edges, 6 cycles)
     """
     on_each = count("leaves", leaves, 0)
-    _check_skeleton(nx_graph)
+    if nx_graph.is_directed() or nx_graph.is_multigraph():
+        raise DataError("the skeleton is directed or has parallel edges; give a networkx.Graph.")
+    if len(nx_graph) == 0:
+        raise DataError("the skeleton has no nodes; give a graph with at least one.")
+    for node in nx.nodes_with_selfloops(nx_graph):
+        raise DataError(
+            f"node {quoted(str(node))} of the skeleton has an edge to itself; remove it."
+        )
     chosen = dict.fromkeys(nx_graph if hidden is None else hidden)
     for node in (node for node in chosen if node not in nx_graph):
         raise DataError(
@@ -224,17 +231,6 @@ def from_skeleton(
             )
     plan = _planted(nx_graph, set(chosen), dict.fromkeys(chosen, on_each), keep_names)
     return _with_law(plan, Choice(**drawing), np.random.default_rng(count("seed", seed, 0)))
-
-
-def _check_skeleton(skeleton: nx.Graph[Any]) -> None:
-    if skeleton.is_directed() or skeleton.is_multigraph():
-        raise DataError("the skeleton is directed or has parallel edges; give a networkx.Graph.")
-    if len(skeleton) == 0:
-        raise DataError("the skeleton has no nodes; give a graph with at least one.")
-    for node in nx.nodes_with_selfloops(skeleton):
-        raise DataError(
-            f"node {quoted(str(node))} of the skeleton has an edge to itself; remove it."
-        )
 
 
 def _planted(

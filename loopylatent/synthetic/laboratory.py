@@ -281,11 +281,11 @@ class TrialPoint:
 
 @dataclass(frozen=True, slots=True)
 class FailedTrial:
-    """Why there is no graph."""
+    """Why there is no graph at a radius, or where else one was wanted."""
 
     n: int | None
     repeat: int
-    wanted: float | Rule
+    wanted: float | str
     reason: str
 
 

@@ -1,11 +1,6 @@
 """The numbers of an Ising model that the paper's guarantees depend on, and what follows from them.
 
-Symbols are the paper's. The bound on r after (B3) is read as r < (g/4) d_min; zeta, for which there
-is no closed form, is C alpha^l with a constant C that you can set.
-
-How deep chance hides nodes, and how many rows any learner needs (Lemma 1, Theorem 3).
-
-The exponent under uniform sampling is 2; the paper prints 4.
+Symbols are the paper's; `assumptions` says which of its lines are corrected.
 """
 
 from __future__ import annotations

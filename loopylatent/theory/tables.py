@@ -24,6 +24,8 @@ from loopylatent.theory.ensemble import (
 )
 
 Axis = Literal["p", "depth", "eta"]
+Row = tuple[str, str, float | None, str]
+"""The fields of a `Quantity`."""
 LARGEST_GIRTH = 4096
 """How far a girth is sought at which Theorem 2 says something."""
 
@@ -121,7 +123,7 @@ def quantities(
     r = fewest_samples(e).r if thresholds is None else thresholds.r
     inside, girth, lower = e.radius, speaking_girth(e), _lower_bound(e)
     empty = " The interval is empty." if inside.is_empty else ""
-    rows: tuple[tuple[str, str, float | None, str], ...] = (
+    rows: tuple[Row, ...] = (
         ("p", "columns", e.n_observed, "How many variables are seen."),
         ("m", "nodes", e.n_nodes, "Seen and hidden variables together."),
         ("Δ_min", "smallest degree of a hidden node", e.degree_min,
@@ -163,8 +165,7 @@ def quantities(
          "No girth is enough: correlations do not die out, or hidden nodes are too deep."),
         ("θ_min^(−δη(η+1)−2) log p", "rows by Theorem 1, up to a constant", e.growth,
          "How rows have to grow with the graph; the constant is not given."),
-        _lemma(e),
-        _lemma_rows(e),
+        *_by_chance(e),
         ("n₃", "rows below which every learner fails (Theorem 3)", lower,
          "With fewer rows some graph of this kind is missed, whatever the method."
          if lower is not None else
@@ -176,26 +177,20 @@ def quantities(
     )
 
 
-NO_LEMMA = "It needs hidden nodes, and degrees of at least 3."
-
-
-def _lemma(e: Ensemble) -> tuple[str, str, float | None, str]:
-    name, share = "depth under uniform sampling (Lemma 1)", e.n_observed / e.n_nodes
-    try:
+def _by_chance(e: Ensemble) -> tuple[Row, Row]:
+    depth = growth = None
+    bound = rate = "It needs hidden nodes, and degrees of at least 3."
+    share = e.n_observed / e.n_nodes
+    if share < 1 and e.degree_min >= 3:
         found = sampled_depth(e.n_nodes, share, e.degree_min, e.degree_max, e.girth)
-    except ThresholdError:
-        return "δ_ρ", name, None, NO_LEMMA
-    sentence = (
-        f"If each node were seen with probability {share:.2g}, depth would stay below this with "
-        f"probability {found.probability:.2g}."
+        depth = found.depth
+        bound = (
+            f"If each node were seen with probability {share:.2g}, depth would stay below this "
+            f"with probability {found.probability:.2g}."
+        )
+        growth = sampled_growth(e.n_observed, share, e.degree_min, e.degree_max)
+        rate = "How rows grow if nodes are seen by chance and edges even."
+    return (
+        ("δ_ρ", "depth under uniform sampling (Lemma 1)", depth, bound),
+        ("n_ρ", "rows under uniform sampling, up to a constant", growth, rate),
     )
-    return "δ_ρ", name, found.depth, sentence
-
-
-def _lemma_rows(e: Ensemble) -> tuple[str, str, float | None, str]:
-    name, share = "rows under uniform sampling, up to a constant", e.n_observed / e.n_nodes
-    try:
-        value = sampled_growth(e.n_observed, share, e.degree_min, e.degree_max)
-    except ThresholdError:
-        return "n_ρ", name, None, NO_LEMMA
-    return "n_ρ", name, value, "How rows grow if nodes are seen by chance and edges even."

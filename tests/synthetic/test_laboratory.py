@@ -20,7 +20,6 @@ from loopylatent.synthetic.experiment import (
     TRUTH,
     Experiment,
     Scored,
-    Unscored,
     experiment_table,
     iter_experiment,
 )
@@ -230,11 +229,11 @@ def outcomes():
 
 
 def test_every_radius_the_tree_and_the_truth_are_scored(outcomes):
-    assert {(one.n, one.where) for one in outcomes} == {
+    assert {(one.n, one.wanted) for one in outcomes} == {
         (n, where) for n in SMALL.rows for where in (*SMALL.radii, TREE, TRUTH)
     }
-    failed = [one for one in outcomes if isinstance(one, Unscored)]
-    assert {one.where for one in failed} == {0.1}
+    failed = [one for one in outcomes if isinstance(one, FailedTrial)]
+    assert {one.wanted for one in failed} == {0.1}
     assert all(one.is_exact for one in outcomes if isinstance(one, Scored))
 
 
@@ -243,7 +242,7 @@ def test_the_bic_is_that_of_fresh_rows(outcomes):
     train, test = model.sample(1500, 0), model.sample(1500, 1)
     fitted = fit_parameters(model.graph, train)
     expected = fitted.log_likelihood(test).sum() - 0.5 * fitted.df * np.log(1500)
-    (truth,) = [one for one in outcomes if one.n == 1500 and one.where == TRUTH]
+    (truth,) = [one for one in outcomes if one.n == 1500 and one.wanted == TRUTH]
     assert truth.bic == pytest.approx(expected / (1500 * 10), abs=1e-5)
 
 

@@ -17,7 +17,7 @@ from loopylatent.figures.recovery import (
     place_both,
     recovery_figure,
 )
-from loopylatent.synthetic.experiment import Outcome, Unscored, experiment_table
+from loopylatent.synthetic.experiment import Outcome, experiment_table
 from loopylatent.synthetic.laboratory import Comparison, FailedTrial, Recovery, Tried, summary
 from loopylatent.synthetic.model import SyntheticModel
 from loopylatent.ui.graph_view import Picture, bring_script, graph_view, picture
@@ -312,7 +312,7 @@ def _experiment(outcomes: list[Outcome]) -> None:
     if len(frame):
         figure = experiment_figure(frame, theme=theme(), height=HEIGHT - 130)
         chart(figure, "The scores of the experiment", "lab_experiment_figure", theme=None)
-    failed = [one for one in outcomes if isinstance(one, Unscored)]
+    failed = [one for one in outcomes if isinstance(one, FailedTrial)]
     if failed:
         st.caption(f"{len(failed)} graphs could not be scored: {said(failed[0].reason)}")
 
