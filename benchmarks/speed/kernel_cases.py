@@ -179,7 +179,7 @@ def propagation(size: int) -> Way:
 
 
 def gibbs(size: int, sweeps: int = 20) -> Way:
-    from loopylatent.synthetic.gibbs import gibbs
+    from loopylatent.synthetic.discrete import gibbs
 
     law = ising(size)
     return lambda: gibbs(law, 80, np.random.default_rng(0), burn_in=sweeps, thinning=1).states

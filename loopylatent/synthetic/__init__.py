@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from loopylatent.compute.checks import Range
 from loopylatent.synthetic.closed_forms import GaussianLaw, Spins
-from loopylatent.synthetic.discrete import DiscreteLaw
+from loopylatent.synthetic.discrete import Diagnostics, DiscreteLaw, GibbsRun, gibbs
 from loopylatent.synthetic.families import (
     LENGTHS,
     STRONGEST_POTENTIAL,
@@ -16,7 +16,6 @@ from loopylatent.synthetic.families import (
     latent_cycle,
     latent_tree,
 )
-from loopylatent.synthetic.gibbs import Diagnostics, GibbsRun, gibbs
 from loopylatent.synthetic.model import Drawn, Kind, SyntheticModel
 from loopylatent.synthetic.skeletons import (
     CAGES,

@@ -22,8 +22,7 @@ from loopylatent.distances.strengths import SMALLEST_STRENGTH
 from loopylatent.errors import InferenceError, Remedy
 from loopylatent.graph import LatentGraph
 from loopylatent.synthetic.closed_forms import GaussianLaw, Parts, sample_spins
-from loopylatent.synthetic.discrete import DiscreteLaw
-from loopylatent.synthetic.gibbs import Diagnostics, gibbs
+from loopylatent.synthetic.discrete import Diagnostics, DiscreteLaw, gibbs
 from loopylatent.tables.kinds import Column
 from loopylatent.tables.observations import Observations
 

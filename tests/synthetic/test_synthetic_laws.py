@@ -12,8 +12,8 @@ from helpers.graphs import CUBIC_ORDER
 from loopylatent.distances.matrix import information_distances
 from loopylatent.errors import DataError, InferenceError, LoopyLatentError, ThresholdError
 from loopylatent.synthetic import discrete, gibbs
+from loopylatent.synthetic.discrete import _slowness, autocorrelations, energy, split_r_hat
 from loopylatent.synthetic.families import from_skeleton, latent_cycle, latent_tree
-from loopylatent.synthetic.gibbs import _slowness, autocorrelations, energy, split_r_hat
 from loopylatent.synthetic.model import SyntheticModel
 from loopylatent.synthetic.skeletons import (
     CAGES,

@@ -38,8 +38,7 @@ from loopylatent.learning.initial_graph import edge_density, first_graph
 from loopylatent.learning.learner import learn
 from loopylatent.learning.thresholds import default_thresholds, loop_radius
 from loopylatent.settings import FitSettings, LearnSettings, Method
-from loopylatent.synthetic.discrete import DiscreteLaw
-from loopylatent.synthetic.gibbs import gibbs
+from loopylatent.synthetic.discrete import DiscreteLaw, gibbs
 from loopylatent.tables.observations import Observations
 
 log = logging.getLogger(__name__)
