@@ -96,11 +96,9 @@ class Comparison:
 
     def part(self, which: Literal["truth", "learned"]) -> LatentGraph:
         """Return one of the two graphs in the numbering of ``both``."""
-        names, n_hidden = self.both.names, self.both.n_hidden
-        if which == "truth":
-            return LatentGraph.build(names, n_hidden, self.truth.edges, self.truth.lengths)
-        ends = self.nodes[self.learned.edges]
-        return LatentGraph.build(names, n_hidden, ends, self.learned.lengths)
+        own = self.truth if which == "truth" else self.learned
+        ends = own.edges if which == "truth" else self.nodes[own.edges]
+        return LatentGraph.build(self.both.names, self.both.n_hidden, ends, own.lengths)
 
     def status_of(self, which: Literal["truth", "learned"]) -> IntArray:
         """(edges of that part,) found or not, in the order of its edges."""
@@ -112,42 +110,27 @@ def compare(truth: LatentGraph, learned: LatentGraph) -> Comparison:
     """Lay a learned graph on the true one."""
     error = structure_error(learned, truth)
     p, n_true = truth.n_observed, truth.n_hidden
-    order = column_order(truth, learned)
-    nodes = np.empty(learned.n_nodes, np.int64)
-    nodes[order] = np.arange(p)
     true_edges = _lengths(truth.edges, truth.lengths)
-    matched = {p + k: p + other for k, other in enumerate(error.matching) if other < n_true}
-    shared = _sharing(learned, nodes, matched, set(true_edges))
-    spare = p + n_true
-    for h in learned.hidden_nodes:
-        if h in shared:
-            nodes[h] = matched[h]
-        else:  # matched to nothing, or to a node with which it has no edge in common
-            nodes[h] = spare
-            spare += 1
+    image = {column: k for k, column in enumerate(column_order(truth, learned).tolist())}
+    image |= {p + k: p + other for k, other in enumerate(error.matching) if other < n_true}
+    inside = [edge for edge in learned.edges.tolist() if image.keys() >= set(edge)]
+    shared = [edge for edge in inside if tuple(sorted(image[end] for end in edge)) in true_edges]
+    kept = {*range(p), *(end for edge in shared for end in edge)}
+    # matched to nothing, or to a node with which it has no edge in common
+    spare = [h for h in learned.hidden_nodes if h not in kept]
+    image |= {h: p + n_true + k for k, h in enumerate(spare)}
+    nodes = frozen_array([image[node] for node in range(learned.n_nodes)], np.int64)
     new = _lengths(nodes[learned.edges], learned.lengths)
     union = new | true_edges
-    both = LatentGraph.build(truth.names, spare - p, list(union), list(union.values()))
+    both = LatentGraph.build(truth.names, n_true + len(spare), list(union), list(union.values()))
     status = [(edge in new) - (edge in true_edges) for edge in map(tuple, both.edges.tolist())]
-    return Comparison(
-        truth, learned, error, both, frozen_array(status, np.int64), frozen_array(nodes, np.int64)
-    )
+    return Comparison(truth, learned, error, both, frozen_array(status, np.int64), nodes)
 
 
 def _lengths(edges: IntArray, lengths: FloatArray) -> dict[tuple[int, int], float]:
     """The length of each edge, by its ends, the smaller one first."""
     pairs = [(u, v) for u, v in np.sort(edges, axis=1).tolist()]
     return dict(zip(pairs, lengths.tolist(), strict=True))
-
-
-def _sharing(
-    learned: LatentGraph, nodes: IntArray, matched: dict[int, int], true: set[tuple[int, int]]
-) -> set[int]:
-    """Learned hidden nodes that have an edge in common with the true node they are matched to."""
-    image = {h: int(nodes[h]) for h in range(learned.n_observed)} | matched
-    inside = [edge for edge in learned.edges.tolist() if image.keys() >= set(edge)]
-    shared = [edge for edge in inside if tuple(sorted(image[end] for end in edge)) in true]
-    return {end for edge in shared for end in edge}
 
 
 @dataclass(frozen=True, eq=False)
