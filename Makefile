@@ -27,7 +27,7 @@ serve: $(VENV)/.run-installed
 
 test: lint
 	@tools/ensure_chromium
-	$(PYTEST) -n 2 --dist loadgroup -m "not long"
+	$(PYTEST) -n 2 -m "not long"
 
 test-long: $(VENV)/.test-installed
 	@tools/ensure_chromium

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import numpy as np
 import pandas as pd
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from loopylatent.tables.observations import Observations
 
@@ -31,16 +33,20 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("steady")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give all tests that drive a browser to one worker, which begins with them.
+class BrowserOnOneWorker(LoadScopeScheduling):
+    """Gives the folder of browser tests to one worker, files that share a server likewise.
 
-    Two browsers at once are slow; and what begins last is what one worker ends up waiting for.
+    Two browsers at once are slow. The largest group begins first, so that no worker waits for it.
     """
-    for item in items:
-        if item.get_closest_marker("browser"):
-            item.add_marker(pytest.mark.xdist_group("browser"))
-    items.sort(key=lambda item: item.get_closest_marker("browser") is None)
+
+    TOGETHER = ("tests/browser/", "tests/compute/test_cluster.py", "tests/repo/test_packaging.py")
+
+    def _split_scope(self, nodeid: str) -> str:
+        return next((group for group in self.TOGETHER if nodeid.startswith(group)), nodeid)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> BrowserOnOneWorker:
+    return BrowserOnOneWorker(config, log)
 
 
 def replication_file(name: str) -> Path:

@@ -9,7 +9,7 @@ from axe_playwright_python.sync_playwright import Axe
 from helpers.browser import AppTab, WatchedPage, visiting
 from playwright.sync_api import Locator, Page
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.browser
 
 RING = "latent_cycle"
 PAGES = ("", "Step_by_step", "Tune", "Compare", "Evaluate", "Laboratory", "Theory", "Help")

@@ -16,7 +16,7 @@ from loopylatent.exporting.graph_files import render
 from loopylatent.exporting.report.page import to_report
 from loopylatent.lesson.page import to_page
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.browser
 RING = "latent_cycle"
 
 

@@ -14,7 +14,7 @@ from playwright.sync_api import Locator
 
 from loopylatent.figures.simplify import MOST_DRAWN
 
-pytestmark = [pytest.mark.browser, pytest.mark.long, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 RING = "latent_cycle"
 LONG = 240_000

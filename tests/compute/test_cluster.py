@@ -20,7 +20,6 @@ from loopylatent.compute.cluster import ClusterError, runner
 from loopylatent.errors import DataError, ThresholdError
 from loopylatent.synthetic.families import latent_cycle
 
-pytestmark = pytest.mark.xdist_group("cluster")
 NAMES = list("abcdefgh")
 
 

@@ -17,7 +17,6 @@ import loopylatent
 from loopylatent.ui.shell.background import warm_up_steps
 
 HERE = Path(__file__).resolve().parents[1]
-pytestmark = pytest.mark.xdist_group("warm up")
 SCRIPT = """
 import json, sys
 from pathlib import Path

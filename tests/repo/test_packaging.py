@@ -25,8 +25,6 @@ SOURCES = (
 LEFT_OUT = ("__pycache__", "*.pyc", "*.nbi", "*.nbc")
 BUILD = "import sys; from setuptools import build_meta as b; getattr(b, sys.argv[1])(sys.argv[2])"
 
-pytestmark = pytest.mark.xdist_group("packaging")
-
 
 @dataclass(frozen=True)
 class Installed:
