@@ -37,6 +37,7 @@ from loopylatent.analysis.matching import follow_names
 from loopylatent.exporting.project.recipe import digest_of
 from loopylatent.figures.overlays import difference
 from loopylatent.ui.explore.scene import BROUGHT, CHANGED, FOUND, KNOWN, LOCAL, STAYED
+from loopylatent.ui.shell.cache import Memo
 from loopylatent.ui.shell.session import FIRST_SAMPLE, MOST_UPLOADS
 
 
@@ -615,7 +616,7 @@ def test_an_upload_that_is_no_longer_kept_is_said_in_one_line(rng):
     for _ in range(MOST_UPLOADS + 1):
         table = pd.DataFrame(rng.normal(size=(50, 4)), columns=list("abcd"))
         page = upload(page, "mine.parquet", packed(table))
-    session_of(page).memo._kept.clear()
+    session_of(page).memo = Memo()
     for _ in range(MOST_UPLOADS):
         page = press(page, "Undo")
     assert len(page.error) == 1
