@@ -419,8 +419,13 @@ def test_the_page_follows_a_change_of_scheme_and_keeps_the_view(open_page):
     page = watched.page
     page.locator("#closer").click()
     watched.wait_until("loopylatent.network.getScale() > 1.5")
-    same_twice = "(window.last === (window.last = loopylatent.network.getScale())) && window.last"
-    scale = watched.wait_until(same_twice)
+    page.evaluate("window.last = 0")
+    at_rest = """(() => {
+      const scale = loopylatent.network.getScale();
+      if (scale !== window.last) [window.last, window.since] = [scale, performance.now()];
+      return performance.now() - window.since > 600 && scale;
+    })()"""
+    scale = watched.wait_until(at_rest)
     page.emulate_media(color_scheme="dark")
     watched.wait_until("document.getElementById('stage').dataset.drawn == 'dark'")
     assert page.evaluate("loopylatent.network.getScale()") == pytest.approx(scale)
