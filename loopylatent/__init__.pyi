@@ -7,10 +7,10 @@ from .analysis.evaluation.contest import (
     contestants as contestants,
     iter_evaluations as iter_evaluations,
 )
-from .analysis.evaluation.cycle_groups import cycle_groups as cycle_groups
 from .analysis.evaluation.lda import fit_lda as fit_lda
 from .analysis.evaluation.topics import (
     Topic as Topic,
+    cycle_groups as cycle_groups,
     shared_columns as shared_columns,
     topics as topics,
 )
@@ -20,8 +20,8 @@ from .analysis.stability.groups import (
     communities as communities,
     groups as groups,
 )
+from .analysis.stability.resampling import SeedEffect as SeedEffect, over_seeds as over_seeds
 from .analysis.stability.runs import Stability as Stability
-from .analysis.stability.seeds import SeedEffect as SeedEffect, over_seeds as over_seeds
 from .analysis.structure_error import structure_error as structure_error
 from .analysis.sweep.barcode import Bar as Bar, barcode as barcode
 from .analysis.sweep.points import SweepPoint as SweepPoint
@@ -65,16 +65,14 @@ from .inference.scores import Scores as Scores
 from .learning.estimator import LocalCLGrouping as LocalCLGrouping
 from .learning.initial_graph import (
     EdgeDensity as EdgeDensity,
+    default_thresholds as default_thresholds,
     edge_density as edge_density,
     initial_graph as initial_graph,
-)
-from .learning.learner import LearnResult as LearnResult, iter_steps as iter_steps
-from .learning.regularized import RegularizedResult as RegularizedResult
-from .learning.thresholds import (
-    default_thresholds as default_thresholds,
     loop_radius as loop_radius,
     settings_for as settings_for,
 )
+from .learning.learner import LearnResult as LearnResult, iter_steps as iter_steps
+from .learning.regularized import RegularizedResult as RegularizedResult
 from .learning.trace import replay as replay
 from .settings import (
     FitSettings as FitSettings,
@@ -82,8 +80,7 @@ from .settings import (
     Thresholds as Thresholds,
 )
 from .synthetic import laboratory as laboratory
-from .tables.blocks.scan import scan_table as scan_table
-from .tables.blocks.table import BlockTable as BlockTable
+from .tables.blocks.table import BlockTable as BlockTable, scan_table as scan_table
 from .tables.observations import Observations as Observations, read_table as read_table
 from .tables.samples import (
     Sample as Sample,

@@ -9,18 +9,16 @@ from typing import Literal
 
 from loopylatent.analysis.stability.resampling import SHARE, Resampling, Scheme
 from loopylatent.analysis.stability.runs import N_RESAMPLES, Stability, stability as run_stability
-from loopylatent.compute.arrays import Progress
-from loopylatent.compute.checks import not_wanted
-from loopylatent.compute.cluster import Engine
+from loopylatent.compute.values import Progress, not_wanted
+from loopylatent.compute.workers import Engine
 from loopylatent.distances.matrix import DistanceMatrix, Metric, information_distances
 from loopylatent.distances.sparse import Distances, SparseDistances
 from loopylatent.errors import DataError, Remedy, ThresholdError
-from loopylatent.exporting.base import NO_EXTRAS, Extras, Provenance
-from loopylatent.exporting.graph_files import export as export_graph
+from loopylatent.exporting.graph_files import NO_EXTRAS, Extras, Provenance, export as export_graph
 from loopylatent.graph import LatentGraph
+from loopylatent.learning.initial_graph import settings_for
 from loopylatent.learning.learner import LearnResult, learn as run_learner
 from loopylatent.learning.regularized import TAUS, learn_regularized
-from loopylatent.learning.thresholds import settings_for
 from loopylatent.settings import READS, Method, Order
 from loopylatent.tables.observations import Observations, check_observations
 

@@ -14,9 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, dijkstra
 
-from loopylatent.compute.arrays import FloatArray, IntArray, frozen_array
-from loopylatent.compute.checks import not_wanted
-from loopylatent.compute.shown import Shown
+from loopylatent.compute.values import FloatArray, IntArray, Shown, frozen_array, not_wanted
 from loopylatent.errors import DataError
 
 if TYPE_CHECKING:

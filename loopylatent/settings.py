@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from loopylatent.compute.checks import check_choice, check_whole, finite
+from loopylatent.compute.values import check_choice, check_whole, finite
 from loopylatent.errors import Remedy, ThresholdError
 
 __version__ = "0.1.0"

@@ -33,8 +33,8 @@ SLIDER = ".st-key-slider_r input[type=range]"
 LOG = "LOOPYLATENT_PROFILE"
 """Names the file to which the server writes what each run of the script took."""
 WATCHED: dict[str, tuple[str, str]] = {
-    "curve lookup": ("loopylatent.ui.shell.stages", "start_of"),
-    "learn": ("loopylatent.ui.shell.stages", "learn"),
+    "curve lookup": ("loopylatent.ui.shell.results", "start_of"),
+    "learn": ("loopylatent.ui.shell.results", "learn"),
     "sidebar and learn": ("loopylatent.ui.page", "learned"),
     "nodes carried over": ("loopylatent.ui.shell.session", "carried_nodes"),
     "layout": ("loopylatent.ui.shell.session", "positions"),

@@ -17,7 +17,7 @@ from loopylatent.analysis.evaluation.contest import (
     iter_evaluations,
     split_by_share,
 )
-from loopylatent.analysis.evaluation.cycle_groups import cycle_groups, joined_groups
+from loopylatent.analysis.evaluation.topics import cycle_groups, joined_groups
 from loopylatent.distances.matrix import DistanceMatrix, information_distances
 from loopylatent.graph import LatentGraph
 from loopylatent.inference.fit import fit_parameters

@@ -25,13 +25,12 @@ from benchmarks import markdown_table
 from loopylatent.analysis.matching import cycle_columns
 from loopylatent.analysis.stability.groups import groups
 from loopylatent.analysis.stability.resampling import Resampling, bootstrapped_rows
-from loopylatent.analysis.stability.runs import Stability, stability
+from loopylatent.analysis.stability.runs import KINDS, Kind, Stability, edge_kind, stability
 from loopylatent.analysis.stability.support import Reference, found_again
-from loopylatent.analysis.stability.table import KINDS, Kind, edge_kind
 from loopylatent.distances.matrix import information_distances
 from loopylatent.graph import LatentGraph
+from loopylatent.learning.initial_graph import default_thresholds, loop_radius
 from loopylatent.learning.learner import learn
-from loopylatent.learning.thresholds import default_thresholds, loop_radius
 from loopylatent.settings import LearnSettings, Thresholds
 from loopylatent.synthetic.families import latent_cycle, latent_tree
 from loopylatent.synthetic.model import SyntheticModel

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 from benchmarks import TIMING_HEAD, Way, markdown_table, time_ways, timing_rows
-from loopylatent.compute._kernels.spanning import union_of_local_trees
+from loopylatent.compute._kernels.graphs import union_of_local_trees
 from loopylatent.distances.matrix import DistanceMatrix, information_distances
 from loopylatent.learning.initial_graph import PARALLEL_FROM, initial_graph
 from loopylatent.tables.samples import load_sample

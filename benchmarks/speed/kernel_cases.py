@@ -67,7 +67,7 @@ def states(size: int, n_rows: int) -> Any:
 
 
 def spanning_tree(size: int) -> Way:
-    from loopylatent.compute._kernels.spanning import spanning_lengths
+    from loopylatent.compute._kernels.graphs import spanning_lengths
 
     return partial(spanning_lengths, distances(size))
 
@@ -99,7 +99,7 @@ def list_trees(size: int) -> Way:
 
 
 def new_nodes(size: int, members: int = 15, born: int = 3) -> Way:
-    from loopylatent.compute._kernels.node_distances import extend_distances, tree_path_lengths
+    from loopylatent.compute._kernels.graphs import extend_distances, tree_path_lengths
 
     values = np.full((size + born, size + born), np.inf)
     values[:size, :size] = distances(size)
@@ -119,7 +119,7 @@ def new_nodes(size: int, members: int = 15, born: int = 3) -> Way:
 
 def lazy_distances(size: int, each: int = 5, asked: int = 20) -> Way:
     from loopylatent import sparse_distances
-    from loopylatent.learning.node_distances import LazyNodeDistances
+    from loopylatent.learning.learner import LazyNodeDistances
 
     known = LazyNodeDistances(sparse_distances(topic_words(2 * size, size), 3.5))
     paths = np.full((each + 1, each + 1), 1.0)
@@ -136,7 +136,7 @@ def lazy_distances(size: int, each: int = 5, asked: int = 20) -> Way:
 
 
 def pair_table(size: int) -> Way:
-    from loopylatent.learning.node_distances import PairTable
+    from loopylatent.learning.learner import PairTable
 
     rng = np.random.default_rng(0)
     low = rng.integers(0, size, size)
@@ -151,8 +151,7 @@ def pair_table(size: int) -> Way:
 
 
 def grouping(size: int, method: Any) -> Way:
-    from loopylatent.learning.grouping import group
-    from loopylatent.learning.grouping.base import Neighbourhood
+    from loopylatent.learning.grouping import Neighbourhood, group
     from loopylatent.settings import LearnSettings, Thresholds
 
     ids, values = tuple(range(size)), distances(size)

@@ -12,8 +12,7 @@ from benchmarks import TIMING_HEAD, markdown_table, time_ways, timing_rows
 from loopylatent.api import learn
 from loopylatent.distances.matrix import DistanceMatrix, information_distances
 from loopylatent.graph import LatentGraph
-from loopylatent.learning.grouping import group
-from loopylatent.learning.grouping.base import LocalTree, Neighbourhood
+from loopylatent.learning.grouping import LocalTree, Neighbourhood, group
 from loopylatent.learning.initial_graph import edge_density, initial_graph
 from loopylatent.settings import LearnSettings, Method, Thresholds
 from loopylatent.synthetic.families import latent_tree

@@ -23,8 +23,7 @@ from benchmarks.processes import in_a_process, peak_megabytes
 from benchmarks.results import put
 from benchmarks.speed.learn import METHODS
 from loopylatent.graph import LatentGraph
-from loopylatent.learning.grouping import group
-from loopylatent.learning.grouping.base import Neighbourhood
+from loopylatent.learning.grouping import Neighbourhood, group
 from loopylatent.settings import FitSettings, LearnSettings, Method, Thresholds
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "development" / "scale.md"

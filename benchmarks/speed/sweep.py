@@ -8,9 +8,8 @@ from benchmarks import TIMING_HEAD, markdown_table, time_ways, timing_rows
 from loopylatent.analysis.sweep.points import along_r, radii
 from loopylatent.analysis.sweep.table import sweep
 from loopylatent.distances.matrix import DistanceMatrix, information_distances
-from loopylatent.learning.initial_graph import edge_density, initial_graph
+from loopylatent.learning.initial_graph import default_thresholds, edge_density, initial_graph
 from loopylatent.learning.learner import learn
-from loopylatent.learning.thresholds import default_thresholds
 from loopylatent.settings import LearnSettings
 from loopylatent.tables.samples import load_sample
 

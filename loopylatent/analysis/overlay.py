@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from loopylatent.analysis.matching import Met
-from loopylatent.compute.arrays import BoolArray, FloatArray, IntArray, frozen_array
+from loopylatent.compute.values import BoolArray, FloatArray, IntArray, frozen_array
 from loopylatent.errors import DataError
 from loopylatent.graph import LatentGraph
 

@@ -16,7 +16,7 @@ from scipy.optimize import linear_sum_assignment, quadratic_assignment
 from scipy.sparse import block_diag, csr_array
 
 from loopylatent.analysis.matching import column_order
-from loopylatent.compute.arrays import FloatArray, IntArray
+from loopylatent.compute.values import FloatArray, IntArray
 from loopylatent.graph import LatentGraph
 
 ENUMERATED_HIDDEN = 7

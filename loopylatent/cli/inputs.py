@@ -10,7 +10,7 @@ from typing import Any, get_args
 import numpy as np
 import pandas as pd
 
-from loopylatent.cli.terminal import progress, say
+from loopylatent.cli.opt import progress, say
 from loopylatent.compute.files import check_place
 from loopylatent.compute.limits import LIMITS, check_time, rerun
 from loopylatent.distances.files import read_distances
@@ -19,7 +19,7 @@ from loopylatent.distances.sparse import Distances, SparseDistances, sparse_dist
 from loopylatent.errors import DataError, quoted
 from loopylatent.exporting.graph_files import format_of
 from loopylatent.exporting.project.recipe import SAMPLE, unescaped
-from loopylatent.tables.blocks.scan import scan_table
+from loopylatent.tables.blocks.table import scan_table
 from loopylatent.tables.kinds import Kind
 from loopylatent.tables.observations import Observations, read_table
 from loopylatent.tables.samples import load_sample

@@ -11,16 +11,14 @@ import pandas as pd
 
 from loopylatent.cli import opt
 from loopylatent.cli.inputs import check_graph_file, distances_as_csv
-from loopylatent.cli.terminal import say, write_text
+from loopylatent.cli.opt import say, write_text
 from loopylatent.compute.limits import LIMITS, check_shape
 from loopylatent.errors import DataError, ThresholdError, quoted
-from loopylatent.exporting.base import Provenance
-from loopylatent.exporting.graph_files import export as export_graph
+from loopylatent.exporting.graph_files import Provenance, export as export_graph
 from loopylatent.settings import Thresholds
-from loopylatent.synthetic.laboratory import Rule, learn_back
+from loopylatent.synthetic.families import CAGES
+from loopylatent.synthetic.laboratory import Family, Rule, Specification, learn_back
 from loopylatent.synthetic.model import Kind
-from loopylatent.synthetic.skeletons import CAGES
-from loopylatent.synthetic.specification import Family, Specification
 from loopylatent.tables.spreadsheet import name_to_csv
 from loopylatent.theory.assumptions import conditions, ensemble_of
 from loopylatent.theory.ensemble import KAPPA, Ensemble, fewest_samples

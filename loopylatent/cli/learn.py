@@ -24,15 +24,14 @@ from loopylatent.cli.inputs import (
     estimated_distances,
     read_observations,
 )
-from loopylatent.cli.terminal import progress, say, write_text
-from loopylatent.compute.checks import check_seed
+from loopylatent.cli.opt import progress, say, write_text
 from loopylatent.compute.files import write_atomically
+from loopylatent.compute.values import check_seed
 from loopylatent.distances.files import to_npz
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.distances.sparse import Distances
 from loopylatent.errors import DataError
-from loopylatent.exporting.base import Extras
-from loopylatent.exporting.graph_files import WRITERS, format_of, to_edge_csv
+from loopylatent.exporting.graph_files import WRITERS, Extras, format_of, to_edge_csv
 from loopylatent.exporting.project.file import open_project
 from loopylatent.exporting.project.recipe import SAMPLE, Recipe, digest_of
 from loopylatent.exporting.report.findings import examine

@@ -5,20 +5,18 @@ from __future__ import annotations
 import argparse
 
 from loopylatent.analysis.stability.resampling import SCHEMES, SHARE, Resampling
-from loopylatent.analysis.stability.runs import N_RESAMPLES, stability
-from loopylatent.analysis.stability.table import support_csv, support_json
+from loopylatent.analysis.stability.runs import N_RESAMPLES, stability, support_csv, support_json
 from loopylatent.analysis.sweep.points import MOST_RADII
 from loopylatent.analysis.sweep.scores import TEST_SHARE, Failed
 from loopylatent.analysis.sweep.suggest import choose
 from loopylatent.analysis.sweep.table import Sweep, sweep
 from loopylatent.cli import opt
 from loopylatent.cli.inputs import all_distances, check_graph_file
-from loopylatent.cli.terminal import progress, say, write_text
+from loopylatent.cli.opt import progress, say, write_text
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.errors import DataError
-from loopylatent.exporting.base import Provenance
-from loopylatent.exporting.graph_files import export
-from loopylatent.learning.thresholds import settings_for
+from loopylatent.exporting.graph_files import Provenance, export
+from loopylatent.learning.initial_graph import settings_for
 from loopylatent.tables.spreadsheet import table_to_csv
 
 

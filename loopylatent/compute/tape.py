@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from loopylatent.compute.arrays import IntArray
+from loopylatent.compute.values import IntArray
 
 LOCALS, CLAMPS, RECORDS, INPUTS, STRIDES, SCOPES, ROOTS, CELLS = range(8)
 N_COUNTS = 8

@@ -10,15 +10,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from loopylatent.compute.arrays import Check, FloatArray, IntArray, Progress
-from loopylatent.compute.checkpoint import Checkpoint, Saved
-from loopylatent.compute.cluster import Engine, runner
+from loopylatent.compute.files import Checkpoint, Saved
 from loopylatent.compute.limits import free_bytes
-from loopylatent.compute.threads import in_order, one_thread
-from loopylatent.distances.moments import SumPlan, Sums
+from loopylatent.compute.values import Check, FloatArray, IntArray, Progress
+from loopylatent.compute.workers import Engine, in_order, one_thread, runner
+from loopylatent.distances.strengths import SumPlan, Sums
 from loopylatent.errors import DataError
 from loopylatent.settings import __version__
-from loopylatent.tables.blocks.portions import block_rows
+from loopylatent.tables.blocks.columns import block_rows
 from loopylatent.tables.blocks.table import (
     MOST_PORTIONS,
     Block,

@@ -14,16 +14,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from loopylatent.compute.arrays import frozen_array
+from loopylatent.compute.values import frozen_array
 from loopylatent.distances.matrix import METRICS, DistanceMatrix, check_n_samples
-from loopylatent.errors import (
-    DistanceError,
-    LimitError,
-    LoopyLatentError,
-    quoted,
-)
+from loopylatent.errors import DistanceError, LimitError, LoopyLatentError, quoted
 from loopylatent.tables.files import File, Source
-from loopylatent.tables.numbers import NA_WORDS
+from loopylatent.tables.kinds import NA_WORDS
 from loopylatent.tables.read import MAX_CELLS, read_frame
 from loopylatent.tables.spreadsheet import name_from_csv
 

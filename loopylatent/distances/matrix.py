@@ -20,25 +20,21 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from loopylatent.compute.arrays import FloatArray, Progress, frozen_array
-from loopylatent.compute.checks import check_seed
-from loopylatent.compute.cluster import Engine
 from loopylatent.compute.limits import check_memory
-from loopylatent.compute.shown import Shown
+from loopylatent.compute.values import FloatArray, Progress, Shown, check_seed, frozen_array
+from loopylatent.compute.workers import Engine
 from loopylatent.distances.blocks import sum_blocks
-from loopylatent.distances.noise_floor import (
-    correlation_noise_floor,
-    null_rows,
-    permutation_noise_floor,
-    weight_of,
-)
 from loopylatent.distances.strengths import (
     SMALLEST_STRENGTH,
     Measure,
     Strengths,
+    correlation_noise_floor,
+    null_rows,
+    permutation_noise_floor,
     plan_sums,
     strengths_from,
     table_strengths,
+    weight_of,
 )
 from loopylatent.errors import DistanceError, Remedy, quoted
 from loopylatent.tables.blocks.table import BlockTable

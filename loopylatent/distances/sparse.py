@@ -19,12 +19,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from loopylatent.compute import _kernels
-from loopylatent.compute.arrays import FloatArray, IntArray, Progress, frozen_array
-from loopylatent.compute.checks import not_wanted
-from loopylatent.compute.threads import OnThreads, in_order
+from loopylatent.compute.values import FloatArray, IntArray, Progress, frozen_array, not_wanted
+from loopylatent.compute.workers import OnThreads, in_order
 from loopylatent.distances.matrix import DistanceMatrix, Metric, check_distinct, to_distances
-from loopylatent.distances.noise_floor import correlation_noise_floor
-from loopylatent.distances.strengths import SMALLEST_COUNT, check_spread, spread_of
+from loopylatent.distances.strengths import (
+    SMALLEST_COUNT,
+    check_spread,
+    correlation_noise_floor,
+    spread_of,
+)
 from loopylatent.errors import DataError, DistanceError, Remedy, quoted
 from loopylatent.tables.observations import Observations
 
@@ -68,7 +71,7 @@ class SparseColumns:
     def near(self, columns: IntArray, cutoff: float) -> tuple[IntArray, IntArray, FloatArray]:
         """Pairs i < j, i among ``columns``, at most ``cutoff`` apart: i, j and their distances."""
         rows, by_column = self.rows, self.columns
-        left, right, products = _kernels.near_pairs.near_products(
+        left, right, products = _kernels.columns.near_products(
             rows.indptr, rows.indices, rows.data,
             by_column.indptr, by_column.indices, by_column.data,
             self.weights, self.first, self.spread, self.total, math.exp(-cutoff),
@@ -81,7 +84,7 @@ class SparseColumns:
     def distances(self, left: IntArray, right: IntArray) -> FloatArray:
         by_column = self.columns
         earlier, later = np.minimum(left, right), np.maximum(left, right)
-        products = _kernels.near_pairs.products_of_pairs(
+        products = _kernels.columns.products_of_pairs(
             by_column.indptr, by_column.indices, by_column.data, self.weights, earlier, later
         )
         return to_distances(self._strengths(left, right, products))
@@ -175,7 +178,7 @@ class SparseDistances:
     @cached_property
     def spanning_lengths(self) -> FloatArray:
         """Lengths of the edges of the minimum spanning forest up to the cut-off, ascending."""
-        u, v = _kernels.spanning.forest_from_lists(self.start, self.other, self.length).T
+        u, v = _kernels.graphs.forest_from_lists(self.start, self.other, self.length).T
         return np.sort(self.listed(u, v))
 
     @cached_property
@@ -199,7 +202,7 @@ class SparseDistances:
     def listed(self, left: IntArray, right: IntArray) -> FloatArray:
         """Return the distances of pairs of columns; NaN where they are beyond the cut-off."""
         lists = (self.start, self.other, self.length)
-        return _kernels.near_pairs.listed_lengths(*lists, left, right)
+        return _kernels.columns.listed_lengths(*lists, left, right)
 
 
 Distances = DistanceMatrix | SparseDistances

@@ -7,24 +7,292 @@ or run in a spreadsheet.
 
 from __future__ import annotations
 
+import base64
 import csv
+import hashlib
 import io
 import json
+import math
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from xml.sax.saxutils import escape
 
 import networkx as nx
+import numpy as np
+from jinja2 import DictLoader, Environment, Template
+from numpy.typing import NDArray
 
 from loopylatent.compute.files import write_atomically
+from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.errors import DataError
-from loopylatent.exporting.base import NO_EXTRAS, Extras, Provenance, attributed, has_attribute
-from loopylatent.exporting.page import to_html
+from loopylatent.figures.layout import positions as place_nodes
+from loopylatent.figures.network import (
+    THEMES,
+    Groups,
+    LegendItem,
+    ThemeName,
+    groups_by_node,
+    legend,
+    names_of_groups,
+    network,
+    network_data,
+    node_labels,
+    vis_bundle,
+)
 from loopylatent.graph import LatentGraph
+from loopylatent.settings import __version__
 from loopylatent.tables.spreadsheet import name_to_csv, xml_text
+
+Setting = str | float | int
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where a graph came from; goes into every exported file."""
+
+    settings: Mapping[str, Setting]
+    data_digest: str
+    graph_digest: str
+    version: str = __version__
+    created: str | None = None
+    """A date or time. None by default, so that the same graph gives the same file."""
+
+    def __post_init__(self) -> None:
+        plain = {str(key): _plain_setting(key, self.settings[key]) for key in sorted(self.settings)}
+        object.__setattr__(self, "settings", MappingProxyType(plain))
+
+    @classmethod
+    def of(
+        cls,
+        graph: LatentGraph,
+        *,
+        settings: Mapping[str, Setting],
+        data_digest: str,
+        created: str | None = None,
+    ) -> Provenance:
+        """Fill in this version and the graph's digest."""
+        return cls(settings, data_digest, graph.digest, created=created)
+
+    @property
+    def summary(self) -> str:
+        """The settings on one line."""
+        return "; ".join(f"{key}={value}" for key, value in self.settings.items())
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, the settings as a dict of their own."""
+        known = {
+            "generator": "loopylatent",
+            "version": self.version,
+            "data_digest": self.data_digest,
+            "graph_digest": self.graph_digest,
+            "settings": dict(self.settings),
+        }
+        return known if self.created is None else known | {"created": self.created}
+
+
+def _plain_setting(key: str, value: Any) -> Setting:
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, float) and not math.isfinite(plain):
+        raise DataError(f"setting {key} = {plain} is not finite; a file cannot hold it.")
+    if not isinstance(plain, str | float | int):
+        raise DataError(f"setting {key} is a {type(value).__name__}; give text or a number.")
+    return plain
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Extras:
+    """What may be known of a graph beside its edges; see `loopylatent.figures.network`."""
+
+    positions: NDArray[np.floating] | None = None
+    groups: Groups | None = None
+    group_names: Sequence[str] | None = None
+    signs: Sequence[int] | NDArray[np.integer] | None = None
+    hidden_names: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def looks(self) -> dict[str, Any]:
+        """What colours and lines mean, as every drawing takes it."""
+        return {"groups": self.groups, "group_names": self.group_names, "signs": self.signs}
+
+
+NO_EXTRAS = Extras()
+
+
+def attributed(graph: LatentGraph, extras: Extras, clean: Callable[[str], str]) -> nx.Graph[int]:
+    """Everything that is known, as attributes of a networkx graph."""
+    content = graph.to_networkx()
+    for node, label in enumerate(node_labels(graph, extras.hidden_names)):
+        content.nodes[node]["label"] = clean(label)
+    group_of = groups_by_node(graph, extras.groups)
+    names = names_of_groups(group_of, extras.group_names)
+    for node, group in group_of.items():
+        content.nodes[node].update(group=group, group_name=clean(names[group]))
+    if extras.positions is not None:
+        place = np.asarray(extras.positions, dtype=np.float64)
+        if place.shape != (graph.n_nodes, 2) or not np.isfinite(place).all():
+            raise DataError(
+                f"positions must be ({graph.n_nodes}, 2) finite numbers; leave them out?"
+            )
+        for node, (x, y) in enumerate(place.tolist()):
+            content.nodes[node].update(x=x, y=y)
+    for _, _, values in content.edges(data=True):
+        values["weight"] = math.exp(-values["distance"])
+    if extras.signs is not None:
+        n = len(extras.signs)
+        if n != graph.n_edges:
+            raise DataError(f"{n} signs for {graph.n_edges} edges; give one for each edge.")
+        for (u, v), sign in zip(graph.edges.tolist(), extras.signs, strict=True):
+            content.edges[u, v]["sign"] = int(np.sign(sign))
+    return content
+
+
+def edge_signs(graph: LatentGraph, D: DistanceMatrix) -> NDArray[np.int64] | None:
+    """Return the signs of the correlations along edges between columns; 0 at hidden nodes."""
+    if D.signs is None:
+        return None
+    signs = np.zeros(graph.n_edges, dtype=np.int64)
+    between = (graph.edges < graph.n_observed).all(axis=1)
+    u, v = graph.edges[between].T
+    signs[between] = D.signs[u, v]
+    return signs
+
+
+def has_attribute(content: nx.Graph[int], name: str) -> bool:
+    """Whether any node has an attribute of this name."""
+    return any(name in values for _, values in content.nodes(data=True))
+
+
+SHARED = ("base.html", "legend.html", "tools.html")
+SYMBOLS: Mapping[str, str] = {
+    "dot": "M2 7a5 5 0 1 0 10 0a5 5 0 1 0 -10 0Z",
+    "diamond": "M7 1 13 7 7 13 1 7Z",
+    "line": "M0 6.6 34 3 34 11 0 7.4Z",
+    "dashes": "M0 5.5h7v3h-7z M12 5.5h7v3h-7z M24 5.5h7v3h-7z",
+}
+
+
+def to_html(
+    graph: LatentGraph,
+    provenance: Provenance,
+    extras: Extras = NO_EXTRAS,
+    *,
+    title: str = "Learned graph",
+) -> str:
+    """Return one page that shows the graph anywhere, also without a network.
+
+    Everything is inside; a content security policy forbids any request and any script but the
+    two that belong here.
+    """
+    content = attributed(graph, extras, xml_text)
+    return rendered(
+        "exporting/page",
+        ["exporting/page.js"],
+        title,
+        provenance,
+        summary=summary_of(graph),
+        drawing=drawing_of(graph, extras),
+        legend=legend_pairs(graph, extras),
+        symbols=SYMBOLS,
+        graph=graph,
+        content=content,
+        has_groups=has_attribute(content, "group"),
+        has_signs=extras.signs is not None,
+        origin=_origin_lines(provenance),
+    )
+
+
+def rendered(
+    name: str, scripts: Sequence[str], title: str, provenance: Provenance, **parts: Any
+) -> str:
+    """Return a page with its style and scripts inside; files are named from the package on.
+
+    A content security policy forbids every request and every script but these.
+    """
+    texts = (vis_bundle(), *("\n" + _text(one) for one in scripts))  # all between the tags
+    digests = (hashlib.sha256(one.encode()).digest() for one in texts)
+    allowed = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
+    return _template(f"{name}.html").render(
+        title=xml_text(title),
+        style=_text(f"{name}.css"),
+        scripts=texts,
+        policy=f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; "
+        "img-src data:; base-uri 'none'; form-action 'none'",
+        themes=THEMES,
+        provenance=provenance,
+        settings_json=json.dumps(dict(provenance.settings)),
+        **parts,
+    )
+
+
+@cache
+def _template(name: str) -> Template:
+    shared = {one: _text(f"exporting/{one}") for one in SHARED}
+    environment = Environment(
+        loader=DictLoader(shared), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.from_string(_text(name))
+
+
+@cache
+def _text(name: str) -> str:
+    """Text of a file, its lines ended by a line feed as the browser hashes it."""
+    return (files("loopylatent") / name).read_text(encoding="utf-8")
+
+
+def drawing_of(graph: LatentGraph, extras: Extras) -> dict[str, Any]:
+    """Return what page.js draws: nodes and edges once, options for each theme."""
+    labels = node_labels(graph, extras.hidden_names)
+    place = extras.positions if extras.positions is not None else place_nodes(graph, labels=labels)
+
+    def drawn(theme: ThemeName) -> dict[str, Any]:
+        hidden = extras.hidden_names
+        return network_data(network(graph, place, **extras.looks, hidden_names=hidden, theme=theme))
+
+    light, dark = drawn("light"), drawn("dark")
+    return light | {"options": {"light": light["options"], "dark": dark["options"]}}
+
+
+def legend_pairs(graph: LatentGraph, extras: Extras) -> list[dict[str, LegendItem]]:
+    """Return the entries of the legend with their light and dark colours."""
+    light, dark = (legend(graph, **extras.looks, theme=one) for one in THEMES)
+    return [{"light": a, "dark": b} for a, b in zip(light, dark, strict=True)]
+
+
+def summary_of(graph: LatentGraph) -> str:
+    """Return the counts of a graph in one line."""
+    parts = [
+        f"{graph.n_observed} observed",
+        f"{graph.n_hidden} hidden",
+        count(graph.n_edges, "edge"),
+        count(graph.n_cycles, "cycle"),
+    ]
+    if graph.n_components > 1:
+        parts.append(count(graph.n_components, "component"))
+    return ", ".join(parts)
+
+
+def count(number: int, thing: str) -> str:
+    """Return how many things there are, in words."""
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+
+
+def _origin_lines(provenance: Provenance) -> list[str]:
+    parts = [
+        f"loopylatent {provenance.version}",
+        ", ".join(f"{key} = {value}" for key, value in provenance.settings.items()),
+        f"data {provenance.data_digest}",
+        f"graph {provenance.graph_digest}",
+        provenance.created or "",
+    ]
+    return [xml_text(part) for part in parts if part]
+
 
 # Graph formats -----------------------------------------------------------------------------
 

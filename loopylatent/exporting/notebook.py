@@ -19,17 +19,16 @@ from loopylatent.analysis.stability.groups import Groups
 from loopylatent.analysis.stability.runs import Stability
 from loopylatent.analysis.sweep.table import Sweep
 from loopylatent.distances.matrix import DistanceMatrix
-from loopylatent.figures.curve import curve_svg
+from loopylatent.figures.charts import curve_svg
 from loopylatent.figures.labels import shown_label
 from loopylatent.figures.layout import positions
-from loopylatent.figures.looks import FACE, THEMES
+from loopylatent.figures.network import FACE, THEMES
 from loopylatent.figures.svg import to_svg, xml_text
 from loopylatent.graph import LatentGraph
 from loopylatent.inference.model import Model
 from loopylatent.inference.scores import Scores
-from loopylatent.learning.initial_graph import EdgeDensity
+from loopylatent.learning.initial_graph import EdgeDensity, loop_radius
 from loopylatent.learning.learner import LearnResult
-from loopylatent.learning.thresholds import loop_radius
 from loopylatent.tables.observations import Observations
 from loopylatent.tables.samples import Sample
 

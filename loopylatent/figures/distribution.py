@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from loopylatent.figures.looks import THEMES, ThemeName
-from loopylatent.figures.parts import CLEAR
+from loopylatent.figures.charts import CLEAR
+from loopylatent.figures.network import THEMES, ThemeName
 from loopylatent.tables.observations import Observations
 
 MOST_BARS = 20

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from loopylatent.compute.arrays import FloatArray
+from loopylatent.compute.values import FloatArray
 
 FONT_SIZE = 13
 

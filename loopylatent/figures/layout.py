@@ -19,7 +19,7 @@ from scipy.sparse.csgraph import dijkstra
 from scipy.spatial import KDTree
 
 from loopylatent.compute import _kernels
-from loopylatent.compute.arrays import BoolArray, FloatArray, IntArray
+from loopylatent.compute.values import BoolArray, FloatArray, IntArray
 from loopylatent.errors import DataError
 from loopylatent.figures.labels import label_sizes
 from loopylatent.graph import LatentGraph
@@ -157,13 +157,13 @@ def _classical_scaling(targets: FloatArray, rng: np.random.Generator) -> FloatAr
     squares = targets**2
     means = squares.mean(axis=0)
     centred = (means + means[:, None] - squares - squares.mean()) / 2
-    place = _kernels.layout.principal_axes(centred, rng.normal(size=(len(targets), 2)), 60)
+    place = _kernels.graphs.principal_axes(centred, rng.normal(size=(len(targets), 2)), 60)
     return place + rng.normal(0, 0.01 * targets.mean(), place.shape)
 
 
 def _stress(targets: FloatArray, place: FloatArray, anchored: NDArray[np.bool_]) -> FloatArray:
     rounds = int(np.clip(_MOST_ROUNDS * 600 / len(targets), 20, _MOST_ROUNDS))
-    return _kernels.layout.majorise(
+    return _kernels.graphs.majorise(
         targets, place, np.where(anchored, _ANCHOR, 0.0), rounds, _STILL
     )
 

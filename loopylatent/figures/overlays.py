@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from loopylatent.analysis.overlay import LEFT, NEITHER, RIGHT, Difference, Overlay
 from loopylatent.analysis.stability.runs import Stability
-from loopylatent.figures.looks import THEMES, LegendItem, Theme, mixed, vis_edge, vis_node
+from loopylatent.figures.network import THEMES, LegendItem, Theme, mixed, vis_edge, vis_node
 from loopylatent.graph import LatentGraph
 
 COLOURS = {LEFT: "#D55E00", RIGHT: "#009E73"}

@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from loopylatent.compute.arrays import FloatArray
-from loopylatent.figures import parts
+from loopylatent.compute.values import FloatArray
+from loopylatent.figures import charts
+from loopylatent.figures.charts import Part
 from loopylatent.figures.layout import filling, positions
-from loopylatent.figures.looks import (
+from loopylatent.figures.network import (
     LegendItem,
     ThemeName,
     colours_of,
@@ -20,7 +21,6 @@ from loopylatent.figures.looks import (
     see_through,
     vis_edge,
 )
-from loopylatent.figures.parts import Part
 from loopylatent.synthetic.laboratory import FALSE, MISSED, Comparison
 
 if TYPE_CHECKING:
@@ -100,22 +100,25 @@ def recovery_figure(
         low, high = table[f"{name} min"].tolist(), table[f"{name} max"].tolist()
         fill = {"fill": "toself", "fillcolor": see_through(paints[name], 0.14)}
         unseen: Part = {"line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
-        band = parts.scatter(None, [*x, *x[::-1]], [*high, *low[::-1]], **fill, **unseen)
+        band = charts.scatter(None, [*x, *x[::-1]], [*high, *low[::-1]], **fill, **unseen)
         drawn.append(band)
     for name, label in CURVES.items():
         dash = "dot" if name == "is_right" else "solid"
         looks = {"line": {"color": paints[name], "width": 2.2, "dash": dash}, "marker": {"size": 6}}
         y = table[f"{name} mean"].tolist()
-        drawn.append(parts.scatter(label, x, y, "lines+markers", **looks, hovertemplate="%{y:.0%}"))
+        drawn.append(
+            charts.scatter(label, x, y, "lines+markers", **looks, hovertemplate="%{y:.0%}")
+        )
     logs = {"type": "log", "dtick": 1, "exponentformat": "none", "separatethousands": True}
-    across = parts.value_axis(colours, "rows (n)" if by == "n" else "radius r")
-    layout = parts.with_legend(colours, height, 60, hovermode="x unified") | {
+    across = charts.value_axis(colours, "rows (n)" if by == "n" else "radius r")
+    layout = charts.with_legend(colours, height, 60, hovermode="x unified") | {
         "xaxis": across | (logs if by == "n" else {}),
-        "yaxis": parts.value_axis(colours, "share") | {"range": [-0.03, 1.05], "tickformat": ".0%"},
+        "yaxis": charts.value_axis(colours, "share")
+        | {"range": [-0.03, 1.05], "tickformat": ".0%"},
     }
     figure = go.Figure(drawn, layout)
     if mark is not None:
-        parts.draw_mark(figure, mark, colours)
+        charts.draw_mark(figure, mark, colours)
     return figure
 
 
@@ -138,12 +141,12 @@ def experiment_figure(
         looks = {"line": {"color": shade, "width": 2.2}, "marker": {"size": 6}}
         more = {"customdata": counts.to_numpy().tolist(), "hovertemplate": hover}
         y = rows["bic"].tolist()
-        drawn.append(parts.scatter(f"{n:,} rows", x, y, "lines+markers", **looks, **more))
+        drawn.append(charts.scatter(f"{n:,} rows", x, y, "lines+markers", **looks, **more))
     order = list(dict.fromkeys(_place(where) for where in table.sort_values("n")["where"]))
-    layout = parts.with_legend(colours, height, 66) | {
-        "xaxis": parts.value_axis(colours, "radius r, then the tree, then the true graph")
+    layout = charts.with_legend(colours, height, 66) | {
+        "xaxis": charts.value_axis(colours, "radius r, then the tree, then the true graph")
         | {"type": "category", "categoryorder": "array", "categoryarray": order},
-        "yaxis": parts.value_axis(colours, "normalised BIC (higher is better)"),
+        "yaxis": charts.value_axis(colours, "normalised BIC (higher is better)"),
     }
     return go.Figure(drawn, layout)
 

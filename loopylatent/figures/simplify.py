@@ -16,8 +16,8 @@ from itertools import islice
 
 import numpy as np
 
-from loopylatent.analysis.nodes import edges_beside, nearest_first
-from loopylatent.compute.arrays import BoolArray, IntArray, frozen_array
+from loopylatent.analysis.matching import edges_beside, nearest_first
+from loopylatent.compute.values import BoolArray, IntArray, frozen_array
 from loopylatent.errors import ThresholdError
 from loopylatent.graph import LatentGraph
 

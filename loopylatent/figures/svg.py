@@ -15,30 +15,30 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from loopylatent.figures.inputs import (
-    Groups,
-    checked_positions,
-    checked_signs,
-    groups_by_node,
-    names_of_groups,
-    node_labels,
-)
 from loopylatent.figures.labels import CHARACTER_WIDTH, FONT_SIZE, label_sizes, shown_label
 from loopylatent.figures.layout import NODE_SIZE, labels_above
-from loopylatent.figures.looks import (
+from loopylatent.figures.network import (
     BORDER,
     DASHES,
     FACE,
+    LABEL_OUTLINE,
     NEGATIVE,
+    Groups,
     LegendItem,
     Symbol,
     Theme,
     ThemeName,
+    checked_positions,
+    checked_signs,
     colours_of,
+    groups_by_node,
+    legend,
+    names_of_groups,
+    node_labels,
+    node_titles,
     stroke,
     symbol,
 )
-from loopylatent.figures.network import LABEL_OUTLINE, legend, node_titles
 from loopylatent.graph import LatentGraph
 
 _MARGIN = 20

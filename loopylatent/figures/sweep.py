@@ -17,10 +17,10 @@ from loopylatent.analysis.sweep.barcode import Bar
 from loopylatent.analysis.sweep.points import SweepPoint
 from loopylatent.analysis.sweep.scores import Failed, PointScores, Scored
 from loopylatent.distances.matrix import DistanceMatrix
-from loopylatent.figures import parts
+from loopylatent.figures import charts
+from loopylatent.figures.charts import Part
 from loopylatent.figures.labels import shown_label
-from loopylatent.figures.looks import Theme, ThemeName, colours_of
-from loopylatent.figures.parts import Part
+from loopylatent.figures.network import Theme, ThemeName, colours_of
 from loopylatent.settings import LearnSettings, Thresholds
 
 if TYPE_CHECKING:
@@ -67,17 +67,17 @@ def sweep_figure(
     ordered = sorted(points, key=lambda point: point.thresholds.r)
     fitted = _fitted(scores)
     both = bool(fitted)
-    low, high = parts.shown_radii(D, r)
-    value = parts.value_axis(colours)
-    layout = parts.framed(colours, height) | {
-        "xaxis": parts.radius_axis(colours, low, high) | {"anchor": "free"},
+    low, high = charts.shown_radii(D, r)
+    value = charts.value_axis(colours)
+    layout = charts.framed(colours, height) | {
+        "xaxis": charts.radius_axis(colours, low, high) | {"anchor": "free"},
         "yaxis": value
         | {"rangemode": "tozero", "nticks": 6, "domain": [0.5, 1] if both else [0, 1]},
         "yaxis2": value | {"nticks": 4, "domain": [0, 0.34], "visible": both},
         "hovermode": "x",
         "hoverdistance": -1,
         "uirevision": D.digest,
-        "shapes": parts.beyond_noise(D, low, high, colours),
+        "shapes": charts.beyond_noise(D, low, high, colours),
     }
     figure = go.Figure(layout=layout)
     for name, paint in structure_colours(colours).items():
@@ -90,7 +90,7 @@ def sweep_figure(
         figure.add_annotation(_headline(score_colours(colours), 0.41, SCORE_NOTE, colours))
     note = "of the learned graph"
     figure.add_annotation(_headline(structure_colours(colours), 1.0, note, colours))
-    parts.draw_radii(figure, D, r, colours)
+    charts.draw_radii(figure, D, r, colours)
     return figure
 
 
@@ -108,8 +108,8 @@ def _line(
         x, y = [*x, max(x[-1], D.r_max) * 1.02], [*y, y[-1]]
     shape, mode = ("hv", "lines") if stepwise else ("linear", "lines+markers")
     line = {"shape": shape, "color": paint, "width": 2.4 if name == "edges" else 1.8}
-    looks = {"line": line, "marker": {"size": 4}, "unselected": parts.OPAQUE}
-    return parts.scatter(name, x, y, mode, hoverinfo="skip", **looks)
+    looks = {"line": line, "marker": {"size": 4}, "unselected": charts.OPAQUE}
+    return charts.scatter(name, x, y, mode, hoverinfo="skip", **looks)
 
 
 def _targets(points: Sequence[SweepPoint]) -> Part:
@@ -128,7 +128,7 @@ def _targets(points: Sequence[SweepPoint]) -> Part:
         "stuck visits %{customdata[5]}"
     )
     radii = [point.thresholds.r for point in points]
-    return parts.targets("settings", radii, [row[0] for row in rows], rows, hover)
+    return charts.targets("settings", radii, [row[0] for row in rows], rows, hover)
 
 
 def _score_line(name: str, fitted: Sequence[PointScores], paint: str, colours: Theme) -> Part:
@@ -136,7 +136,7 @@ def _score_line(name: str, fitted: Sequence[PointScores], paint: str, colours: T
     chosen = name != "training rows"
     best = len(y) - 1 - int(np.argmax(y[::-1])) if chosen and y else None  # of equals the last
     more = "<br>Pred-Perp-LL %{customdata[0]:.4f}, %{customdata[1]} parameters, %{customdata[2]}"
-    return parts.scatter(
+    return charts.scatter(
         name,
         [one.settings.thresholds.r for one in fitted],
         y,
@@ -150,15 +150,17 @@ def _score_line(name: str, fitted: Sequence[PointScores], paint: str, colours: T
             "symbol": ["star" if k == best else "circle" for k in range(len(y))],
             "line": {"width": 1, "color": colours.background},
         },
-        selected=parts.OPAQUE,
-        unselected=parts.OPAQUE,
+        selected=charts.OPAQUE,
+        unselected=charts.OPAQUE,
         hovertemplate=f"<b>{name}</b> %{{y:.4f}}{more if chosen else ''}<extra></extra>",
     )
 
 
 def _headline(paints: Mapping[str, str], y: float, text: str, colours: Theme) -> Part:
     """The legend of a panel, in one line above it."""
-    line = parts.keys(paints, y, -parts.LEFT + 10, [f'<span style="opacity:0.75">({text})</span>'])
+    line = charts.keys(
+        paints, y, -charts.LEFT + 10, [f'<span style="opacity:0.75">({text})</span>']
+    )
     place = {"yanchor": "bottom", "yshift": 20 if y == 1 else -8}
     return line | place | {"bgcolor": colours.background}
 
@@ -207,18 +209,18 @@ def grid_figure(
     table = [[at.get((margin, tau), math.nan) for margin in Lambdas] for tau in taus]
     texts = [[_shown(value, measure) for value in row] for row in table]
     axes = {"x": ("Λ, the margin of a vote", Lambdas), "y": ("τ, the shortest edge", taus)}
-    layout = parts.framed(colours, height, left=62, right=10, top=12) | {"hovermode": "closest"}
+    layout = charts.framed(colours, height, left=62, right=10, top=12) | {"hovermode": "closest"}
     for axis, (title, values) in axes.items():
         ticks = [f"{value:.3g}" for value in values]
-        cells = parts.named_axis(colours, ticks, [-0.5, len(values) - 0.5])
-        layout[f"{axis}axis"] = cells | parts.title(title, 12) | {"automargin": True}
+        cells = charts.named_axis(colours, ticks, [-0.5, len(values) - 0.5])
+        layout[f"{axis}axis"] = cells | charts.title(title, 12) | {"automargin": True}
     figure = go.Figure(layout=layout)
-    bar = {"thickness": 10, "outlinewidth": 0, "tickfont": parts.quiet(colours)}
+    bar = {"thickness": 10, "outlinewidth": 0, "tickfont": charts.quiet(colours)}
     figure.add_heatmap(
         z=table,
         text=texts,
         texttemplate="%{text}",
-        textfont={"size": parts.FONT - 1},
+        textfont={"size": charts.FONT - 1},
         colorscale=[[k / 2, shade] for k, shade in enumerate(SHADES[theme])],
         xgap=2,
         ygap=2,
@@ -232,7 +234,7 @@ def grid_figure(
         "<b>%{customdata[2]}</b>"
     )
     x, y = [i for i, _ in places], [j for _, j in places]
-    figure.add_trace(parts.targets("settings", x, y, rows, hover, size=40, symbol="square"))
+    figure.add_trace(charts.targets("settings", x, y, rows, hover, size=40, symbol="square"))
     if current.Lambda in Lambdas and current.tau in taus:
         i, j = list(Lambdas).index(current.Lambda), list(taus).index(current.tau)
         line = {"color": colours.emphasis, "width": 2.5}
@@ -308,17 +310,17 @@ def barcode_figure(
         )
         ticks += [_names(bar, LONGEST) for bar in chosen]
     words = {"cycles": "a cycle, by its columns", "hidden": "a hidden node, by the nearest columns"}
-    legend = parts.keys({text: paints[name] for name, text in words.items()}, 1, -180)
-    layout = parts.framed(colours, height, left=190, top=42) | {
+    legend = charts.keys({text: paints[name] for name, text in words.items()}, 1, -180)
+    layout = charts.framed(colours, height, left=190, top=42) | {
         "bargap": 0.3,
         "barmode": "overlay",
-        "xaxis": parts.radius_axis(colours, *parts.shown_radii(D, r)),
-        "yaxis": parts.named_axis(colours, ticks, [len(ticks) - 0.4, -0.6]),
+        "xaxis": charts.radius_axis(colours, *charts.shown_radii(D, r)),
+        "yaxis": charts.named_axis(colours, ticks, [len(ticks) - 0.4, -0.6]),
         "hovermode": "closest",
         "uirevision": D.digest,
     }
     figure = go.Figure(drawn, layout)
-    parts.draw_radii(figure, D, r, colours)
+    charts.draw_radii(figure, D, r, colours)
     figure.add_annotation(legend | {"yanchor": "bottom", "yshift": 18})
     return figure
 

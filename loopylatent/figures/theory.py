@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from loopylatent.figures import parts
+from loopylatent.figures import charts
+from loopylatent.figures.charts import Part
 from loopylatent.figures.labels import shown_label
-from loopylatent.figures.looks import ThemeName, colours_of
-from loopylatent.figures.parts import Part
+from loopylatent.figures.network import ThemeName, colours_of
 from loopylatent.settings import Thresholds
-from loopylatent.theory.additivity import Distortion
+from loopylatent.theory.assumptions import Distortion
 from loopylatent.theory.ensemble import Ensemble
 from loopylatent.theory.tables import Axis, CurvePoint
 
@@ -61,20 +61,20 @@ def bound_figure(
         line = {"color": paint, "width": 2.4, "dash": dash}
         more: Part = {"customdata": girths, "hovertemplate": hover}
         if any(n is not None for n in shown):
-            drawn.append(parts.scatter(name, x, shown, line=line, **more))
+            drawn.append(charts.scatter(name, x, shown, line=line, **more))
     if found is not None:
         marker = {"symbol": "star", "size": 15, "color": colours.groups[2]}
         hover = "found with %{y:,.0f} rows<extra></extra>"
-        star = parts.scatter("the laboratory found it", [mark], [found], "markers", marker=marker)
+        star = charts.scatter("the laboratory found it", [mark], [found], "markers", marker=marker)
         drawn.append(star | {"hovertemplate": hover})
     logs = {"type": "log", "dtick": 1, "exponentformat": "none"}
     numbers = [n for trace in drawn for n in trace["y"] if n is not None]
-    layout = parts.with_legend(colours, height, 70) | {
-        "xaxis": parts.value_axis(colours, TITLES[axis]) | (logs if axis == "p" else {}),
-        "yaxis": parts.value_axis(colours, "rows (n)") | {"type": "log"} | _row_ticks(numbers),
+    layout = charts.with_legend(colours, height, 70) | {
+        "xaxis": charts.value_axis(colours, TITLES[axis]) | (logs if axis == "p" else {}),
+        "yaxis": charts.value_axis(colours, "rows (n)") | {"type": "log"} | _row_ticks(numbers),
     }
     figure = go.Figure(drawn, layout)
-    parts.draw_mark(figure, mark, colours)
+    charts.draw_mark(figure, mark, colours)
     return figure
 
 
@@ -105,9 +105,9 @@ def distortion_figure(
     most = 1.08 * max(float(bent.inner.max()), float(bent.median.max()), 1e-9)
     dashes = {"color": colours.edge, "width": 1.4, "dash": "dash"}
     name, ends = "as far from a tree as the inner path is long", [0, most]
-    limit = parts.scatter(name, ends, ends, line=dashes, hoverinfo="skip")
+    limit = charts.scatter(name, ends, ends, line=dashes, hoverinfo="skip")
     shown = [escape(shown_label(names[k])) for k in bent.columns.tolist()]
-    balls = parts.scatter(
+    balls = charts.scatter(
         "the ball of a column",
         bent.inner.tolist(),
         bent.median.tolist(),
@@ -118,9 +118,9 @@ def distortion_figure(
         "path %{x:.3g}<extra></extra>",
     )
     from_0 = {"rangemode": "tozero"}
-    layout = parts.with_legend(colours, height, 66) | {
-        "xaxis": parts.value_axis(colours, "typical inner path of its quartets") | from_0,
-        "yaxis": parts.value_axis(colours, "typical distortion") | from_0,
+    layout = charts.with_legend(colours, height, 66) | {
+        "xaxis": charts.value_axis(colours, "typical inner path of its quartets") | from_0,
+        "yaxis": charts.value_axis(colours, "typical distortion") | from_0,
     }
     return go.Figure([limit, balls], layout)
 
@@ -147,7 +147,7 @@ def threshold_figure(
         "Λ": (yours.Lambda, e.margin(at)),
         "τ": (yours.tau, e.shortest_edge if e.shortest_edge > 0 else None),
     }
-    layout = parts.with_legend(colours, height, 34)
+    layout = charts.with_legend(colours, height, 34)
     layout["margin"] |= {"t": 26, "b": 22}
     dots, shapes = [], []
     for k, (name, (mine, theirs)) in enumerate(rows.items(), start=1):
@@ -158,7 +158,7 @@ def threshold_figure(
         for whose, value, paint, symbol in looks:
             known = value is not None and math.isfinite(value)
             marker = {"symbol": symbol, "size": 13, "color": paint}
-            dot = parts.scatter(whose, [value if known else None], [0], "markers", marker=marker)
+            dot = charts.scatter(whose, [value if known else None], [0], "markers", marker=marker)
             hover = f"{whose}: %{{x:.4g}}<extra></extra>"
             dots.append(dot | axes | {"showlegend": k == 1, "hovertemplate": hover})
         high = max([mine, theirs or 0.0] + ([inside.low] if name == "r" else [])) * 1.15 or 1.0
@@ -169,7 +169,7 @@ def threshold_figure(
             look = {"fillcolor": colours.hidden, "opacity": 0.35, "line": {"width": 0}}
             shapes.append(shape | look | {"y0": -0.55, "y1": 0.55, "layer": "below"})
         across = {"range": [-0.03 * high, high], "anchor": axes["yaxis"], "nticks": 7}
-        layout[f"xaxis{number}"] = parts.value_axis(colours) | across
+        layout[f"xaxis{number}"] = charts.value_axis(colours) | across
         layout[f"yaxis{number}"] = {
             "domain": [(3 - k) * 0.375, (3 - k) * 0.375 + 0.25],
             "anchor": axes["xaxis"],
@@ -178,8 +178,8 @@ def threshold_figure(
             "ticktext": [f"<b>{name}</b>"],
             "showgrid": False,
             "zeroline": True,
-            "zerolinecolor": parts.faint(colours),
+            "zerolinecolor": charts.faint(colours),
             "fixedrange": True,
-            "tickfont": {"size": parts.FONT + 2, "color": colours.text},
+            "tickfont": {"size": charts.FONT + 2, "color": colours.text},
         }
     return go.Figure(dots, layout | {"shapes": shapes})

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from loopylatent.compute.arrays import FloatArray, Progress
+from loopylatent.compute.values import FloatArray, Progress
 from loopylatent.errors import InferenceError
 from loopylatent.inference.belief_propagation import PropagatedRows, Propagation
 from loopylatent.inference.discrete import DiscreteModel

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from loopylatent.compute import _kernels
-from loopylatent.compute.arrays import FloatArray, IntArray, StateArray
+from loopylatent.compute.values import FloatArray, IntArray, StateArray
 from loopylatent.inference.circuit import Elimination
 from loopylatent.inference.evidence import Rows
 from loopylatent.inference.parameters import Layout
@@ -63,7 +63,7 @@ class Propagation:
         n_states = self._network.n_states
         messages = np.zeros((len(self._network.other), int(n_states.max(initial=1))))
         beliefs = np.zeros(self.layout.n_cells)
-        value, residual, rounds = _kernels.propagation.propagate(
+        value, residual, rounds = _kernels.pairwise.propagate(
             self._network, states, tables, self._back, messages, self._damping, TOLERANCE,
             MOST_ROUNDS, 1.0, beliefs,
         )  # fmt: skip

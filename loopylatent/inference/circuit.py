@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from loopylatent.compute import _kernels
-from loopylatent.compute.arrays import BoolArray, FloatArray, IntArray, StateArray, frozen_array
 from loopylatent.compute.tape import (
     CELLS,
     CLAMPS,
@@ -32,6 +31,7 @@ from loopylatent.compute.tape import (
     Network,
     Tape,
 )
+from loopylatent.compute.values import BoolArray, FloatArray, IntArray, StateArray, frozen_array
 from loopylatent.graph import LatentGraph
 from loopylatent.inference.parameters import Layout
 
@@ -106,7 +106,7 @@ def eliminate(
 def _ordered(
     linked: BoolArray, active: BoolArray, log2_states: FloatArray, burden: FloatArray
 ) -> Elimination:
-    order, widths, log2_tables = _kernels.evidence.eliminate_by_fill(
+    order, widths, log2_tables = _kernels.pairwise.eliminate_by_fill(
         linked.copy(), active.copy(), log2_states, burden
     )
     sizes = frozen_array(log2_tables, np.float64)
@@ -150,7 +150,7 @@ class Circuit:
         """Compute all cells from the log-potentials."""
         cells = np.empty(self.n_cells)
         cells[: self.layout.n_cells] = tables
-        kernels = _kernels.circuit_run
+        kernels = _kernels.circuit
         kernels.run_forward(self.network, self.tape, cells, kernels.LARGE)
         return cells
 
@@ -172,7 +172,7 @@ class Circuit:
         adjoint = np.zeros(self.n_cells)
         used = np.flatnonzero(root_weights)
         adjoint[self.tape.cell[used]] = root_weights[used]
-        kernels = _kernels.circuit_run
+        kernels = _kernels.circuit
         kernels.run_backward(self.network, self.tape, cells, adjoint, kernels.LARGE)
         return adjoint
 

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from loopylatent.compute.arrays import FloatArray, IntArray, frozen_array
+from loopylatent.compute.values import FloatArray, IntArray, frozen_array
 from loopylatent.errors import InferenceError, Remedy
 from loopylatent.graph import LatentGraph
 from loopylatent.inference.belief_propagation import Propagated, PropagatedRows, Propagation

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from loopylatent.compute import _kernels
-from loopylatent.compute.arrays import BoolArray, FloatArray, IntArray, StateArray, frozen_array
+from loopylatent.compute.values import BoolArray, FloatArray, IntArray, StateArray, frozen_array
 from loopylatent.errors import DataError, InferenceError, listed, quoted
 from loopylatent.tables.kinds import Column, type_column
 from loopylatent.tables.observations import Observations, check_observations
@@ -69,7 +69,7 @@ class Rows:
         return self._grouped(columns)[0]
 
     def _grouped(self, columns: tuple[int, ...]) -> tuple[IntArray, IntArray]:
-        return _kernels.evidence.group_rows(self.states, np.array(columns, np.int64))
+        return _kernels.pairwise.group_rows(self.states, np.array(columns, np.int64))
 
     def counts(self, columns: tuple[int, ...], n_states: tuple[int, ...]) -> FloatArray:
         """The weight of every combination of states of some columns, where all are present."""

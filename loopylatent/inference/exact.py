@@ -15,7 +15,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from loopylatent.compute import _kernels
-from loopylatent.compute.arrays import BoolArray, FloatArray, IntArray, StateArray
+from loopylatent.compute.values import BoolArray, FloatArray, IntArray, StateArray
 from loopylatent.inference.circuit import Circuit, Elimination, circuits, eliminate
 from loopylatent.inference.evidence import Patterns, Rows
 from loopylatent.inference.parameters import Layout
@@ -92,7 +92,7 @@ class ExactRows:
         parts = circuits(layout, self.elimination, self._states)
         by_pattern = np.concatenate([one.row_sums(one.forward(tables)) for one in parts])
         places = (layout.node_cell, layout.graph.edges, layout.edge_cell, layout.n_states)
-        values = _kernels.evidence.sum_clamped(self._all_states, tables, *places)
+        values = _kernels.pairwise.sum_clamped(self._all_states, tables, *places)
         for part in self._parts:
             values += by_pattern[part.first + self.rows.pattern_of_rows(part.columns)]
         return values

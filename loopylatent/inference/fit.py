@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from loopylatent.compute.arrays import FloatArray, Progress
-from loopylatent.compute.threads import one_thread
+from loopylatent.compute.values import FloatArray, Progress
+from loopylatent.compute.workers import one_thread
 from loopylatent.errors import InferenceError
 from loopylatent.graph import LatentGraph, check_graph
 from loopylatent.inference.discrete import DiscreteProblem

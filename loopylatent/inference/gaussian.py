@@ -17,12 +17,11 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.lapack import dpotrf, dpotri
 
 from loopylatent.compute import _kernels
-from loopylatent.compute.arrays import FloatArray, IntArray, frozen_array
+from loopylatent.compute.values import FloatArray, IntArray, frozen_array
 from loopylatent.errors import InferenceError, quoted
 from loopylatent.graph import LatentGraph
 from loopylatent.inference.evidence import pick
-from loopylatent.inference.optimise import Value
-from loopylatent.inference.start import STRONGEST, Anchors, representatives
+from loopylatent.inference.optimise import STRONGEST, Anchors, Value, representatives
 from loopylatent.tables.kinds import Column
 from loopylatent.tables.observations import Observations
 
@@ -118,7 +117,7 @@ class GaussianRows:
         """Sum up the rows under a model of the columns; None where it is no safe model."""
         sums = self._sums
         off, second = np.nan_to_num(sums.means - mean), sums.scatter.copy()
-        log_det = _kernels.gaps.fill_gaps(
+        log_det = _kernels.columns.fill_gaps(
             precision, off, second, sums.order, sums.n_present, sums.weights, sums.own, sums.starts,
             SMALLEST_PIVOT,
         )  # fmt: skip

@@ -15,8 +15,8 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import block_diag, csr_array
 
-from loopylatent.compute.arrays import FloatArray, IntArray, frozen_array
 from loopylatent.compute.tape import Network
+from loopylatent.compute.values import FloatArray, IntArray, frozen_array
 from loopylatent.graph import LatentGraph
 
 

@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from loopylatent.compute.arrays import BoolArray, FloatArray, IntArray, frozen_array
+from loopylatent.compute.values import BoolArray, FloatArray, IntArray, frozen_array
 from loopylatent.errors import InferenceError, Remedy, listed
 from loopylatent.graph import LatentGraph
 from loopylatent.inference.discrete import (
@@ -31,9 +31,8 @@ from loopylatent.inference.gaussian import (
     normalised,
     start_correlations,
 )
-from loopylatent.inference.optimise import Value
+from loopylatent.inference.optimise import Anchors, DiscreteStart, Value, representatives
 from loopylatent.inference.parameters import Layout
-from loopylatent.inference.start import Anchors, DiscreteStart, representatives
 from loopylatent.settings import FitSettings
 from loopylatent.tables.kinds import Column
 from loopylatent.tables.observations import Observations

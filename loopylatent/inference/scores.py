@@ -20,9 +20,7 @@ from typing import Literal
 
 import numpy as np
 
-from loopylatent.compute.arrays import FloatArray
-from loopylatent.compute.checks import check_seed
-from loopylatent.compute.shown import Shown
+from loopylatent.compute.values import FloatArray, Shown, check_seed
 from loopylatent.errors import InferenceError
 from loopylatent.tables.observations import Observations
 

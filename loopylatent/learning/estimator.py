@@ -15,8 +15,8 @@ from loopylatent.errors import DataError, Remedy
 from loopylatent.inference.evidence import rows_like
 from loopylatent.inference.fit import fit_parameters
 from loopylatent.inference.model import Model, posterior_columns
+from loopylatent.learning.initial_graph import settings_for
 from loopylatent.learning.learner import learn
-from loopylatent.learning.thresholds import settings_for
 from loopylatent.settings import Method, Order
 from loopylatent.tables.observations import Observations
 

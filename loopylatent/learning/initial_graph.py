@@ -7,6 +7,7 @@ ball grows, so that the graph is known exactly at *every* radius. ``first_graph`
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,13 +18,20 @@ from typing import Literal, TypeVar
 import numpy as np
 
 from loopylatent.compute import _kernels
-from loopylatent.compute.arrays import BoolArray, FloatArray, IntArray, Progress, frozen_array
-from loopylatent.compute.shown import Shown
-from loopylatent.compute.threads import OnThreads, in_order
+from loopylatent.compute.values import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Progress,
+    Shown,
+    frozen_array,
+)
+from loopylatent.compute.workers import OnThreads, in_order
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.distances.sparse import Distances, SparseDistances, check_distances
 from loopylatent.errors import Remedy, ThresholdError
 from loopylatent.graph import LatentGraph
+from loopylatent.settings import LearnSettings, Method, Order, Thresholds
 
 T = TypeVar("T")
 
@@ -65,7 +73,7 @@ def graph_from_balls(D: DistanceMatrix, r: float, centres: IntArray) -> LatentGr
     lock = Lock()
 
     def work(block: IntArray) -> None:
-        trees = _kernels.spanning.union_of_local_trees(D.values, r, centres[block])
+        trees = _kernels.graphs.union_of_local_trees(D.values, r, centres[block])
         with lock:
             np.logical_or(found, trees, out=found)
 
@@ -79,7 +87,7 @@ def _initial_graph_from_lists(D: SparseDistances, r: float) -> LatentGraph:
     p = D.n_columns
 
     def edges_of(centres: IntArray) -> IntArray:
-        u, v = _kernels.spanning.trees_from_lists(D.start, D.other, D.length, r, centres).T
+        u, v = _kernels.graphs.trees_from_lists(D.start, D.other, D.length, r, centres).T
         return np.unique(u * p + v)
 
     u, v = np.divmod(np.unique(np.concatenate(list(over_centres(edges_of, p)))), p)
@@ -146,7 +154,7 @@ class EdgeDensity(Shown):
         of one ball. The components are therefore those of the pairs at distance r or less, and
         each edge of the global spanning tree joins two of them at its length.
         """
-        joined = np.searchsorted(_kernels.spanning.spanning_lengths(self.D.values), self.r, "right")
+        joined = np.searchsorted(_kernels.graphs.spanning_lengths(self.D.values), self.r, "right")
         return frozen_array(self.D.n_columns - joined, np.int64)
 
     @cached_property
@@ -218,7 +226,7 @@ def edge_density(D: DistanceMatrix) -> EdgeDensity:
 
 def _united(rows: FloatArray) -> FloatArray:
     """Sort intervals by edge and unite those of equal edges."""
-    return _kernels.spanning.merge_intervals(rows[np.lexsort((rows[:, 2], rows[:, 1], rows[:, 0]))])
+    return _kernels.graphs.merge_intervals(rows[np.lexsort((rows[:, 2], rows[:, 1], rows[:, 0]))])
 
 
 def over_centres(work: Callable[[IntArray], T], p: int) -> Iterator[T]:
@@ -252,7 +260,7 @@ def followed_curve(D: DistanceMatrix, progress: Progress) -> EdgeDensity:
         nonlocal done
         with lock:
             progress(done, D.n_columns)
-        found = _kernels.spanning.local_tree_intervals(D.values, centres)
+        found = _kernels.graphs.local_tree_intervals(D.values, centres)
         with lock:
             done += len(centres)
         return _united(found)
@@ -273,3 +281,90 @@ def _distinct_balls(inside: BoolArray) -> IntArray:
     for centre, row in enumerate(np.packbits(inside, axis=1)):
         first.setdefault(row.tobytes(), centre)
     return np.array(list(first.values()), dtype=np.int64)
+
+
+def default_thresholds(D: Distances) -> Thresholds:
+    """Return thresholds for which no choice has to be made.
+
+    Where the number of rows is unknown, Lambda is 0. Lists of near neighbours end before r_max;
+    with them r is the radius at which 95 of 100 columns that have a neighbour have one.
+
+    Parameters
+    ----------
+    D : DistanceMatrix
+
+    Examples
+    --------
+    >>> import loopylatent as ll
+    >>> D = ll.DistanceMatrix.from_array([[0, 1, 5], [1, 0, 4], [5, 4, 0]], n_samples=100)
+    >>> default_thresholds(D)
+    Thresholds(r=5.0, Lambda=0.05, tau=0.5)
+    """
+    check_distances(D)
+    Lambda = 0.0 if D.n_samples is None else 0.5 / math.sqrt(D.n_samples)
+    r = float(np.quantile(D.nearest, 0.95)) if isinstance(D, SparseDistances) else D.r_max
+    return Thresholds(r, Lambda, 0.2 * float(np.median(_spanning_lengths(D))))
+
+
+def settings_for(
+    D: Distances,
+    r: float | None = None,
+    Lambda: float | None = None,
+    tau: float | None = None,
+    *,
+    method: Method = "quartet",
+    order: Order = "degree",
+    seed: int = 0,
+) -> LearnSettings:
+    """Return complete settings; thresholds that are not given come from the default rule.
+
+    Parameters
+    ----------
+    D : DistanceMatrix
+    r, Lambda, tau : float, optional
+    method, order, seed
+        As in `learn`.
+
+    Returns
+    -------
+    LearnSettings
+
+    Examples
+    --------
+    >>> import loopylatent as ll
+    >>> D = ll.DistanceMatrix.from_array([[0, 2, 2.2], [2, 0, 2.4], [2.2, 2.4, 0]], n_samples=100)
+    >>> settings_for(D, tau=0.2).thresholds
+    Thresholds(r=2.4, Lambda=0.05, tau=0.2)
+    """
+    default = default_thresholds(D)
+    thresholds = Thresholds(
+        default.r if r is None else r,
+        default.Lambda if Lambda is None else Lambda,
+        default.tau if tau is None else tau,
+    )
+    return LearnSettings(thresholds, method, order, seed)
+
+
+def loop_radius(D: Distances) -> float:
+    """Return the radius from which on, downwards, true loops appear.
+
+    It is 1.5 times the longest edge of the global minimum spanning tree, inside [r_min, r_max].
+
+    Parameters
+    ----------
+    D : DistanceMatrix
+
+    Examples
+    --------
+    >>> import loopylatent as ll
+    >>> D = ll.DistanceMatrix.from_array([[0, 1, 5], [1, 0, 2], [5, 2, 0]])
+    >>> loop_radius(D)
+    3.0
+    """
+    return float(np.clip(1.5 * _spanning_lengths(D).max(), D.r_min, D.r_max))
+
+
+def _spanning_lengths(D: Distances) -> FloatArray:
+    if isinstance(D, SparseDistances):
+        return D.spanning_lengths
+    return _kernels.graphs.spanning_lengths(D.values)

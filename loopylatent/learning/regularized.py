@@ -17,8 +17,8 @@ from typing import Literal
 
 import numpy as np
 
-from loopylatent.compute.arrays import IntArray, Progress
-from loopylatent.compute.threads import one_thread
+from loopylatent.compute.values import IntArray, Progress
+from loopylatent.compute.workers import one_thread
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.errors import InferenceError, Remedy, ThresholdError
 from loopylatent.graph import LatentGraph
@@ -27,10 +27,15 @@ from loopylatent.inference.fit import ascend, finished
 from loopylatent.inference.model import Model
 from loopylatent.inference.problems import Family, Fitted, Problem, family_of
 from loopylatent.inference.scores import bic
-from loopylatent.learning.learner import LearnResult, start_graph, visit, visiting_order
-from loopylatent.learning.node_distances import node_distances
+from loopylatent.learning.learner import (
+    LearnResult,
+    Workspace,
+    node_distances,
+    start_graph,
+    visit,
+    visiting_order,
+)
 from loopylatent.learning.trace import CleanUpStep, InitialStep, VisitStep
-from loopylatent.learning.workspace import Workspace
 from loopylatent.settings import FitSettings, LearnSettings
 from loopylatent.tables.observations import Observations
 

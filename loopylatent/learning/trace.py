@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from loopylatent.compute.arrays import FloatArray
+from loopylatent.compute.values import FloatArray
 from loopylatent.errors import DataError
 from loopylatent.graph import LatentGraph
 

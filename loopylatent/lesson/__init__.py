@@ -4,7 +4,7 @@
 the trace alone, so going back is as quick and as exact as going on.
 """
 
-from loopylatent.lesson.frames import CHAPTERS, Detail, Place
 from loopylatent.lesson.lesson import Lesson, build
+from loopylatent.lesson.material import CHAPTERS, Detail, Place
 
 __all__ = ["CHAPTERS", "Detail", "Lesson", "Place", "build"]

@@ -10,10 +10,19 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from loopylatent.lesson.captions import Caption, counted, joined, say
-from loopylatent.lesson.frames import DrawnEdge, Frame, Mark, Phase, Place, Shade, all_marked, drawn
+from loopylatent.lesson.cast import Caption, counted, joined, say
 from loopylatent.lesson.grouping_chapter import GROUPING_FRAMES
-from loopylatent.lesson.material import Material
+from loopylatent.lesson.material import (
+    DrawnEdge,
+    Frame,
+    Mark,
+    Material,
+    Phase,
+    Place,
+    Shade,
+    all_marked,
+    drawn,
+)
 from loopylatent.lesson.pairs import closest_pair
 
 MOST_EDGES = 3

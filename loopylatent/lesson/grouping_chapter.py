@@ -14,10 +14,17 @@ from types import MappingProxyType
 import numpy as np
 
 from loopylatent.learning.trace import CleanUpStep, Family, Join, Round, VisitStep
-from loopylatent.lesson.captions import Caption, counted, joined, say
-from loopylatent.lesson.cast import EdgeKey, change_of
-from loopylatent.lesson.frames import Frame, Mark, Phase, Place, all_marked, drawn, ends_of
-from loopylatent.lesson.material import Material
+from loopylatent.lesson.cast import Caption, EdgeKey, change_of, counted, joined, say
+from loopylatent.lesson.material import (
+    Frame,
+    Mark,
+    Material,
+    Phase,
+    Place,
+    all_marked,
+    drawn,
+    ends_of,
+)
 from loopylatent.lesson.visits import Visit
 
 ORDERS = {

@@ -12,28 +12,25 @@ from typing import Any, get_args
 
 import numpy as np
 
-from loopylatent.exporting.base import Provenance
-from loopylatent.exporting.page import rendered
+from loopylatent.exporting.graph_files import Provenance, rendered
 from loopylatent.figures.labels import shown_label
 from loopylatent.figures.layout import NODE_SIZE
-from loopylatent.figures.looks import ThemeName, stroke
-from loopylatent.figures.network import LABEL_ABOVE, LABEL_BELOW
-from loopylatent.learning.grouping.quartet import VERDICTS
-from loopylatent.lesson.captions import GLOSSARY, Caption, Name, Number, Term, pseudocode
-from loopylatent.lesson.cast import Cast
-from loopylatent.lesson.drawing import (
+from loopylatent.figures.network import LABEL_ABOVE, LABEL_BELOW, ThemeName, stroke
+from loopylatent.learning.grouping import VERDICTS
+from loopylatent.lesson.cast import GLOSSARY, Caption, Cast, Name, Number, Term, pseudocode
+from loopylatent.lesson.lesson import (
     CENTRE,
     FADED,
     MARKED_WIDTH,
     MARKS,
+    Lesson,
     draw,
     edge_id,
     edge_title,
     in_layers,
     legend_of,
 )
-from loopylatent.lesson.frames import CHAPTERS, DrawnEdge, Frame, Place
-from loopylatent.lesson.lesson import Lesson
+from loopylatent.lesson.material import CHAPTERS, DrawnEdge, Frame, Place
 from loopylatent.lesson.pairs import SHADES, closest_pair, heatmap_order, pair_view
 from loopylatent.lesson.visits import Visit
 from loopylatent.settings import Method

@@ -12,10 +12,10 @@ import pandas as pd
 from scipy.cluster.hierarchy import leaves_list, linkage, optimal_leaf_ordering
 from scipy.spatial.distance import squareform
 
-from loopylatent.compute.arrays import FloatArray
+from loopylatent.compute.values import FloatArray
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.figures.labels import shown_label
-from loopylatent.figures.looks import THEMES, ThemeName
+from loopylatent.figures.network import THEMES, ThemeName
 from loopylatent.graph import LatentGraph
 from loopylatent.tables.observations import Observations
 

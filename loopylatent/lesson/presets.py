@@ -12,7 +12,7 @@ import pandas as pd
 
 from loopylatent.exporting.project.recipe import Recipe, digest_of
 from loopylatent.graph import LatentGraph
-from loopylatent.lesson.captions import WORDS
+from loopylatent.lesson.cast import WORDS
 from loopylatent.synthetic.families import from_skeleton, latent_cycle, latent_tree
 from loopylatent.synthetic.model import SyntheticModel
 

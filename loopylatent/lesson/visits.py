@@ -11,16 +11,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from loopylatent.compute._kernels.quartets import MARGIN, declares, list_quartets
-from loopylatent.compute.arrays import FloatArray, IntArray
-from loopylatent.learning.grouping.base import finite_parts
-from loopylatent.learning.grouping.neighbor_joining import Criterion, criterion
-from loopylatent.learning.grouping.quartet import VERDICTS, Verdict
+from loopylatent.compute._kernels.grouping import MARGIN, declares, list_quartets
+from loopylatent.compute.values import FloatArray, IntArray
+from loopylatent.learning.grouping import VERDICTS, Criterion, Verdict, criterion, finite_parts
 from loopylatent.learning.trace import Family, Round, VisitStep
-from loopylatent.lesson.captions import Name
-from loopylatent.lesson.cast import EdgeKey, edge_lengths
-from loopylatent.lesson.frames import Place, Shade
-from loopylatent.lesson.material import Material
+from loopylatent.lesson.cast import EdgeKey, Name, edge_lengths
+from loopylatent.lesson.material import Material, Place, Shade
 
 
 @dataclass(frozen=True, slots=True, eq=False)

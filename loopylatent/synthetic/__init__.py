@@ -6,25 +6,23 @@ a cage by name, a random regular graph, or a list of edges.
 
 from __future__ import annotations
 
-from loopylatent.compute.checks import Range
+from loopylatent.compute.values import Range
 from loopylatent.synthetic.closed_forms import GaussianLaw, Spins
 from loopylatent.synthetic.discrete import Diagnostics, DiscreteLaw, GibbsRun, gibbs
 from loopylatent.synthetic.families import (
+    CAGES,
     LENGTHS,
     STRONGEST_POTENTIAL,
+    cage,
     from_skeleton,
+    hidden_by_chance,
     latent_cycle,
     latent_tree,
-)
-from loopylatent.synthetic.model import Drawn, Kind, SyntheticModel
-from loopylatent.synthetic.skeletons import (
-    CAGES,
-    cage,
-    hidden_by_chance,
     read_edges,
     regular_skeleton,
 )
-from loopylatent.synthetic.specification import Family, Specification
+from loopylatent.synthetic.laboratory import Family, Specification
+from loopylatent.synthetic.model import Drawn, Kind, SyntheticModel
 
 __all__ = [
     "CAGES", "LENGTHS", "STRONGEST_POTENTIAL", "Diagnostics", "DiscreteLaw", "Drawn", "Family",

@@ -18,7 +18,7 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from loopylatent.compute.arrays import FloatArray, IntArray, frozen_array
+from loopylatent.compute.values import FloatArray, IntArray, frozen_array
 from loopylatent.errors import InferenceError
 from loopylatent.graph import LatentGraph
 

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from loopylatent.compute import _kernels
-from loopylatent.compute.arrays import FloatArray, IntArray, Progress, StateArray, frozen_array
+from loopylatent.compute.values import FloatArray, IntArray, Progress, StateArray, frozen_array
 from loopylatent.errors import InferenceError, Remedy
 from loopylatent.graph import LatentGraph
 from loopylatent.inference.belief_propagation import Propagation
@@ -261,7 +261,7 @@ def gibbs(
     def sweeps(number: int) -> None:
         for done in range(0, number, most):
             uniform = rng.random((min(number - done, most), n_chains, size))
-            _kernels.gibbs.sweep_nodes(network, law.cells, states, uniform)
+            _kernels.pairwise.sweep_nodes(network, law.cells, states, uniform)
 
     sweeps(burn_in)
     for row in range(each):

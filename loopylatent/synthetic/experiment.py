@@ -15,9 +15,8 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from loopylatent.compute.arrays import Check, Progress
-from loopylatent.compute.checks import Range
-from loopylatent.compute.threads import as_they_finish
+from loopylatent.compute.values import Check, Progress, Range
+from loopylatent.compute.workers import as_they_finish
 from loopylatent.distances.matrix import information_distances
 from loopylatent.errors import LoopyLatentError
 from loopylatent.inference.fit import fit_parameters

@@ -15,8 +15,14 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from loopylatent.compute.arrays import FloatArray, IntArray, Progress, StateArray, frozen_array
-from loopylatent.compute.checks import count
+from loopylatent.compute.values import (
+    FloatArray,
+    IntArray,
+    Progress,
+    StateArray,
+    count,
+    frozen_array,
+)
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.distances.strengths import SMALLEST_STRENGTH
 from loopylatent.errors import InferenceError, Remedy

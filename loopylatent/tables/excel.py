@@ -12,9 +12,8 @@ from openpyxl import load_workbook
 from openpyxl.utils import get_column_letter
 
 from loopylatent.errors import DataError, quoted
-from loopylatent.tables.files import File, stream
-from loopylatent.tables.headers import named
-from loopylatent.tables.numbers import NA_WORDS
+from loopylatent.tables.files import File, named, stream
+from loopylatent.tables.kinds import NA_WORDS
 
 MOST_ROWS = 1 << 20
 """Rows of a sheet; Excel itself has no more."""

@@ -18,12 +18,9 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from loopylatent.compute.arrays import FloatArray, frozen_array
-from loopylatent.compute.checks import not_wanted
-from loopylatent.compute.shown import Shown
+from loopylatent.compute.values import FloatArray, Shown, frozen_array, not_wanted
 from loopylatent.errors import DataError, Remedy, did_you_mean, listed, quoted
-from loopylatent.tables.files import MAX_BYTES, Source
-from loopylatent.tables.headers import check_names
+from loopylatent.tables.files import MAX_BYTES, Source, check_names
 from loopylatent.tables.kinds import Column, Kind, states_to_values, type_column, type_sparse_column
 from loopylatent.tables.read import MAX_CELLS, read_frame
 

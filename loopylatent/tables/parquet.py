@@ -21,8 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from loopylatent.errors import DataError, quoted
-from loopylatent.tables.files import File, Part, stream
-from loopylatent.tables.headers import check_names
+from loopylatent.tables.files import File, Part, check_names, stream
 
 HEAD_BYTES = 64
 BATCH_ROWS = 1 << 14

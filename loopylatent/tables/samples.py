@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from loopylatent.compute.shown import Shown
+from loopylatent.compute.values import Shown
 from loopylatent.errors import DataError, did_you_mean, quoted
 from loopylatent.graph import LatentGraph
 from loopylatent.tables.kinds import Kind

@@ -25,7 +25,7 @@ from loopylatent.errors import DataError, LimitError, LoopyLatentError, Remedy, 
 from loopylatent.tables.files import MAX_BYTES, File, Source, opened, stream
 from loopylatent.tables.kinds import Kind
 from loopylatent.tables.observations import Observations, OnDegenerate, summed
-from loopylatent.tables.text import utf8
+from loopylatent.tables.read import utf8
 
 ENDINGS = (".mtx", ".mtx.gz", ".npz")
 """Of the names of files that hold a sparse matrix."""

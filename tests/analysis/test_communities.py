@@ -13,8 +13,8 @@ from loopylatent.analysis.stability.groups import agreed, communities, groups
 from loopylatent.distances.matrix import DistanceMatrix, information_distances
 from loopylatent.errors import DataError
 from loopylatent.graph import LatentGraph
+from loopylatent.learning.initial_graph import default_thresholds
 from loopylatent.learning.learner import learn
-from loopylatent.learning.thresholds import default_thresholds
 from loopylatent.settings import LearnSettings
 from loopylatent.tables.observations import Observations
 from loopylatent.tables.samples import load_sample
@@ -149,7 +149,7 @@ def test_groups_do_not_depend_on_the_number_of_threads(monkeypatch, threads):
     x = np.repeat(rng.normal(size=(80, 3)), 3, axis=1) + rng.normal(size=(80, 9))
     obs = Observations.from_array(x)
     expected = groups(obs, n_resamples=6)
-    monkeypatch.setattr("loopylatent.compute.threads.os.cpu_count", lambda: threads)
+    monkeypatch.setattr("loopylatent.compute.workers.os.cpu_count", lambda: threads)
     found = groups(obs, n_resamples=6)
     assert found.together.tobytes() == expected.together.tobytes()
     assert np.array_equal(found.labels, expected.labels)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from loopylatent.analysis.evaluation.cycle_groups import cycle_groups, joined_groups
+from loopylatent.analysis.evaluation.topics import cycle_groups, joined_groups
 from loopylatent.graph import LatentGraph
 
 SECTORS = {"a": "oil", "b": "oil", "c": "banks", "d": "shops", "e": "banks"}

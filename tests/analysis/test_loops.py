@@ -13,7 +13,7 @@ from loopylatent.analysis.stability.loop_test import LoopTest, loop_test, openin
 from loopylatent.distances.matrix import DistanceMatrix, information_distances
 from loopylatent.errors import DataError, LoopyLatentError, ThresholdError
 from loopylatent.graph import LatentGraph
-from loopylatent.learning.thresholds import loop_radius
+from loopylatent.learning.initial_graph import loop_radius
 from loopylatent.synthetic.families import latent_cycle, latent_tree
 from loopylatent.tables.samples import load_sample
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from loopylatent import synthetic
-from loopylatent.analysis.nodes import (
+from loopylatent.analysis.matching import (
     birth_of,
     columns_near_hidden,
     cycles_through,

@@ -6,8 +6,13 @@ import numpy as np
 import pytest
 
 from loopylatent import synthetic
-from loopylatent.analysis import nodes as overview
-from loopylatent.analysis.nodes import cycles_through, nearest_columns, nearest_on_graph, summaries
+from loopylatent.analysis import matching as overview
+from loopylatent.analysis.matching import (
+    cycles_through,
+    nearest_columns,
+    nearest_on_graph,
+    summaries,
+)
 
 
 @pytest.fixture(scope="module")

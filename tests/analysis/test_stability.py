@@ -22,22 +22,23 @@ from loopylatent.analysis.stability.resampling import (
     default_block,
     subsampled_rows,
 )
-from loopylatent.analysis.stability.runs import Stability, iter_stability
-from loopylatent.analysis.stability.support import Counter, Reference, edges_found, found_again
-from loopylatent.analysis.stability.table import (
+from loopylatent.analysis.stability.runs import (
     KINDS,
+    Stability,
     edge_kind,
+    iter_stability,
     scale,
     scale_frame,
     support_csv,
     support_frame,
 )
+from loopylatent.analysis.stability.support import Counter, Reference, edges_found, found_again
 from loopylatent.cli.main import main
 from loopylatent.distances.matrix import DistanceMatrix, information_distances
 from loopylatent.errors import DataError, ThresholdError
 from loopylatent.graph import LatentGraph
+from loopylatent.learning.initial_graph import default_thresholds, loop_radius
 from loopylatent.learning.learner import learn
-from loopylatent.learning.thresholds import default_thresholds, loop_radius
 from loopylatent.settings import LearnSettings, Thresholds
 from loopylatent.synthetic.families import latent_cycle
 from loopylatent.tables.observations import Observations

@@ -29,7 +29,7 @@ from loopylatent.analysis.sweep.points import (
 from loopylatent.analysis.sweep.scores import Failed, PointScores, Split, iter_scores
 from loopylatent.cli.main import main
 from loopylatent.compute.cache import ResultCache
-from loopylatent.compute.threads import Stopped, as_they_finish
+from loopylatent.compute.workers import Stopped, as_they_finish
 from loopylatent.errors import DataError, ThresholdError
 from loopylatent.learning.initial_graph import edge_density, initial_graph
 from loopylatent.learning.learner import learn

@@ -37,7 +37,7 @@ from loopylatent.analysis.matching import follow_names
 from loopylatent.exporting.project.recipe import digest_of
 from loopylatent.figures.overlays import difference
 from loopylatent.ui.explore.scene import BROUGHT, CHANGED, FOUND, KNOWN, LOCAL, STAYED
-from loopylatent.ui.shell.cache import Memo
+from loopylatent.ui.shell.results import Memo
 from loopylatent.ui.shell.session import FIRST_SAMPLE, MOST_UPLOADS
 
 

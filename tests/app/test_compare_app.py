@@ -19,8 +19,8 @@ from loopylatent.exporting.project.file import Pin
 from loopylatent.exporting.project.recipe import Recipe
 from loopylatent.figures.overlays import COLOURS
 from loopylatent.ui.explore.stability import SUPPORT, placed_like
-from loopylatent.ui.shell import link
-from loopylatent.ui.shell.pins import add_pin, rename_pin
+from loopylatent.ui.shell import session
+from loopylatent.ui.shell.session import add_pin, rename_pin
 
 ROOT = Path(__file__).resolve().parents[2]
 RING = "latent_cycle"
@@ -175,7 +175,7 @@ def test_scores_arrive_on_request_and_are_those_of_the_package():
     ],
 )
 def test_a_link_with_broken_pins_opens_without_them(told):
-    assert link.pins_of({"pins": told}) == ()
+    assert session.pins_of({"pins": told}) == ()
 
 
 def test_pins_go_through_a_link_unchanged():
@@ -183,18 +183,18 @@ def test_pins_go_through_a_link_unchanged():
                     order="random", seed=7)  # fmt: skip
     own = Recipe(source="mine.csv", source_kind="table", r=1, Lambda=0, tau=0, data_digest="0" * 16)
     pins = (Pin('<b>"x" & ü', recipe), Pin("own", own))
-    assert link.pins_of(link.pin_params(pins)) == pins[:1]
+    assert session.pins_of(session.pin_params(pins)) == pins[:1]
 
 
 def test_names_of_pins_stay_different_and_few():
     page = opened(sample=RING)
     s = session_of(page)
-    for k in range(link.MOST_PINS + 3):
+    for k in range(session.MOST_PINS + 3):
         add_pin(s, Recipe(source="sample:bfi25", source_kind="sample", r=2 + k, Lambda=0, tau=0),
                 "same")  # fmt: skip
-    assert len(s.pins) == link.MOST_PINS == len({pin.name for pin in s.pins})
+    assert len(s.pins) == session.MOST_PINS == len({pin.name for pin in s.pins})
     rename_pin(s, s.pins[1].name, s.pins[0].name)
-    assert len({pin.name for pin in s.pins}) == link.MOST_PINS
+    assert len({pin.name for pin in s.pins}) == session.MOST_PINS
 
 
 @pytest.mark.parametrize("name", [name for name in HOSTILE_NAMES if name.strip()][:8])
@@ -206,7 +206,7 @@ def test_a_pin_may_be_called_anything(name):
     told = [[name, {"sample": RING, "r": "3", "Lambda": "0.01", "tau": "0.1"}]]
     page = compare(sample=RING, pins=json.dumps(told))
     kept = session_of(page).pins[0].name
-    assert kept == name.strip()[: link.LONGEST_PIN_NAME]
+    assert kept == name.strip()[: session.LONGEST_PIN_NAME]
     texts = [text.value for text in page.markdown]
     assert not any(kept in text for text in texts if "<" in kept)
 

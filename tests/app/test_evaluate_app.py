@@ -23,14 +23,13 @@ from loopylatent.analysis.evaluation.coherence import (
     pairs_in_rows,
 )
 from loopylatent.analysis.evaluation.contest import split_by_share
-from loopylatent.analysis.evaluation.cycle_groups import cycle_groups
-from loopylatent.analysis.evaluation.topics import topics
+from loopylatent.analysis.evaluation.topics import cycle_groups, topics
 from loopylatent.errors import ThresholdError
 from loopylatent.exporting.project.recipe import digest_of
 from loopylatent.inference.fit import fit_parameters
 from loopylatent.tables.observations import Observations
 from loopylatent.ui.evaluate.page import MEETING, SCORES
-from loopylatent.ui.evaluate.state import KEY, read_radii
+from loopylatent.ui.evaluate.scores import KEY, read_radii
 from loopylatent.ui.evaluate.topics import (
     TRAINING,
     Card,

@@ -27,7 +27,7 @@ from streamlit.testing.v1 import AppTest
 import loopylatent as ll
 from loopylatent.exporting.project.recipe import digest_of
 from loopylatent.ui.explore.fit import table_with_hidden
-from loopylatent.ui.shell.fits import Fitted
+from loopylatent.ui.shell.widgets import Fitted
 
 
 @cache

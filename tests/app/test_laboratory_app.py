@@ -13,8 +13,7 @@ import loopylatent as ll
 from loopylatent.figures.recovery import FALSE_EDGE, MISSED_EDGE
 from loopylatent.synthetic.experiment import Experiment
 from loopylatent.synthetic.laboratory import learn_back
-from loopylatent.theory.additivity import distortion
-from loopylatent.theory.assumptions import conditions, ensemble_of
+from loopylatent.theory.assumptions import conditions, distortion, ensemble_of
 from loopylatent.theory.tables import quantities
 from loopylatent.ui.shell import laboratory as lab_state
 from loopylatent.ui.shell.laboratory import CURVE_N, CURVE_R, LEARN, PAPERS

@@ -30,10 +30,10 @@ import loopylatent as ll
 from loopylatent.analysis.stability.loop_test import Opening, opening_radius
 from loopylatent.exporting.project.recipe import digest_of
 from loopylatent.figures.simplify import MOST_DRAWN, fold
-from loopylatent.ui.explore import large_graphs as large
+from loopylatent.ui.explore import page as large
 from loopylatent.ui.explore.scene import CHANGED, LOCAL
-from loopylatent.ui.open import opening
-from loopylatent.ui.shell import background, stages
+from loopylatent.ui.open import dialog
+from loopylatent.ui.shell import background, results
 
 P = 320
 
@@ -61,8 +61,8 @@ def open_table(table: bytes, D: ll.DistanceMatrix, *, tested: bool = False) -> A
     recipe = ll.Recipe(
         source="many.parquet", source_kind="table", data_digest=digest, r=0.0, Lambda=0.0, tau=0.0
     )
-    assert opening.opens_quickly(D)
-    opening.open_quickly(session, D, recipe)
+    assert dialog.opens_quickly(D)
+    dialog.open_quickly(session, D, recipe)
     if tested:
         session.untested = None
     return ran(page)
@@ -218,7 +218,7 @@ def test_the_curve_comes_from_the_background(page, D):
 
 
 def test_the_curve_can_be_stopped_and_begun_again(table, D, monkeypatch):
-    monkeypatch.setattr(stages, "followed_curve", _never_done)
+    monkeypatch.setattr(results, "followed_curve", _never_done)
     page = open_table(table, D, tested=True)
     job = curve_of(page)
     assert page.button_group(key="preset").options == ["Tree", "Few loops"]
@@ -244,7 +244,7 @@ def after_test(page: AppTest) -> AppTest:
     """Run the page until it has taken note of the test of loops."""
     assert curve_of(page).finished.wait(PATIENCE)
     page = ran(page)
-    job = session_of(page).jobs.current(opening.TEST)
+    job = session_of(page).jobs.current(dialog.TEST)
     if job is not None:
         assert job.finished.wait(PATIENCE)
         page = ran(page)
@@ -254,7 +254,7 @@ def after_test(page: AppTest) -> AppTest:
 
 def test_loops_are_tested_after_the_table_is_shown(table, D, monkeypatch):
     quicker = partial(opening_radius, n_simulations=19)
-    monkeypatch.setattr(opening, "opening_radius", quicker)
+    monkeypatch.setattr(dialog, "opening_radius", quicker)
     page = open_table(table, D)
     session = session_of(page)
     assert session.recipe.r == D.r_max
@@ -268,24 +268,24 @@ def test_loops_are_tested_after_the_table_is_shown(table, D, monkeypatch):
 
 
 def test_the_test_of_loops_can_be_stopped(table, D, monkeypatch):
-    monkeypatch.setattr(opening, "opening_radius", _never_done)
+    monkeypatch.setattr(dialog, "opening_radius", _never_done)
     page = open_table(table, D)
     session = session_of(page)
     assert curve_of(page).finished.wait(PATIENCE)
     page = ran(page)
-    job = session.jobs.current(opening.TEST)
+    job = session.jobs.current(dialog.TEST)
     assert job is not None
     page = ran(page.button(key="cancel_opening").click())
     assert job.finished.wait(PATIENCE)
     ran(page)
-    assert session.jobs.current(opening.TEST) is None, "it is not begun again"
-    assert session.notice == opening.STOPPED
+    assert session.jobs.current(dialog.TEST) is None, "it is not begun again"
+    assert session.notice == dialog.STOPPED
     assert session.recipe.r == D.r_max
 
 
 def test_a_table_that_was_changed_meanwhile_is_left_alone(table, D, monkeypatch):
     found = Opening(ll.loop_radius(D), None, "Loops are real.")
-    monkeypatch.setattr(opening, "opening_radius", lambda *_, **__: found)
+    monkeypatch.setattr(dialog, "opening_radius", lambda *_, **__: found)
     page = open_table(table, D)
     session = session_of(page)
     session.change(tau=0.5)
@@ -300,7 +300,7 @@ def test_a_table_that_was_changed_meanwhile_is_left_alone(table, D, monkeypatch)
 @pytest.fixture
 def very_large(table, D, monkeypatch) -> AppTest:
     """The same table, in an app that takes it for a very large one."""
-    for module in (large, opening, stages):
+    for module in (large, dialog, results):
         monkeypatch.setattr(module, "WHOLE_UP_TO", P - 1)
     return open_table(table, D)
 

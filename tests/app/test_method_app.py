@@ -16,7 +16,7 @@ from helpers.lesson_page import (
 
 import loopylatent as ll
 from loopylatent.learning.trace import Family
-from loopylatent.lesson.captions import pseudocode
+from loopylatent.lesson.cast import pseudocode
 from loopylatent.lesson.grouping_chapter import NEW
 
 PATIENCE = 180.0

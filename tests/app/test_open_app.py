@@ -24,7 +24,7 @@ from loopylatent.tables.read import read_frame
 from loopylatent.ui.explore.stability import work_of
 from loopylatent.ui.open import dialog as open_data
 from loopylatent.ui.open.dialog import DISTANCES, PROJECT, TABLE
-from loopylatent.ui.shell import stages
+from loopylatent.ui.shell import results
 
 GO_ON = "Go on with the settings of the link"
 
@@ -74,7 +74,7 @@ def test_distances_within_the_limits_are_taken(way: Callable[[bytes], AppTest]) 
 def test_distances_of_too_many_columns_are_refused(
     way: Callable[[bytes], AppTest], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (open_data, stages):
+    for module in (open_data, results):
         monkeypatch.setattr(module, "APP", replace(APP, columns=5))
     assert "6 columns are too many here" in " ".join(said(way(distance_file())))
 
@@ -99,7 +99,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         found.append(len(content))
         return read_frame(content, **options)
 
-    for module in (distance_files, stages):
+    for module in (distance_files, results):
         monkeypatch.setattr(module, "read_frame", counted)
     return found
 
@@ -121,7 +121,7 @@ def test_a_table_is_read_once(read: list[int]) -> None:
     s.change(drop=(numbers().columns[0],))
     page.run()
     assert (
-        stages.source_of(s.memo, s.uploads, s.recipe).distances.n_columns == numbers().shape[1] - 1
+        results.source_of(s.memo, s.uploads, s.recipe).distances.n_columns == numbers().shape[1] - 1
     )
     assert read == [len(content)]
 
@@ -148,7 +148,7 @@ def test_large_weights_do_not_make_a_table_long(monkeypatch: pytest.MonkeyPatch)
 
 def test_large_weights_do_not_make_runs_long() -> None:
     obs = ll.Observations.from_frame(numbers().assign(w=1e12), weights="w")
-    source = stages.Source("mine", "", ll.information_distances(obs), obs, None, None)
+    source = results.Source("mine", "", ll.information_distances(obs), obs, None, None)
     assert work_of(source, 10) == limits.rerun(60, 6, 10)
 
 

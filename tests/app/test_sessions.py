@@ -37,14 +37,12 @@ from loopylatent.compute.limits import APP as APP_LIMITS
 from loopylatent.exporting.project.recipe import Recipe, digest_of
 from loopylatent.lesson.presets import made_up
 from loopylatent.tables.observations import Observations
-from loopylatent.ui.evaluate.state import JOB, Choice, Scoreboard, begin_scores
+from loopylatent.ui.evaluate.scores import JOB, Choice, Scoreboard, begin_scores
 from loopylatent.ui.page import Present
-from loopylatent.ui.shell import link
+from loopylatent.ui.shell import session
 from loopylatent.ui.shell.background import Cancelled, Job
-from loopylatent.ui.shell.cache import Memo
-from loopylatent.ui.shell.keys import EvaluationKey
+from loopylatent.ui.shell.results import EvaluationKey, Memo, curve_of, learned, source_of
 from loopylatent.ui.shell.session import Moment, Session
-from loopylatent.ui.shell.stages import curve_of, learned, source_of
 from loopylatent.ui.tune.state import SCORES, Tuning, found_of, plan_of, score_points
 
 RING = "latent_cycle"
@@ -334,7 +332,7 @@ def test_a_link_that_does_not_fit_the_file_is_refused_in_one_line(shown):
 
 def test_made_up_data_of_a_lesson_come_back_by_themselves():
     recipe = made_up("cage").recipe
-    page = opened(**link.params_of(recipe))
+    page = opened(**session.params_of(recipe))
     assert [one.value for one in page.error] == []
     assert session_of(page).recipe == recipe
 
@@ -355,7 +353,7 @@ def test_a_link_says_how_a_file_is_read(drop, kinds, degenerate, r):
         source="own.csv", source_kind="table", data_digest=digest_of(b"x"), r=r, Lambda=0, tau=0.1,
         drop=tuple(drop), kinds=tuple(kinds.items()), drop_degenerate=degenerate,
     )  # fmt: skip
-    opening = link.opening_of(link.params_of(recipe), RING, Memo())
+    opening = session.opening_of(session.params_of(recipe), RING, Memo())
     assert (opening.recipe, opening.fresh, opening.notice) == (recipe, recipe, None)
 
 
@@ -364,8 +362,8 @@ def test_a_link_holds_no_data_and_is_not_made_where_it_would_be_long():
         source="own.csv", source_kind="table", data_digest=digest_of(b"secret"), r=1, Lambda=0,
         tau=0, drop=tuple(f"a long name of a column {k}" for k in range(200)),
     )  # fmt: skip
-    assert link.params_of(recipe) == {}
-    assert link.params_of(link.NOTHING) == {}
+    assert session.params_of(recipe) == {}
+    assert session.params_of(session.NOTHING) == {}
 
 
 FILE = {"file": "own.csv", "kind": "table", "digest": "0" * 16, "r": "1", "Lambda": "0", "tau": "0"}
@@ -392,7 +390,7 @@ FILE = {"file": "own.csv", "kind": "table", "digest": "0" * 16, "r": "1", "Lambd
     ],
 )
 def test_a_link_of_a_file_that_cannot_be_used_gives_a_sample_and_one_line(change):
-    opening = link.opening_of(FILE | change, RING, Memo())
+    opening = session.opening_of(FILE | change, RING, Memo())
     assert opening.recipe.sample_name == RING
     assert opening.notice
     assert "\n" not in opening.notice
@@ -401,4 +399,4 @@ def test_a_link_of_a_file_that_cannot_be_used_gives_a_sample_and_one_line(change
 @pytest.mark.parametrize("missing", ["file", "kind", "r", "Lambda", "tau"])
 def test_a_link_of_a_file_must_be_whole(missing):
     told = {name: value for name, value in FILE.items() if name != missing}
-    assert link.opening_of(told, RING, Memo()).notice
+    assert session.opening_of(told, RING, Memo()).notice

@@ -30,9 +30,8 @@ from loopylatent.analysis.sweep.suggest import choose
 from loopylatent.compute.cache import ResultCache
 from loopylatent.exporting.project.recipe import Recipe, digest_of
 from loopylatent.ui.shell.background import Job
-from loopylatent.ui.shell.messages import progress_line
-from loopylatent.ui.shell.widgets import texts
-from loopylatent.ui.tune import panel
+from loopylatent.ui.shell.widgets import progress_line, texts
+from loopylatent.ui.tune import state
 from loopylatent.ui.tune.page import BARS, OVER, TABLE
 
 RING = {"sample": "latent_cycle", "r": "1.5", "tau": "0.1"}
@@ -293,11 +292,11 @@ def test_the_barcode_shows_the_ring():
 def test_the_loop_test_speaks_of_the_present_radius():
     page = settled(press(opened(**RING), "loops"))
     D = ll.information_distances(ll.load_sample("latent_cycle").observations)
-    assert panel.loops_sentence(loop_test(D, 1.5)) in words_on(page)
+    assert state.loops_sentence(loop_test(D, 1.5)) in words_on(page)
     page = ran(page.slider(key="slider_r").set_value(1.8))
     assert page.button(key="tune_loops").label == "Test the loops at r = 1.8"
     page = ran(page.slider(key="slider_r").set_value(1.5))
-    assert panel.loops_sentence(loop_test(D, 1.5)) in words_on(page)
+    assert state.loops_sentence(loop_test(D, 1.5)) in words_on(page)
 
 
 def test_beyond_the_noise_floor_the_page_warns():

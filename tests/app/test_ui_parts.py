@@ -17,11 +17,16 @@ from loopylatent.exporting.project.recipe import Recipe, digest_of
 from loopylatent.figures.labels import shown_line
 from loopylatent.synthetic.families import latent_cycle
 from loopylatent.ui.open.dialog import _kept_columns, reading_of, understand
-from loopylatent.ui.shell import background, link
-from loopylatent.ui.shell.cache import Memo
-from loopylatent.ui.shell.messages import JOINER, escaped
-from loopylatent.ui.shell.session import Moment, Session
-from loopylatent.ui.shell.stages import (
+from loopylatent.ui.page import (
+    contraction_range,
+    margin_range,
+    preset_radius,
+    radius_marks,
+    radius_range,
+)
+from loopylatent.ui.shell import background
+from loopylatent.ui.shell.results import (
+    Memo,
     carried_nodes,
     learned,
     sample_recipe,
@@ -29,13 +34,8 @@ from loopylatent.ui.shell.stages import (
     table_of,
     title_of,
 )
-from loopylatent.ui.sidebar import (
-    contraction_range,
-    margin_range,
-    preset_radius,
-    radius_marks,
-    radius_range,
-)
+from loopylatent.ui.shell.session import Moment, Session, opening_of, params_of
+from loopylatent.ui.shell.widgets import JOINER, escaped
 
 
 def distances(name):
@@ -89,7 +89,7 @@ def test_slider_ranges_hold_what_matters(name):
 def test_a_link_restores_its_recipe():
     memo = Memo()
     recipe = Recipe(**{**sample_recipe(memo, "bfi25").to_dict(), "r": 2.123456789, "seed": 3})
-    opening = link.opening_of(link.params_of(recipe), "latent_cycle", memo)
+    opening = opening_of(params_of(recipe), "latent_cycle", memo)
     assert opening.recipe == recipe
     assert opening.notice is None
     assert opening.fresh == sample_recipe(memo, "bfi25")
@@ -110,7 +110,7 @@ def test_a_link_restores_its_recipe():
     ],
 )
 def test_a_link_that_cannot_be_used_gives_a_sample_and_one_line(params):
-    opening = link.opening_of(params, "latent_cycle", Memo())
+    opening = opening_of(params, "latent_cycle", Memo())
     assert opening.notice
     assert "\n" not in opening.notice
     assert opening.recipe == opening.fresh
@@ -120,7 +120,7 @@ def test_a_link_names_an_uploaded_file_by_its_digest():
     recipe = Recipe(
         source="own.csv", source_kind="table", data_digest=digest_of(b"x"), r=1, Lambda=0, tau=0
     )
-    told = link.params_of(recipe)
+    told = params_of(recipe)
     assert (told["file"], told["kind"], told["digest"]) == ("own.csv", "table", digest_of(b"x"))
 
 

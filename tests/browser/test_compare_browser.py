@@ -14,7 +14,7 @@ from playwright.sync_api import Locator, TimeoutError as LateError
 import loopylatent as ll
 from loopylatent.analysis.overlay import LEFT, RIGHT, overlay
 from loopylatent.figures.overlays import COLOURS
-from loopylatent.ui.shell.link import pins_of
+from loopylatent.ui.shell.session import pins_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 

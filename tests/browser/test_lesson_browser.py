@@ -16,9 +16,9 @@ from playwright.sync_api import Locator, Page
 
 import loopylatent as ll
 from loopylatent.api import provenance
-from loopylatent.lesson.captions import GLOSSARY
-from loopylatent.lesson.frames import IN_GRAPH
+from loopylatent.lesson.cast import GLOSSARY
 from loopylatent.lesson.lesson import Lesson, build
+from loopylatent.lesson.material import IN_GRAPH
 from loopylatent.lesson.page import to_page
 
 pytestmark = pytest.mark.browser
@@ -75,7 +75,7 @@ class Tab(AppTab):
 
     def shows(self, course: Lesson, anchor: str) -> None:
         """Wait until the picture, the words and the address are those of a step."""
-        from loopylatent.lesson.drawing import draw
+        from loopylatent.lesson.lesson import draw
 
         frame = course.frame(course.find(anchor))
         self.becomes(self.drawn, sorted(row["id"] for row in draw(course, frame).edges))

@@ -15,7 +15,7 @@ from helpers.hostile import HOSTILE_NAMES, hostile_frame
 from helpers.reports import findings_of
 
 import loopylatent as ll
-from loopylatent.exporting.base import Extras
+from loopylatent.exporting.graph_files import Extras
 from loopylatent.exporting.report.page import to_report
 
 pytestmark = pytest.mark.browser

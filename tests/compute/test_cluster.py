@@ -15,8 +15,8 @@ import pytest
 from distributed import Client, LocalCluster
 
 import loopylatent as ll
-from loopylatent.compute import cluster
-from loopylatent.compute.cluster import ClusterError, runner
+from loopylatent.compute import workers as work
+from loopylatent.compute.workers import ClusterError, runner
 from loopylatent.errors import DataError, ThresholdError
 from loopylatent.synthetic.families import latent_cycle
 
@@ -107,9 +107,9 @@ def test_distances_of_part_files_are_the_same_bit_for_bit(parts, on_cluster, sor
 
 @pytest.mark.long
 def test_the_sampled_rows_of_the_noise_floor_are_the_same(parts, on_cluster, monkeypatch):
-    monkeypatch.setattr("loopylatent.distances.noise_floor.FEWEST_NULL_ROWS", 400)
-    monkeypatch.setattr("loopylatent.distances.noise_floor.block_rows", lambda _: 400)
-    monkeypatch.setattr("loopylatent.distances.noise_floor.NULL_PAIRS", 100)
+    monkeypatch.setattr("loopylatent.distances.strengths.FEWEST_NULL_ROWS", 400)
+    monkeypatch.setattr("loopylatent.distances.strengths.block_rows", lambda _: 400)
+    monkeypatch.setattr("loopylatent.distances.strengths.NULL_PAIRS", 100)
     table = ll.scan_table(parts["yes"], block_rows=150)
     expected = ll.information_distances(table, "canonical")
     found = ll.information_distances(table, "canonical", **on_cluster)
@@ -268,7 +268,7 @@ def test_an_own_cluster_is_started_and_ended(rows, monkeypatch):
 
 
 def test_engines_and_addresses_that_cannot_be_used_are_refused(rows, monkeypatch):
-    monkeypatch.setattr(cluster, "CONNECTING", 1)
+    monkeypatch.setattr(work, "CONNECTING", 1)
     with pytest.raises(ThresholdError, match="use one of threads, dask"):
         ll.stability(rows, engine="ray")
     with pytest.raises(ThresholdError, match="engine='dask'"):
@@ -305,14 +305,14 @@ def test_waiting_for_workers_can_be_stopped_and_ends_in_one_line(monkeypatch):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        list(cluster.OnCluster(Workerless())(refuse, None, [1, 2], stop))
+        list(work.OnCluster(Workerless())(refuse, None, [1, 2], stop))
     assert seen == [(0, 2)] * 3
-    monkeypatch.setattr(cluster, "COMING_BACK", 0)
+    monkeypatch.setattr(work, "COMING_BACK", 0)
     with pytest.raises(ClusterError, match="no worker for 0 seconds"):
-        list(cluster.OnCluster(Workerless())(refuse, None, [1]))
+        list(work.OnCluster(Workerless())(refuse, None, [1]))
     with pytest.raises(ClusterError, match="could not be sent to the workers"):
-        list(cluster.OnCluster(Workerless(there=True))(refuse, None, [1]))
-    assert list(cluster.OnCluster(Workerless())(refuse, None, [])) == []
+        list(work.OnCluster(Workerless(there=True))(refuse, None, [1]))
+    assert list(work.OnCluster(Workerless())(refuse, None, [])) == []
 
 
 def test_without_dask_one_line_says_what_to_install():

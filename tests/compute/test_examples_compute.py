@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from loopylatent.compute.checkpoint import Checkpoint
-from loopylatent.compute.cluster import runner
+from loopylatent.compute.files import Checkpoint
 from loopylatent.compute.limits import duration, estimate, size
-from loopylatent.compute.threads import OnThreads, Window, as_they_finish, in_order
+from loopylatent.compute.workers import OnThreads, Window, as_they_finish, in_order, runner
 
 
 def test_example_of_checkpoint(tmp_path):

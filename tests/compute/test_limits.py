@@ -17,7 +17,7 @@ from loopylatent.compute.cache import size_of
 from loopylatent.compute.limits import APP, LIMITS, MEMORY_VARIABLE, Estimate, Stage, estimate
 from loopylatent.errors import LimitError, LoopyLatentError
 from loopylatent.ui.open.dialog import opening_work
-from loopylatent.ui.shell.cache import Memo
+from loopylatent.ui.shell.results import Memo
 
 
 @pytest.mark.parametrize("stage", get_args(Stage))
@@ -75,7 +75,7 @@ def test_distances_that_do_not_fit_into_memory_are_refused_before_they_are_begun
 @pytest.mark.parametrize("metric", ["correlation", "determinant", "canonical"])
 @pytest.mark.parametrize("gaps", [False, True])
 def test_distances_take_the_memory_that_is_said(monkeypatch, metric, gaps):
-    monkeypatch.setattr("loopylatent.distances.noise_floor.NULL_PAIRS", 1)
+    monkeypatch.setattr("loopylatent.distances.strengths.NULL_PAIRS", 1)
     rng = np.random.default_rng(0)
     values = rng.integers(0, 2, size=(60, 300)).astype(float)
     values[rng.random(values.shape) < 0.1 * gaps] = np.nan
@@ -85,7 +85,7 @@ def test_distances_take_the_memory_that_is_said(monkeypatch, metric, gaps):
     with pytest.raises(LimitError, match=r"about \d+ MB") as refused:
         ll.information_distances(obs, metric)
     monkeypatch.undo()
-    monkeypatch.setattr("loopylatent.distances.noise_floor.NULL_PAIRS", 1)
+    monkeypatch.setattr("loopylatent.distances.strengths.NULL_PAIRS", 1)
     tracemalloc.start()
     try:
         ll.information_distances(obs, metric)

@@ -10,8 +10,8 @@ from hypothesis import given, strategies as st
 
 from loopylatent.distances.matrix import DistanceMatrix, information_distances
 from loopylatent.synthetic.families import latent_cycle, latent_tree
-from loopylatent.theory import additivity
-from loopylatent.theory.additivity import distortion, quartet_sums
+from loopylatent.theory import assumptions
+from loopylatent.theory.assumptions import distortion, quartet_sums
 
 
 def by_hand(D: np.ndarray, i: int, j: int, k: int, m: int) -> tuple[float, float]:
@@ -84,9 +84,9 @@ def test_large_balls_are_sampled_evenly():
     D = DistanceMatrix.from_array(values)
     whole = [by_hand(values, *four)[0] for four in combinations(range(30), 4)]
     sampled = distortion(D, 10.0)
-    assert sampled.n_quartets == 30 * additivity.MOST_QUARTETS
+    assert sampled.n_quartets == 30 * assumptions.MOST_QUARTETS
     np.testing.assert_allclose(sampled.median, np.median(whole), rtol=0.1)
-    four = additivity._quartets(30, rng)
+    four = assumptions._quartets(30, rng)
     assert (np.diff(np.sort(four, axis=1), axis=1) > 0).all()
     assert np.bincount(four.ravel(), minlength=30) == pytest.approx(
         np.full(30, 4 / 30 * 5000), rel=0.2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loopylatent.distances.noise_floor import correlation_noise_floor
+from loopylatent.distances.strengths import correlation_noise_floor
 
 
 def test_example_of_correlation_noise_floor():

@@ -15,9 +15,8 @@ from scipy import sparse
 import loopylatent as ll
 from loopylatent.distances.sparse import SparseDistances, sparse_distances
 from loopylatent.errors import DataError, DistanceError, ThresholdError
-from loopylatent.learning.initial_graph import initial_graph
-from loopylatent.learning.node_distances import DenseNodeDistances, LazyNodeDistances
-from loopylatent.learning.thresholds import default_thresholds, loop_radius
+from loopylatent.learning.initial_graph import default_thresholds, initial_graph, loop_radius
+from loopylatent.learning.learner import DenseNodeDistances, LazyNodeDistances
 
 
 @st.composite

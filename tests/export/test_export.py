@@ -19,17 +19,18 @@ from hypothesis import given, strategies as st
 
 from loopylatent.compute.files import write_atomically
 from loopylatent.errors import DataError
-from loopylatent.exporting.base import Extras, Provenance
 from loopylatent.exporting.graph_files import (
     WRITERS,
+    Extras,
+    Provenance,
     export,
     to_edge_csv,
     to_gexf,
     to_graphml,
+    to_html,
     to_json,
     to_node_csv,
 )
-from loopylatent.exporting.page import to_html
 from loopylatent.figures.labels import shown_label
 from loopylatent.figures.layout import positions
 from loopylatent.graph import LatentGraph

@@ -23,15 +23,15 @@ from helpers.hostile import HOSTILE_NAMES, hostile_frame
 import loopylatent as ll
 from loopylatent.analysis.matching import name_node
 from loopylatent.analysis.stability.loop_test import loop_test
-from loopylatent.analysis.stability.table import scale
+from loopylatent.analysis.stability.runs import scale
 from loopylatent.cli.main import main
 from loopylatent.errors import DataError
-from loopylatent.exporting.base import Extras
+from loopylatent.exporting.graph_files import Extras
 from loopylatent.exporting.project.recipe import Recipe, digest_of
 from loopylatent.exporting.report import content
 from loopylatent.exporting.report.findings import SHARES, Findings, HeldOut, Known, Skipped, examine
 from loopylatent.exporting.report.page import to_report
-from loopylatent.figures.curve import WIDTH, curve_svg
+from loopylatent.figures.charts import WIDTH, curve_svg
 from loopylatent.learning.learner import learn
 from loopylatent.tables.spreadsheet import xml_text
 

@@ -34,7 +34,6 @@ from loopylatent.analysis.sweep.points import PointKey, SweepPoint, along_r
 from loopylatent.analysis.sweep.scores import ScoreKey
 from loopylatent.compute.limits import APP
 from loopylatent.errors import DataError, InferenceError, LoopyLatentError
-from loopylatent.exporting.project.codec import decoded, encoded, plain_size
 from loopylatent.exporting.project.file import (
     MAX_RESULTS,
     VERSION,
@@ -45,18 +44,20 @@ from loopylatent.exporting.project.file import (
 from loopylatent.exporting.project.results import (
     Places,
     Results,
+    decoded,
+    encoded,
+    plain_size,
     read_results,
     within,
 )
-from loopylatent.inference.saved import SavedModel
+from loopylatent.inference.model import SavedModel
 from loopylatent.settings import FitSettings, LearnSettings, Thresholds
-from loopylatent.ui.evaluate.state import entries_of
+from loopylatent.ui.evaluate.scores import entries_of
 from loopylatent.ui.explore.stability import support_of
 from loopylatent.ui.open.project import RESERVE, checked, project_of, saving, take
-from loopylatent.ui.shell.fits import fitted_of
-from loopylatent.ui.shell.keys import BarsKey, ComparedKey, LoopsKey, SweepSplitKey
+from loopylatent.ui.shell.results import BarsKey, ComparedKey, LoopsKey, SweepSplitKey, learned
 from loopylatent.ui.shell.session import KEY, Session
-from loopylatent.ui.shell.stages import learned
+from loopylatent.ui.shell.widgets import fitted_of
 from loopylatent.ui.tune.state import JOBS
 
 
@@ -228,7 +229,7 @@ def test_results_that_no_check_thought_of_are_refused_in_one_line(error, monkeyp
     def broken(_: Any) -> Results:
         raise error("unhashable type: 'list'")
 
-    monkeypatch.setattr("loopylatent.exporting.project.codec._value", broken)
+    monkeypatch.setattr("loopylatent.exporting.project.results._value", broken)
     s, source = worked("ising")
     with pytest.raises(DataError, match="cannot be opened: its results do not fit: unhash"):
         open_project(save_project(project_of(s, source)))
@@ -432,7 +433,7 @@ def test_names_stand_once_however_many_graphs_there_are():
 
 def test_one_list_of_names_does_not_blow_up_many_graphs(monkeypatch):
     content = encoded(sweep_of(50, 20))
-    monkeypatch.setattr("loopylatent.exporting.project.codec.MOST_NAMED", 999)
+    monkeypatch.setattr("loopylatent.exporting.project.results.MOST_NAMED", 999)
     with pytest.raises(DataError, match="more graphs of so many columns"):
         read_results(content)
 

@@ -11,9 +11,8 @@ from helpers.app import PATIENCE, ran
 from helpers.saved_results import ROOT, blank, opened_again, tried, worked
 from streamlit.testing.v1 import AppTest
 
-from loopylatent.exporting.project.codec import encoded
 from loopylatent.exporting.project.file import save_project
-from loopylatent.exporting.project.results import Results, read_results
+from loopylatent.exporting.project.results import Results, encoded, read_results
 from loopylatent.ui.evaluate import page as evaluate
 from loopylatent.ui.open.project import checked, project_of
 from loopylatent.ui.shell.session import KEY

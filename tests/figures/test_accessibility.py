@@ -15,10 +15,18 @@ from hypothesis import given, settings, strategies as st
 from loopylatent.analysis.overlay import LEFT, RIGHT, overlay
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.figures import overlays as comparison, recovery
-from loopylatent.figures.alt_text import LONGEST, described
-from loopylatent.figures.curve import density_figure
-from loopylatent.figures.looks import FAINTEST, NEGATIVE, THEMES, Theme, stroke, symbol
-from loopylatent.figures.network import legend, network, network_data
+from loopylatent.figures.charts import LONGEST, density_figure, described
+from loopylatent.figures.network import (
+    FAINTEST,
+    NEGATIVE,
+    THEMES,
+    Theme,
+    legend,
+    network,
+    network_data,
+    stroke,
+    symbol,
+)
 from loopylatent.figures.overlays import GONE, NEW, mark_changed_edges as mark_edges, mark_cycles
 from loopylatent.figures.sweep import grid_figure
 from loopylatent.graph import LatentGraph

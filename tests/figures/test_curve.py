@@ -13,8 +13,8 @@ from hypothesis import given
 
 from loopylatent.distances.matrix import DistanceMatrix, information_distances
 from loopylatent.errors import ThresholdError
-from loopylatent.figures.curve import MOST_POINTS, _placed, density_figure
-from loopylatent.figures.looks import THEMES
+from loopylatent.figures.charts import MOST_POINTS, _placed, density_figure
+from loopylatent.figures.network import THEMES
 from loopylatent.learning.initial_graph import EdgeDensity, edge_density
 from loopylatent.tables.samples import load_sample
 

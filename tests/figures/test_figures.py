@@ -10,10 +10,18 @@ import numpy as np
 import pytest
 
 from loopylatent.errors import DataError, ThresholdError
-from loopylatent.figures.inputs import groups_by_node, names_of_groups, node_labels
 from loopylatent.figures.layout import filling, positions
-from loopylatent.figures.looks import NEGATIVE, THEMES
-from loopylatent.figures.network import legend, network, network_data, vis_bundle
+from loopylatent.figures.network import (
+    NEGATIVE,
+    THEMES,
+    groups_by_node,
+    legend,
+    names_of_groups,
+    network,
+    network_data,
+    node_labels,
+    vis_bundle,
+)
 from loopylatent.figures.overlays import edge_opacity
 from loopylatent.graph import LatentGraph
 

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 
 from loopylatent.api import learn
-from loopylatent.compute._kernels.layout import majorise, principal_axes
+from loopylatent.compute._kernels.graphs import majorise, principal_axes
 from loopylatent.distances.matrix import information_distances
 from loopylatent.errors import DataError
 from loopylatent.figures.labels import LONGEST_LABEL, label_sizes, shown_label

@@ -13,8 +13,7 @@ from loopylatent.distances.matrix import information_distances
 from loopylatent.errors import DataError, ThresholdError
 from loopylatent.figures.labels import shown_label
 from loopylatent.figures.layout import positions
-from loopylatent.figures.looks import NEGATIVE, THEMES
-from loopylatent.figures.network import legend, network
+from loopylatent.figures.network import NEGATIVE, THEMES, legend, network
 from loopylatent.figures.svg import to_svg, xml_text
 from loopylatent.graph import LatentGraph
 from loopylatent.learning.learner import learn

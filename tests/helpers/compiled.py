@@ -14,9 +14,8 @@ from loopylatent.distances.matrix import information_distances
 from loopylatent.distances.sparse import sparse_distances
 from loopylatent.figures.layout import positions
 from loopylatent.inference.fit import fit_parameters
-from loopylatent.learning.initial_graph import edge_density
+from loopylatent.learning.initial_graph import default_thresholds, edge_density, loop_radius
 from loopylatent.learning.learner import learn
-from loopylatent.learning.thresholds import default_thresholds, loop_radius
 from loopylatent.settings import FitSettings, LearnSettings, Thresholds
 from loopylatent.tables.observations import Observations
 from loopylatent.tables.samples import load_sample

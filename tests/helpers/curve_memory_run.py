@@ -23,7 +23,7 @@ united = module._united
 
 def raw(D: ll.DistanceMatrix) -> int:
     parts = module.over_centres(
-        lambda centres: _kernels.spanning.local_tree_intervals(D.values, centres), D.n_columns
+        lambda centres: _kernels.graphs.local_tree_intervals(D.values, centres), D.n_columns
     )
     return len(united(np.concatenate(list(parts))))
 

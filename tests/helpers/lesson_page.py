@@ -9,9 +9,8 @@ from typing import Any
 from streamlit.testing.v1 import AppTest
 
 import loopylatent as ll
-from loopylatent.lesson.drawing import draw
-from loopylatent.lesson.lesson import Lesson, build
-from loopylatent.ui.lesson.walk import KEY, Walk
+from loopylatent.lesson.lesson import Lesson, build, draw
+from loopylatent.ui.lesson.controls import KEY, Walk
 from loopylatent.ui.shell.session import Session
 
 ROOT = Path(__file__).resolve().parents[2]

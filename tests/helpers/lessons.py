@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 import loopylatent as ll
 from helpers.strategies import distance_matrices
 from loopylatent import lesson as lessons
-from loopylatent.compute._kernels.spanning import union_of_local_trees
+from loopylatent.compute._kernels.graphs import union_of_local_trees
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.learning.learner import learn
 from loopylatent.learning.trace import CleanUpStep, replay
-from loopylatent.lesson.frames import Place
 from loopylatent.lesson.lesson import Lesson
+from loopylatent.lesson.material import Place
 from loopylatent.settings import LearnSettings, Method, Thresholds
 
 BEFORE = ("look", "quartets", "round", "join", "rest", "contract")

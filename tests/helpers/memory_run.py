@@ -19,7 +19,7 @@ import pandas as pd
 
 import loopylatent as ll
 from loopylatent.compute.limits import MEMORY_VARIABLE
-from loopylatent.distances import blocks as block_sums, moments
+from loopylatent.distances import blocks as block_sums, strengths
 
 BLOCK_ROWS = 10_000
 SHORT_BLOCK_ROWS = 20
@@ -30,7 +30,7 @@ def by_blocks(path: Path) -> ll.DistanceMatrix:
 
 
 def wide(path: Path) -> ll.DistanceMatrix:
-    moments.BLOCKS_A_PORTION = 1
+    strengths.BLOCKS_A_PORTION = 1
     return ll.information_distances(ll.scan_table(path, block_rows=SHORT_BLOCK_ROWS))
 
 

@@ -17,26 +17,26 @@ from loopylatent.analysis.sweep.barcode import barcode
 from loopylatent.analysis.sweep.points import along_r, iter_points, radii
 from loopylatent.analysis.sweep.scores import Split, compared_scores, iter_scores
 from loopylatent.errors import LoopyLatentError
-from loopylatent.exporting.project.file import (
-    Pin,
-    open_project,
-)
+from loopylatent.exporting.project.file import Pin, open_project
 from loopylatent.exporting.project.recipe import Recipe, digest_of
 from loopylatent.synthetic.families import latent_cycle
-from loopylatent.ui.evaluate.state import Choice, Scoreboard, begin_scores
+from loopylatent.ui.evaluate.scores import Choice, Scoreboard, begin_scores
 from loopylatent.ui.open.project import checked, take, uploads_with
-from loopylatent.ui.shell.fits import Fitted
-from loopylatent.ui.shell.keys import (
+from loopylatent.ui.shell.results import (
     AlongKey,
     BarsKey,
     ComparedKey,
     FitKey,
     LoopsKey,
+    Source,
     SupportKey,
     SweepSplitKey,
+    curve_of,
+    learned,
+    source_of,
 )
 from loopylatent.ui.shell.session import Moment, Session
-from loopylatent.ui.shell.stages import Source, curve_of, learned, source_of
+from loopylatent.ui.shell.widgets import Fitted
 
 ROOT = Path(__file__).resolve().parents[2]
 

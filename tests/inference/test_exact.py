@@ -9,9 +9,8 @@ import pytest
 from helpers.models import SmallModel, log_sum, small_models
 from hypothesis import given, settings
 
-from loopylatent.compute._kernels.circuit import mixed
-from loopylatent.compute._kernels.circuit_run import run_backward, run_forward
-from loopylatent.compute._kernels.evidence import group_rows
+from loopylatent.compute._kernels.circuit import mixed, run_backward, run_forward
+from loopylatent.compute._kernels.pairwise import group_rows
 from loopylatent.graph import LatentGraph
 from loopylatent.inference.circuit import Circuit, circuits, eliminate
 from loopylatent.inference.evidence import Rows

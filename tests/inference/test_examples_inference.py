@@ -13,10 +13,9 @@ from loopylatent.inference.circuit import eliminate
 from loopylatent.inference.discrete import layout_of, pair_strength
 from loopylatent.inference.evidence import encode, rows_like
 from loopylatent.inference.gaussian import inverse_of
-from loopylatent.inference.optimise import Value, climb
+from loopylatent.inference.optimise import Value, climb, log_ratio, representatives
 from loopylatent.inference.parameters import Basis, Layout, contrasts_of
 from loopylatent.inference.scores import bic, perplexity, with_half_hidden
-from loopylatent.inference.start import log_ratio, representatives
 from loopylatent.tables.kinds import Column
 from loopylatent.tables.observations import Observations
 

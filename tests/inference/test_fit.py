@@ -13,8 +13,8 @@ from loopylatent.errors import InferenceError, ThresholdError
 from loopylatent.graph import LatentGraph
 from loopylatent.inference.discrete import DiscreteModel
 from loopylatent.inference.fit import fit_parameters
+from loopylatent.inference.optimise import DiscreteStart, representatives
 from loopylatent.inference.parameters import Layout
-from loopylatent.inference.start import DiscreteStart, representatives
 from loopylatent.settings import FitSettings
 from loopylatent.synthetic.families import from_skeleton, latent_cycle, latent_tree
 from loopylatent.tables.observations import Observations

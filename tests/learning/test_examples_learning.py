@@ -5,10 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from loopylatent.graph import minimum_cycle_basis
-from loopylatent.learning.grouping import group
-from loopylatent.learning.grouping.base import Neighbourhood, finite_parts
-from loopylatent.learning.grouping.neighbor_joining import criterion
-from loopylatent.learning.grouping.quartet import quartets
+from loopylatent.learning.grouping import Neighbourhood, criterion, finite_parts, group, quartets
 from loopylatent.settings import LearnSettings, Thresholds
 
 

@@ -8,11 +8,9 @@ import pytest
 from helpers.strategies import distance_matrices
 from hypothesis import given, strategies as st
 
-from loopylatent.compute._kernels.quartets import group_by_quartets
+from loopylatent.compute._kernels.grouping import group_by_quartets
 from loopylatent.errors import ThresholdError
-from loopylatent.learning.grouping import group
-from loopylatent.learning.grouping.base import Neighbourhood, contract_short_edges
-from loopylatent.learning.grouping.quartet import quartets
+from loopylatent.learning.grouping import Neighbourhood, contract_short_edges, group, quartets
 from loopylatent.learning.trace import Contraction, Edge
 from loopylatent.settings import LearnSettings, Thresholds
 

@@ -9,8 +9,8 @@ import pytest
 from helpers.strategies import distance_matrices
 from hypothesis import given, strategies as st
 
-from loopylatent.compute._kernels import spanning
-from loopylatent.compute._kernels.spanning import spanning_lengths, spanning_tree
+from loopylatent.compute._kernels import graphs
+from loopylatent.compute._kernels.graphs import spanning_lengths, spanning_tree
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.errors import ThresholdError
 from loopylatent.learning.initial_graph import edge_density, initial_graph
@@ -51,7 +51,7 @@ def test_the_union_equals_kruskal_on_every_ball(D, pick):
 
 
 def test_trees_are_united_as_they_are_found(monkeypatch):
-    plain, made, alive = spanning.union_of_local_trees, [], []
+    plain, made, alive = graphs.union_of_local_trees, [], []
 
     def watched(*given):
         trees = plain(*given)
@@ -59,7 +59,7 @@ def test_trees_are_united_as_they_are_found(monkeypatch):
         made.append(weakref.ref(trees))
         return trees
 
-    monkeypatch.setattr(spanning, "union_of_local_trees", watched)
+    monkeypatch.setattr(graphs, "union_of_local_trees", watched)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     points = np.random.default_rng(0).random(400)
     initial_graph(DistanceMatrix.from_array(np.abs(points[:, None] - points)), 0.05)

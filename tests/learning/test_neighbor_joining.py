@@ -17,9 +17,7 @@ import loopylatent as ll
 from loopylatent import synthetic
 from loopylatent.analysis.structure_error import structure_error
 from loopylatent.distances.matrix import DistanceMatrix
-from loopylatent.learning.grouping import group
-from loopylatent.learning.grouping.base import Neighbourhood
-from loopylatent.learning.grouping.neighbor_joining import criterion
+from loopylatent.learning.grouping import Neighbourhood, criterion, group
 from loopylatent.learning.learner import learn
 from loopylatent.learning.trace import VisitStep, replay
 from loopylatent.settings import LearnSettings, Thresholds

@@ -16,9 +16,9 @@ from sklearn.metrics import silhouette_samples
 
 import loopylatent as ll
 from loopylatent import synthetic
-from loopylatent.analysis.stability.seeds import over_seeds
+from loopylatent.analysis.stability.resampling import over_seeds
 from loopylatent.analysis.structure_error import structure_error
-from loopylatent.compute._kernels.families import (
+from loopylatent.compute._kernels.grouping import (
     ROUNDS,
     assign,
     best_split,
@@ -28,13 +28,17 @@ from loopylatent.compute._kernels.families import (
 )
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.errors import ThresholdError
-from loopylatent.learning.grouping import group
-from loopylatent.learning.grouping.base import Neighbourhood, finite_parts
-from loopylatent.learning.grouping.relaxed import FAR, LEAST_LENGTH, REACH, SPREAD_OF_FAR
-from loopylatent.learning.learner import learn
-from loopylatent.learning.node_distances import DenseNodeDistances
+from loopylatent.learning.grouping import (
+    FAR,
+    LEAST_LENGTH,
+    REACH,
+    SPREAD_OF_FAR,
+    Neighbourhood,
+    finite_parts,
+    group,
+)
+from loopylatent.learning.learner import DenseNodeDistances, Workspace, learn
 from loopylatent.learning.trace import CleanUpStep, Contraction, Edge, VisitStep, replay
-from loopylatent.learning.workspace import Workspace
 from loopylatent.settings import LearnSettings, Thresholds
 
 SHORT = -math.log(0.9)

@@ -10,8 +10,8 @@ from hypothesis import given
 
 from loopylatent.distances.matrix import DistanceMatrix, information_distances
 from loopylatent.errors import ThresholdError
+from loopylatent.learning.initial_graph import default_thresholds, loop_radius
 from loopylatent.learning.learner import learn
-from loopylatent.learning.thresholds import default_thresholds, loop_radius
 from loopylatent.settings import LearnSettings, Thresholds
 from loopylatent.tables.samples import load_sample, sample_names
 

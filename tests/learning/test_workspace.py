@@ -6,9 +6,8 @@ import numpy as np
 from hypothesis import given, settings, strategies as st
 
 from loopylatent.graph import LatentGraph
-from loopylatent.learning.node_distances import DenseNodeDistances
+from loopylatent.learning.learner import DenseNodeDistances, Workspace
 from loopylatent.learning.trace import Contraction
-from loopylatent.learning.workspace import Workspace
 
 
 def random_workspace(seed, n_observed, n_hidden, n_edges):

@@ -21,15 +21,14 @@ from hypothesis import given
 
 import loopylatent as ll
 from loopylatent import lesson as lessons
-from loopylatent.compute._kernels.quartets import list_quartets
+from loopylatent.compute._kernels.grouping import list_quartets
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.errors import DataError
 from loopylatent.learning.learner import learn
 from loopylatent.learning.trace import Family, Round, VisitStep, replay
-from loopylatent.lesson.captions import GLOSSARY, Term, pseudocode
-from loopylatent.lesson.drawing import draw
-from loopylatent.lesson.frames import Place
-from loopylatent.lesson.lesson import Lesson
+from loopylatent.lesson.cast import GLOSSARY, Term, pseudocode
+from loopylatent.lesson.lesson import Lesson, draw
+from loopylatent.lesson.material import Place
 from loopylatent.lesson.presets import made_up
 from loopylatent.lesson.visits import Visit
 

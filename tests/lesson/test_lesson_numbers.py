@@ -19,18 +19,18 @@ from hypothesis import given, strategies as st
 import loopylatent as ll
 from loopylatent import lesson as lessons
 from loopylatent.api import provenance
-from loopylatent.compute._kernels.quartets import list_quartets
+from loopylatent.compute._kernels.grouping import list_quartets
 from loopylatent.distances.files import read_distances
 from loopylatent.distances.matrix import METRICS, DistanceMatrix
 from loopylatent.errors import DataError, DistanceError
 from loopylatent.exporting.project.recipe import digest_of
 from loopylatent.figures.network import LABEL_BELOW
-from loopylatent.learning.grouping.quartet import VERDICTS, quartets
+from loopylatent.learning.grouping import VERDICTS, quartets
 from loopylatent.learning.learner import learn
 from loopylatent.learning.trace import VisitStep
-from loopylatent.lesson.captions import Name, caption_html, code_html, pseudocode, say
-from loopylatent.lesson.drawing import draw
-from loopylatent.lesson.frames import Frame
+from loopylatent.lesson.cast import Name, caption_html, code_html, pseudocode, say
+from loopylatent.lesson.lesson import draw
+from loopylatent.lesson.material import Frame
 from loopylatent.lesson.page import lesson_data, to_page
 from loopylatent.lesson.pairs import closest_pair, heatmap_order, pair_view
 from loopylatent.lesson.presets import PRESETS, made_up

@@ -8,7 +8,7 @@ from hypothesis import given
 
 import loopylatent as ll
 from loopylatent import lesson as lessons
-from loopylatent.analysis.nodes import birth_of
+from loopylatent.analysis.matching import birth_of
 from loopylatent.errors import DataError
 from loopylatent.learning.trace import Family
 

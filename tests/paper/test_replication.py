@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loopylatent.analysis.stability.seeds import over_seeds
+from loopylatent.analysis.stability.resampling import over_seeds
 from loopylatent.distances.matrix import information_distances
 from loopylatent.learning.initial_graph import edge_density, initial_graph
 from loopylatent.learning.learner import learn

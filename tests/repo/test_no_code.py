@@ -23,7 +23,7 @@ from loopylatent.exporting.project.recipe import digest_of
 from loopylatent.tables.spreadsheet import name_from_csv, name_to_csv, table_to_csv, xml_text
 from loopylatent.ui.explore.fit import table_with_hidden
 from loopylatent.ui.page import file_stem
-from loopylatent.ui.shell.fits import Fitted
+from loopylatent.ui.shell.widgets import Fitted
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("loopylatent", "pages", "tools", "benchmarks")

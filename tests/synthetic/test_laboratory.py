@@ -14,7 +14,7 @@ from loopylatent.distances.matrix import information_distances
 from loopylatent.errors import InferenceError, LoopyLatentError, ThresholdError
 from loopylatent.graph import LatentGraph
 from loopylatent.inference.fit import fit_parameters
-from loopylatent.learning.thresholds import default_thresholds, loop_radius
+from loopylatent.learning.initial_graph import default_thresholds, loop_radius
 from loopylatent.synthetic.experiment import (
     TREE,
     TRUTH,
@@ -23,12 +23,13 @@ from loopylatent.synthetic.experiment import (
     experiment_table,
     iter_experiment,
 )
-from loopylatent.synthetic.families import from_skeleton, latent_cycle, latent_tree
+from loopylatent.synthetic.families import cage, from_skeleton, latent_cycle, latent_tree
 from loopylatent.synthetic.laboratory import (
     FALSE,
     FOUND,
     MISSED,
     FailedTrial,
+    Specification,
     Trial,
     TrialPoint,
     against_n,
@@ -40,8 +41,6 @@ from loopylatent.synthetic.laboratory import (
     summary,
     thresholds_of,
 )
-from loopylatent.synthetic.skeletons import cage
-from loopylatent.synthetic.specification import Specification
 
 
 @st.composite

@@ -13,15 +13,17 @@ from loopylatent.distances.matrix import information_distances
 from loopylatent.errors import DataError, InferenceError, LoopyLatentError, ThresholdError
 from loopylatent.synthetic import discrete, gibbs
 from loopylatent.synthetic.discrete import _slowness, autocorrelations, energy, split_r_hat
-from loopylatent.synthetic.families import from_skeleton, latent_cycle, latent_tree
-from loopylatent.synthetic.model import SyntheticModel
-from loopylatent.synthetic.skeletons import (
+from loopylatent.synthetic.families import (
     CAGES,
     cage,
+    from_skeleton,
     hidden_by_chance,
+    latent_cycle,
+    latent_tree,
     read_edges,
     regular_skeleton,
 )
+from loopylatent.synthetic.model import SyntheticModel
 
 PRISM = nx.circular_ladder_graph(4)
 """Eight nodes of degree 3 with five independent cycles."""

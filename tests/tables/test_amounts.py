@@ -9,8 +9,7 @@ import pytest
 from hypothesis import strategies as st
 
 from loopylatent.errors import DataError
-from loopylatent.tables.kinds import type_column
-from loopylatent.tables.numbers import are_money, marked_numbers
+from loopylatent.tables.kinds import are_money, marked_numbers, type_column
 from loopylatent.tables.read import read_frame
 
 VALUES = st.lists(

@@ -19,11 +19,11 @@ from hypothesis import given, settings, strategies as st
 
 import loopylatent as ll
 from loopylatent.cli.main import main
-from loopylatent.distances import blocks as block_sums, moments
+from loopylatent.distances import blocks as block_sums, strengths
 from loopylatent.distances.strengths import plan_sums
 from loopylatent.errors import DataError, DistanceError, LoopyLatentError, ThresholdError
-from loopylatent.tables import parquet as block_parquet, text as block_text
-from loopylatent.tables.blocks import portions, scan as block_scan
+from loopylatent.tables import parquet as block_parquet, read as block_text
+from loopylatent.tables.blocks import columns, table as block_scan
 
 NAMES = list("abcdef")
 
@@ -31,8 +31,8 @@ NAMES = list("abcdef")
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """Blocks of some hundred rows, so that small tables have several portions."""
-    monkeypatch.setattr("loopylatent.tables.blocks.portions.BLOCK_CELLS", 600)
-    monkeypatch.setattr("loopylatent.distances.noise_floor.NULL_PAIRS", 150)
+    monkeypatch.setattr("loopylatent.tables.blocks.columns.BLOCK_CELLS", 600)
+    monkeypatch.setattr("loopylatent.distances.strengths.NULL_PAIRS", 150)
 
 
 def real_table(rng, n, p=6):
@@ -160,7 +160,7 @@ def test_correlations_agree_with_pandas(rng, tmp_path):
 def test_distances_do_not_depend_on_the_number_of_threads(rng, tmp_path, monkeypatch, threads):
     path = write(tables(rng, 3000)["real with gaps"], tmp_path, "gzip")
     expected = ll.information_distances(ll.scan_table(path))
-    monkeypatch.setattr("loopylatent.compute.threads.os.cpu_count", lambda: threads)
+    monkeypatch.setattr("loopylatent.compute.workers.os.cpu_count", lambda: threads)
     assert_same(ll.information_distances(ll.scan_table(path)), expected)
 
 
@@ -171,7 +171,7 @@ def test_sums_wait_for_a_slow_portion_only_as_far_as_memory_reaches(
     path = write(tables(rng, 3600)["real with gaps"], tmp_path, "parquet")
     table = ll.scan_table(path, block_rows=10)
     expected = ll.information_distances(table)
-    monkeypatch.setattr("loopylatent.compute.threads.os.cpu_count", lambda: 5)
+    monkeypatch.setattr("loopylatent.compute.workers.os.cpu_count", lambda: 5)
     monkeypatch.setattr(block_sums, "free_bytes", lambda: memory)
     begun, held, added = [], [], []
     portion, add = block_sums._sum_portion, block_sums._Total.add
@@ -220,13 +220,13 @@ def test_repeated_and_constant_columns_are_named_and_can_be_dropped(rng, tmp_pat
 
 
 def test_the_noise_floor_of_some_rows_is_that_of_all(rng, tmp_path, monkeypatch):
-    monkeypatch.setattr("loopylatent.distances.noise_floor.FEWEST_NULL_ROWS", 500)
-    monkeypatch.setattr("loopylatent.distances.noise_floor.NULL_PAIRS", 1500)
+    monkeypatch.setattr("loopylatent.distances.strengths.FEWEST_NULL_ROWS", 500)
+    monkeypatch.setattr("loopylatent.distances.strengths.NULL_PAIRS", 1500)
     frame = pd.DataFrame({name: np.array(list("xyz"))[rng.integers(0, 3, 3000)] for name in NAMES})
     for metric in ("determinant", "canonical"):
         some = ll.information_distances(frame, metric).noise_floor
         with monkeypatch.context() as patch:
-            patch.setattr(portions, "BLOCK_CELLS", 1 << 22)
+            patch.setattr(columns, "BLOCK_CELLS", 1 << 22)
             every = ll.information_distances(frame, metric).noise_floor
         assert some == pytest.approx(every, abs=0.1)
         assert some != every
@@ -295,7 +295,7 @@ ODD_TEXTS = {
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("oddity", ODD_TEXTS)
 def test_odd_text_is_read_as_when_it_is_read_whole(tmp_path, oddity, packed, monkeypatch):
-    monkeypatch.setattr("loopylatent.tables.text.PIECE_BYTES", 700)
+    monkeypatch.setattr("loopylatent.tables.read.PIECE_BYTES", 700)
     path = tmp_path / "t.csv"
     path.write_bytes(gzip.compress(ODD_TEXTS[oddity]) if packed else ODD_TEXTS[oddity])
     whole = ll.read_table(path)
@@ -547,8 +547,8 @@ def test_a_packed_file_that_was_replaced_is_opened_anew(tmp_path):
 def test_a_packed_file_that_ends_too_soon_is_damaged_also_with_quotation_marks(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("loopylatent.tables.text.HEAD_BYTES", 200)
-    monkeypatch.setattr("loopylatent.tables.text.PIECE_BYTES", 700)
+    monkeypatch.setattr("loopylatent.tables.read.HEAD_BYTES", 200)
+    monkeypatch.setattr("loopylatent.tables.read.PIECE_BYTES", 700)
     path = tmp_path / "t.csv.gz"
     text = rows_of_text(n=30_000).replace(",x\n", ',"x"\n')
     path.write_bytes(gzip.compress(text.encode())[:-900])
@@ -589,7 +589,7 @@ def test_a_full_disk_does_not_cost_a_scan(rng, tmp_path, monkeypatch):
     def full(*_):
         raise DataError("checkpoint cannot be written: no space left")
 
-    monkeypatch.setattr("loopylatent.compute.checkpoint.Checkpoint.save", full)
+    monkeypatch.setattr("loopylatent.compute.files.Checkpoint.save", full)
     assert ll.scan_table(path, checkpoint=tmp_path / "c.npz").digest == expected.digest
 
 
@@ -648,7 +648,7 @@ def test_progress_counts_portions_and_can_stop(rng, tmp_path):
 
 @pytest.mark.parametrize("form", ["csv", "gzip"])
 def test_finding_rows_can_be_watched_and_stopped(tmp_path, monkeypatch, form):
-    monkeypatch.setattr("loopylatent.tables.text.PIECE_BYTES", 7_000)
+    monkeypatch.setattr("loopylatent.tables.read.PIECE_BYTES", 7_000)
     noise = np.random.default_rng(0).normal(size=(20_000, 2))  # Python unpacks 128 kB at a time
     frame = pd.DataFrame(noise, columns=["a", "b"])
     frame["c"] = ["1", "2"] * 9_990 + ["x"] * 20
@@ -663,7 +663,7 @@ def test_finding_rows_can_be_watched_and_stopped(tmp_path, monkeypatch, form):
 
 
 def test_a_large_row_group_is_read_in_pieces_but_once_by_each_thread(rng, tmp_path, monkeypatch):
-    monkeypatch.setattr("loopylatent.compute.threads.os.cpu_count", lambda: 2)
+    monkeypatch.setattr("loopylatent.compute.workers.os.cpu_count", lambda: 2)
     monkeypatch.setattr("loopylatent.tables.parquet.BATCH_ROWS", 50)
     frame = real_table(rng, 2000)
     path = tmp_path / "t.parquet"
@@ -733,7 +733,7 @@ def test_a_scan_that_was_stopped_goes_on_where_it_was(rng, tmp_path, monkeypatch
 
 
 def test_the_file_is_written_while_the_work_goes_on(rng, tmp_path, monkeypatch):
-    monkeypatch.setattr("loopylatent.compute.checkpoint.SECONDS", 0.0)
+    monkeypatch.setattr("loopylatent.compute.files.SECONDS", 0.0)
     table = ll.scan_table(write(real_table(rng, 6000), tmp_path, "csv"))
     file = tmp_path / "so far.npz"
     there = set()
@@ -785,8 +785,8 @@ def test_sums_that_were_torn_by_an_interrupt_are_not_saved(rng, tmp_path, monkey
     file = tmp_path / "c.npz"
     for seconds in (60.0, 0.0):
         with monkeypatch.context() as patch:
-            patch.setattr("loopylatent.compute.checkpoint.SECONDS", seconds)
-            interrupt_in_merge(patch, moments.Sums, 3, lambda ours, theirs: np.add(
+            patch.setattr("loopylatent.compute.files.SECONDS", seconds)
+            interrupt_in_merge(patch, strengths.Sums, 3, lambda ours, theirs: np.add(
                 ours.arrays["count"], theirs.arrays["count"], out=ours.arrays["count"]
             ))  # fmt: skip
             with pytest.raises(KeyboardInterrupt):
@@ -850,12 +850,12 @@ def test_a_checkpoint_that_would_run_code_is_refused(rng, tmp_path):
 def test_sums_of_parts_merge_to_the_sums_of_all(rng):
     obs = ll.Observations.from_frame(real_table(rng, 500))
     x = obs.dense()
-    plan = plan_sums("correlation", obs.columns, moments.column_totals(x), has_missing=False)
-    found = moments.sum_table(plan, x, None)
+    plan = plan_sums("correlation", obs.columns, strengths.column_totals(x), has_missing=False)
+    found = strengths.sum_table(plan, x, None)
     centred = x - plan.shift
     assert np.allclose(found.arrays["product"], centred.T @ centred)
     assert found.arrays["count"].item() == 500
-    assert math.isclose(moments.column_totals(x).total[0], x[:, 0].sum())
+    assert math.isclose(strengths.column_totals(x).total[0], x[:, 0].sum())
 
 
 # The command line ----------------------------------------------------------------------------

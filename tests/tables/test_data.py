@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 from scipy import sparse
 
 from loopylatent.errors import DataError
-from loopylatent.tables.numbers import NA_WORDS
+from loopylatent.tables.kinds import NA_WORDS
 from loopylatent.tables.observations import Dropped, Observations, read_table
 
 NASTY_NAMES = ["<script>alert(1)</script>", 'say "hi"', "two\nlines", "=cmd|'/c calc'!A0", "🙂"]

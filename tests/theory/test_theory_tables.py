@@ -26,8 +26,7 @@ from loopylatent.settings import Thresholds
 from loopylatent.synthetic.experiment import Scored, experiment_table
 from loopylatent.synthetic.families import latent_cycle, latent_tree
 from loopylatent.synthetic.laboratory import TrialPoint, compare, summary
-from loopylatent.theory.additivity import distortion
-from loopylatent.theory.assumptions import ensemble_of
+from loopylatent.theory.assumptions import distortion, ensemble_of
 from loopylatent.theory.ensemble import Ensemble, fewest_samples, necessary_samples, pair_distance
 from loopylatent.theory.tables import along, quantities, speaking_girth
 

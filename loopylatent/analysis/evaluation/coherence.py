@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from loopylatent.compute.arrays import FloatArray, frozen_array
+from loopylatent.compute.values import FloatArray, frozen_array
 from loopylatent.errors import DataError, did_you_mean, quoted
 from loopylatent.tables.observations import Observations
 from loopylatent.tables.samples import load_word_pmi

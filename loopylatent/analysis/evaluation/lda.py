@@ -30,8 +30,14 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import digamma, gammaincinv, gammaln, logsumexp, polygamma
 
-from loopylatent.compute.arrays import FloatArray, IntArray, Progress, frozen_array
-from loopylatent.compute.checks import check_seed, check_whole
+from loopylatent.compute.values import (
+    FloatArray,
+    IntArray,
+    Progress,
+    check_seed,
+    check_whole,
+    frozen_array,
+)
 from loopylatent.errors import DataError, quoted
 from loopylatent.inference.scores import bic, perplexity, with_half_hidden
 from loopylatent.tables.observations import Observations

@@ -16,16 +16,22 @@ from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 
 from loopylatent.analysis.stability.resampling import Resampler, bootstrapped_rows, shaken_distances
-from loopylatent.compute.arrays import Check, FloatArray, IntArray, Progress, frozen_array
-from loopylatent.compute.checks import check_many, check_seed
-from loopylatent.compute.cluster import Engine, runner
-from loopylatent.compute.shown import Shown
-from loopylatent.compute.threads import one_thread
+from loopylatent.compute.values import (
+    Check,
+    FloatArray,
+    IntArray,
+    Progress,
+    Shown,
+    check_many,
+    check_seed,
+    frozen_array,
+)
+from loopylatent.compute.workers import Engine, one_thread, runner
 from loopylatent.distances.matrix import DistanceMatrix, Metric
 from loopylatent.errors import DataError, LoopyLatentError
 from loopylatent.graph import LatentGraph
+from loopylatent.learning.initial_graph import default_thresholds
 from loopylatent.learning.learner import learn
-from loopylatent.learning.thresholds import default_thresholds
 from loopylatent.settings import LearnSettings, Thresholds
 from loopylatent.tables.observations import Observations, check_observations
 

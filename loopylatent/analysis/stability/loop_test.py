@@ -12,14 +12,13 @@ from dataclasses import dataclass, replace
 import networkx as nx
 import numpy as np
 
-from loopylatent.compute.arrays import FloatArray, Progress, frozen_array
-from loopylatent.compute.checks import check_many
+from loopylatent.compute.values import FloatArray, Progress, check_many, frozen_array
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.distances.strengths import SMALLEST_STRENGTH
 from loopylatent.errors import DataError, LoopyLatentError, Remedy
 from loopylatent.graph import LatentGraph
+from loopylatent.learning.initial_graph import default_thresholds, loop_radius
 from loopylatent.learning.learner import learn
-from loopylatent.learning.thresholds import default_thresholds, loop_radius
 from loopylatent.settings import LearnSettings, Thresholds
 
 REAL = 0.05

@@ -25,7 +25,7 @@ from loopylatent.analysis.matching import (
     inner_splits,
     match_hidden,
 )
-from loopylatent.compute.arrays import BoolArray, FloatArray, IntArray, frozen_array
+from loopylatent.compute.values import BoolArray, FloatArray, IntArray, frozen_array
 from loopylatent.errors import ThresholdError
 from loopylatent.graph import LatentGraph
 

@@ -12,11 +12,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from loopylatent.analysis.matching import assigned, cycle_columns, match_hidden
-from loopylatent.analysis.nodes import nearest_columns
+from loopylatent.analysis.matching import assigned, cycle_columns, match_hidden, nearest_columns
 from loopylatent.analysis.stability.support import SAME_CYCLE
 from loopylatent.analysis.sweep.points import SweepPoint
-from loopylatent.compute.arrays import FloatArray
+from loopylatent.compute.values import FloatArray
 from loopylatent.errors import DataError, listed
 from loopylatent.graph import LatentGraph
 

@@ -11,15 +11,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from loopylatent.compute.arrays import Check, FloatArray, Progress, frozen_array
 from loopylatent.compute.cache import ResultCache
-from loopylatent.compute.threads import OnThreads, Runner
+from loopylatent.compute.values import Check, FloatArray, Progress, frozen_array
+from loopylatent.compute.workers import OnThreads, Runner
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.errors import ThresholdError
 from loopylatent.graph import LatentGraph
-from loopylatent.learning.initial_graph import EdgeDensity, edge_density
+from loopylatent.learning.initial_graph import EdgeDensity, default_thresholds, edge_density
 from loopylatent.learning.learner import learn
-from loopylatent.learning.thresholds import default_thresholds
 from loopylatent.settings import READS, LearnSettings, Thresholds
 
 MOST_RADII = 60

@@ -16,10 +16,9 @@ from time import perf_counter
 import numpy as np
 
 from loopylatent.analysis.sweep.points import halving_order, iter_points
-from loopylatent.compute.arrays import Check, Progress
 from loopylatent.compute.cache import ResultCache
-from loopylatent.compute.checks import check_share
-from loopylatent.compute.threads import OnThreads, Runner, one_thread
+from loopylatent.compute.values import Check, Progress, check_share
+from loopylatent.compute.workers import OnThreads, Runner, one_thread
 from loopylatent.distances.matrix import DistanceMatrix, information_distances
 from loopylatent.errors import DataError, LoopyLatentError
 from loopylatent.graph import LatentGraph

@@ -9,8 +9,8 @@ from typing import Literal
 from loopylatent.analysis.sweep.points import MOST_RADII, SweepPoint
 from loopylatent.analysis.sweep.scores import TEST_SHARE, PointScores, Scored
 from loopylatent.analysis.sweep.table import sweep
-from loopylatent.compute.arrays import Progress
 from loopylatent.compute.cache import ResultCache
+from loopylatent.compute.values import Progress
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.settings import LearnSettings, Thresholds
 from loopylatent.tables.observations import Observations

@@ -22,14 +22,12 @@ from loopylatent.analysis.sweep.scores import (
     Split,
     iter_scores,
 )
-from loopylatent.compute.arrays import Progress
 from loopylatent.compute.cache import ResultCache
-from loopylatent.compute.cluster import Engine, runner
-from loopylatent.compute.shown import Shown
+from loopylatent.compute.values import Progress, Shown
+from loopylatent.compute.workers import Engine, runner
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.errors import ThresholdError
-from loopylatent.learning.initial_graph import edge_density
-from loopylatent.learning.thresholds import default_thresholds
+from loopylatent.learning.initial_graph import default_thresholds, edge_density
 from loopylatent.settings import FitSettings, LearnSettings, Method, Order, Thresholds
 from loopylatent.tables.observations import Observations
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import numpy as np
 
 from loopylatent.compute._kernels.jit import kernel
-from loopylatent.compute.arrays import IntArray, StateArray
 from loopylatent.compute.tape import (
     CELLS,
     CLAMPS,
@@ -25,6 +24,7 @@ from loopylatent.compute.tape import (
     Network,
     Tape,
 )
+from loopylatent.compute.values import FloatArray, IntArray, StateArray
 
 HASH_FACTOR = -7046029254386353131
 
@@ -268,3 +268,290 @@ def record_rows(
         row += 1
         row_roots[row] = counts[ROOTS]
     return row
+
+
+LARGE = 32
+"""Entries from which levels and blocks pay."""
+BLOCK = 64
+"""Entries of a block, at most: its inner states are worked out once for a table."""
+
+
+@kernel
+def _advance(
+    at: IntArray, digit: IntArray, scope: IntArray, n_states: IntArray, stride: IntArray,
+    width: int,
+) -> int:  # fmt: skip
+    """Move all inputs to the next entry, whose last node runs fastest; return the node moved."""
+    for d in range(len(scope) - 1, -1, -1):
+        last = n_states[scope[d]] - 1
+        if digit[d] < last:
+            digit[d] += 1
+            for i in range(len(at)):
+                at[i] += stride[i * width + 1 + d]
+            return d
+        digit[d] = 0
+        for i in range(len(at)):
+            at[i] -= last * stride[i * width + 1 + d]
+    return -1
+
+
+@kernel
+def _gather(cells: FloatArray, at: IntArray, stride: IntArray, width: int, k: int) -> float:
+    total = 0.0
+    for i in range(len(at)):
+        total += cells[at[i] + k * stride[i * width]]
+    return total
+
+
+@kernel
+def _log_sum(values: FloatArray) -> float:
+    if len(values) == 2:
+        return float(max(values[0], values[1]) + np.log1p(np.exp(-abs(values[1] - values[0]))))
+    top = values[0]
+    for value in values:
+        top = max(top, value)
+    total = 0.0
+    for value in values:
+        total += np.exp(value - top)
+    return float(top + np.log(total))
+
+
+@kernel
+def _split_inputs(at: IntArray, stride: IntArray, width: int) -> IntArray:
+    """For each input the one node of the scope that it depends on; -1 for none, -2 for more."""
+    depends = np.full(len(at), -1, np.int64)
+    for i in range(len(at)):
+        for d in range(width - 1):
+            if stride[i * width + 1 + d] != 0:
+                depends[i] = d if depends[i] == -1 else -2
+    return depends
+
+
+@kernel
+def _simple_inputs(
+    at: IntArray, stride: IntArray, depends: IntArray, n_states: IntArray, terms: FloatArray
+) -> IntArray:
+    """(2, n) each cell of a simple input, and which of the terms it is part of, counted flat.
+
+    terms[0] has the inputs of no node, terms[1 + d, s] those of node d of the scope in state s.
+    """
+    width, most, n = terms.shape
+    found = np.empty((2, len(at) * most * n), np.int64)
+    c = 0
+    for i in range(len(at)):
+        d = depends[i]
+        if d == -2:
+            continue
+        for s in range(n_states[d] if d >= 0 else 1):
+            step = s * stride[i * width + 1 + d] if d >= 0 else 0
+            for k in range(n):
+                found[0, c] = at[i] + step + k * stride[i * width]
+                found[1, c] = ((1 + d) * most + s) * n + k
+                c += 1
+    return found[:, :c]
+
+
+@kernel
+def _add(source: FloatArray, taken: IntArray, target: FloatArray, given: IntArray) -> None:
+    """Add entries of one flat array to those of another."""
+    for c in range(len(taken)):
+        target[given[c]] += source[taken[c]]
+
+
+@kernel
+def _inner_nodes(scope: IntArray, n_states: IntArray) -> int:
+    """Return how many nodes at the front of the scope stay outside of a block of entries."""
+    outer, size = len(scope), 1
+    while outer > 0 and size * n_states[scope[outer - 1]] <= BLOCK:
+        outer -= 1
+        size *= n_states[scope[outer]]
+    return outer
+
+
+@kernel
+def _block_digits(scope: IntArray, n_states: IntArray, outer: int) -> IntArray:
+    """(entries of a block, inner nodes) the states of the inner nodes in each entry."""
+    size = 1
+    for d in range(outer, len(scope)):
+        size *= n_states[scope[d]]
+    digits = np.empty((size, len(scope) - outer), np.int64)
+    for j in range(size):
+        rest = j
+        for d in range(len(scope) - 1, outer - 1, -1):
+            digits[j, d - outer] = rest % n_states[scope[d]]
+            rest //= n_states[scope[d]]
+    return digits
+
+
+@kernel
+def _block_offsets(digits: IntArray, steps: IntArray, width: int, outer: int) -> IntArray:
+    """(inputs, entries of a block) where each input stands, counted from the block's start."""
+    n = len(steps) // width
+    offsets = np.zeros((n, len(digits)), np.int64)
+    for i in range(n):
+        for j in range(len(digits)):
+            for d in range(digits.shape[1]):
+                offsets[i, j] += digits[j, d] * steps[i * width + 1 + outer + d]
+    return offsets
+
+
+@kernel
+def _block_terms(digits: IntArray, terms: FloatArray, outer: int) -> FloatArray:
+    """(entries of a block, K) the sums of the simple inputs of the inner nodes."""
+    sums = np.zeros((len(digits), terms.shape[2]))
+    for j in range(len(digits)):
+        for d in range(digits.shape[1]):
+            for k in range(terms.shape[2]):
+                sums[j, k] += terms[1 + outer + d, digits[j, d], k]
+    return sums
+
+
+@kernel
+def _large_forward(
+    cells: FloatArray, out: int, size: int, n_states: IntArray, node: int, scope: IntArray,
+    inputs: IntArray, stride: IntArray,
+) -> None:  # fmt: skip
+    n, width = n_states[node], 1 + len(scope)
+    depends = _split_inputs(inputs, stride, width)
+    terms = np.zeros((width, n_states[scope].max(), n))
+    simple = _simple_inputs(inputs, stride, depends, n_states[scope], terms)
+    _add(cells, simple[0], terms.ravel(), simple[1])
+    several = depends == -2
+    at, steps = inputs[several], stride[np.repeat(several, width)]
+    outer = _inner_nodes(scope, n_states)
+    digits = _block_digits(scope, n_states, outer)
+    offsets, inner = _block_offsets(digits, steps, width, outer), _block_terms(digits, terms, outer)
+    level = np.zeros((1 + outer, n))
+    for k in range(n):
+        level[0, k] = terms[0, 0, k]
+    digit = np.zeros(len(scope), np.int64)
+    values = np.empty(n)
+    moved = 0
+    for first in range(out, out + size, len(digits)):
+        for d in range(moved, outer):
+            for k in range(n):
+                level[d + 1, k] = level[d, k] + terms[1 + d, digit[d], k]
+        for j in range(len(digits)):
+            for k in range(n):
+                values[k] = level[outer, k] + inner[j, k]
+                for i in range(len(at)):
+                    values[k] += cells[at[i] + offsets[i, j] + k * steps[i * width]]
+            cells[first + j] = _log_sum(values)
+        moved = _advance(at, digit, scope[:outer], n_states, steps, width)
+
+
+@kernel
+def _large_backward(
+    cells: FloatArray, adjoint: FloatArray, out: int, size: int, n_states: IntArray, node: int,
+    scope: IntArray, inputs: IntArray, stride: IntArray,
+) -> None:  # fmt: skip
+    n, width = n_states[node], 1 + len(scope)
+    depends = _split_inputs(inputs, stride, width)
+    terms = np.zeros((width, n_states[scope].max(), n))
+    simple = _simple_inputs(inputs, stride, depends, n_states[scope], terms)
+    _add(cells, simple[0], terms.ravel(), simple[1])
+    by_terms = np.zeros(terms.shape)
+    several = depends == -2
+    at, steps = inputs[several], stride[np.repeat(several, width)]
+    outer = _inner_nodes(scope, n_states)
+    digits = _block_digits(scope, n_states, outer)
+    offsets, inner = _block_offsets(digits, steps, width, outer), _block_terms(digits, terms, outer)
+    by_inner = np.zeros(inner.shape)
+    level, by_level = np.zeros((1 + outer, n)), np.zeros((1 + outer, n))
+    for k in range(n):
+        level[0, k] = terms[0, 0, k]
+    digit, before = np.zeros(len(scope), np.int64), np.zeros(len(scope), np.int64)
+    moved = 0
+    for first in range(out, out + size, len(digits)):
+        for d in range(moved, outer):
+            for k in range(n):
+                level[d + 1, k] = level[d, k] + terms[1 + d, digit[d], k]
+        for j in range(len(digits)):
+            weight, total = adjoint[first + j], cells[first + j]
+            for k in range(n):
+                share = level[outer, k] + inner[j, k] - total
+                for i in range(len(at)):
+                    share += cells[at[i] + offsets[i, j] + k * steps[i * width]]
+                # the share of a state, small or not, is computed directly
+                share = weight * np.exp(share)
+                by_inner[j, k] += share
+                by_level[outer, k] += share
+                for i in range(len(at)):
+                    adjoint[at[i] + offsets[i, j] + k * steps[i * width]] += share
+        for d in range(outer):
+            before[d] = digit[d]
+        moved = _advance(at, digit, scope[:outer], n_states, steps, width)
+        for d in range(outer - 1, max(moved, 0) - 1, -1):
+            for k in range(n):
+                by_terms[1 + d, before[d], k] += by_level[d + 1, k]
+                by_level[d, k] += by_level[d + 1, k]
+                by_level[d + 1, k] = 0.0
+    for k in range(n):
+        by_terms[0, 0, k] = by_level[0, k]
+    for j in range(len(digits)):
+        for d in range(digits.shape[1]):
+            for k in range(n):
+                by_terms[1 + outer + d, digits[j, d], k] += by_inner[j, k]
+    _add(by_terms.ravel(), simple[1], adjoint, simple[0])
+
+
+@kernel
+def run_forward(net: Network, tape: Tape, cells: FloatArray, large: int) -> None:
+    """Compute every local and every message from the log-potentials in the first cells.
+
+    Messages with ``large`` entries or more, at least 2, are computed in blocks.
+    """
+    for j in range(tape.counts[LOCALS]):
+        v, cell = tape.local_node[j], tape.local_cell[j]
+        for k in range(net.n_states[v]):
+            total = cells[net.node_cell[v] + k]
+            for c in range(tape.first_clamp[j], tape.first_clamp[j + 1]):
+                total += cells[tape.clamp_cell[c] + k * tape.clamp_stride[c]]
+            cells[cell + k] = total
+    digit = np.zeros(64, np.int64)
+    values = np.empty(np.append(net.n_states, 1).max())
+    for r in range(tape.counts[RECORDS]):
+        scope = tape.scope[tape.first_scope[r] : tape.first_scope[r + 1]]
+        stride = tape.stride[tape.first_stride[r] : tape.first_stride[r + 1]]
+        inputs = tape.input_cell[tape.first_input[r] : tape.first_input[r + 1]]
+        node, out, size = tape.node[r], tape.cell[r], tape.size[r]
+        if size >= large:
+            _large_forward(cells, out, size, net.n_states, node, scope, inputs, stride)
+            continue
+        at, n, width = inputs.copy(), net.n_states[node], 1 + len(scope)
+        for e in range(size):
+            for k in range(n):
+                values[k] = _gather(cells, at, stride, width, k)
+            cells[out + e] = _log_sum(values[:n])
+            _advance(at, digit, scope, net.n_states, stride, width)
+
+
+@kernel
+def run_backward(
+    net: Network, tape: Tape, cells: FloatArray, adjoint: FloatArray, large: int
+) -> None:
+    """Turn the derivatives by the roots, given in ``adjoint``, into those by all cells."""
+    digit = np.zeros(64, np.int64)
+    for r in range(tape.counts[RECORDS] - 1, -1, -1):
+        scope = tape.scope[tape.first_scope[r] : tape.first_scope[r + 1]]
+        stride = tape.stride[tape.first_stride[r] : tape.first_stride[r + 1]]
+        inputs = tape.input_cell[tape.first_input[r] : tape.first_input[r + 1]]
+        node, out, size = tape.node[r], tape.cell[r], tape.size[r]
+        if size >= large:
+            _large_backward(cells, adjoint, out, size, net.n_states, node, scope, inputs, stride)
+            continue
+        at, n, width = inputs.copy(), net.n_states[node], 1 + len(scope)
+        for e in range(size):
+            weight, total = adjoint[out + e], cells[out + e]
+            for k in range(n):
+                share = weight * np.exp(_gather(cells, at, stride, width, k) - total)
+                for i in range(len(at)):
+                    adjoint[at[i] + k * stride[i * width]] += share
+            _advance(at, digit, scope, net.n_states, stride, width)
+    for j in range(tape.counts[LOCALS]):
+        v, cell = tape.local_node[j], tape.local_cell[j]
+        for k in range(net.n_states[v]):
+            share = adjoint[cell + k]
+            adjoint[net.node_cell[v] + k] += share
+            for c in range(tape.first_clamp[j], tape.first_clamp[j + 1]):
+                adjoint[tape.clamp_cell[c] + k * tape.clamp_stride[c]] += share

@@ -27,9 +27,8 @@ import numpy as np
 from loopylatent.analysis.matching import NamedNode
 from loopylatent.compute.files import write_atomically
 from loopylatent.errors import DataError, LoopyLatentError, listed, quoted
-from loopylatent.exporting.project.codec import encoded, in_short
 from loopylatent.exporting.project.recipe import Recipe, check_encodable, digest_of
-from loopylatent.exporting.project.results import Results, read_results
+from loopylatent.exporting.project.results import Results, encoded, in_short, read_results
 from loopylatent.settings import __version__
 from loopylatent.tables.files import MAX_BYTES
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from loopylatent.analysis.stability.runs import Stability
 from loopylatent.distances.matrix import DistanceMatrix
-from loopylatent.exporting.page import count
+from loopylatent.exporting.graph_files import count
 from loopylatent.exporting.project.recipe import Recipe
 from loopylatent.exporting.report.findings import Findings, HeldOut, Skipped, sentence
 from loopylatent.inference.model import Model
-from loopylatent.learning.thresholds import default_thresholds
+from loopylatent.learning.initial_graph import default_thresholds
 from loopylatent.tables.observations import Observations
 from loopylatent.tables.spreadsheet import xml_text
 

@@ -18,7 +18,7 @@ from loopylatent.analysis.stability.loop_test import LoopTest, loop_test
 from loopylatent.analysis.stability.resampling import Resampling
 from loopylatent.analysis.stability.runs import N_RESAMPLES, Stability, stability
 from loopylatent.analysis.sweep.scores import Split
-from loopylatent.compute.arrays import Progress
+from loopylatent.compute.values import Progress
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.errors import DataError, LoopyLatentError
 from loopylatent.exporting.project.recipe import Recipe

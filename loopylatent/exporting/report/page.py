@@ -12,15 +12,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from loopylatent.analysis.nodes import nearest_columns
-from loopylatent.analysis.stability.runs import Stability
-from loopylatent.analysis.stability.table import KINDS, edge_kind, scale
+from loopylatent.analysis.matching import nearest_columns
+from loopylatent.analysis.stability.runs import KINDS, Stability, edge_kind, scale
 from loopylatent.compute.files import write_atomically
 from loopylatent.errors import LoopyLatentError
-from loopylatent.exporting.base import NO_EXTRAS, Extras, Provenance, edge_signs
-from loopylatent.exporting.page import (
+from loopylatent.exporting.graph_files import (
+    NO_EXTRAS,
     SYMBOLS,
+    Extras,
+    Provenance,
     drawing_of,
+    edge_signs,
     legend_pairs,
     rendered,
     summary_of,
@@ -29,9 +31,9 @@ from loopylatent.exporting.project.recipe import to_command, to_python
 from loopylatent.exporting.report import content
 from loopylatent.exporting.report.content import SURE, signed
 from loopylatent.exporting.report.findings import Findings, HeldOut, Skipped, sentence
-from loopylatent.figures.curve import LINES, counts_at, curve_svg, shown_range
-from loopylatent.figures.inputs import node_labels
+from loopylatent.figures.charts import LINES, counts_at, curve_svg, shown_range
 from loopylatent.figures.layout import filling, positions
+from loopylatent.figures.network import node_labels
 from loopylatent.figures.svg import to_svg
 from loopylatent.inference.model import Model
 from loopylatent.tables.spreadsheet import xml_text

@@ -19,14 +19,21 @@ from loopylatent.exporting.project.file import LONGEST_PIN_NAME, MOST_PINS
 from loopylatent.figures.layout import filling, positions
 from loopylatent.figures.overlays import compared_looks, mark_edges, mark_nodes
 from loopylatent.ui.compare import tables
-from loopylatent.ui.compare.state import Side, Sides, overlay_of, pin_two, sides_of
+from loopylatent.ui.compare.tables import Side, Sides, overlay_of, pin_two, sides_of
 from loopylatent.ui.graph_view import Picture, bring_script, graph_view, picture
 from loopylatent.ui.page import Present
-from loopylatent.ui.shell.keys import DataKey
-from loopylatent.ui.shell.messages import escaped, progress_line, said
-from loopylatent.ui.shell.pins import add_pin, remove_pin, rename_pin
-from loopylatent.ui.shell.session import Session, bound
-from loopylatent.ui.shell.widgets import table, tabs, texts, viewed, wait_for
+from loopylatent.ui.shell.results import DataKey
+from loopylatent.ui.shell.session import Session, add_pin, bound, remove_pin, rename_pin
+from loopylatent.ui.shell.widgets import (
+    escaped,
+    progress_line,
+    said,
+    table,
+    tabs,
+    texts,
+    viewed,
+    wait_for,
+)
 
 SETTINGS = ("r", "Lambda", "tau", "method", "order", "seed", "regularize")
 VIEWS = BESIDE, TOGETHER = "Side by side", "One picture"

@@ -7,18 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 import pandas as pd
 import streamlit as st
 
-from loopylatent.analysis.evaluation.cycle_groups import cycle_groups, joined_groups
-from loopylatent.analysis.evaluation.topics import SharedColumn
+from loopylatent.analysis.evaluation.topics import SharedColumn, cycle_groups, joined_groups
 from loopylatent.analysis.matching import follow_names
 from loopylatent.errors import LoopyLatentError
-from loopylatent.ui.evaluate.scores import show_scores
-from loopylatent.ui.evaluate.state import scoreboard
+from loopylatent.ui.evaluate.scores import scoreboard, show_scores
 from loopylatent.ui.evaluate.topics import Found, found_topics, show_topics
 from loopylatent.ui.page import Present, read_groups, say_notices, summary_line
-from loopylatent.ui.shell.messages import escaped, said
+from loopylatent.ui.shell.results import frame_of
 from loopylatent.ui.shell.session import Session
-from loopylatent.ui.shell.stages import frame_of
-from loopylatent.ui.shell.widgets import table, tabs, texts
+from loopylatent.ui.shell.widgets import escaped, said, table, tabs, texts
 
 __all__ = ["headline", "say_notices", "show"]
 

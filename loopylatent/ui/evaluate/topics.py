@@ -28,26 +28,32 @@ from loopylatent.analysis.evaluation.topics import (
 )
 from loopylatent.errors import LoopyLatentError
 from loopylatent.figures.labels import shown_line
-from loopylatent.figures.looks import THEMES
+from loopylatent.figures.network import THEMES
 from loopylatent.graph import LatentGraph
-from loopylatent.tables.headers import free_name
+from loopylatent.tables.files import free_name
 from loopylatent.tables.observations import Observations
-from loopylatent.ui.evaluate.state import Choice, Scoreboard, split_of
+from loopylatent.ui.evaluate.scores import Choice, Scoreboard, split_of
 from loopylatent.ui.page import Present, name_field
 from loopylatent.ui.shell.background import Job
-from loopylatent.ui.shell.fits import (
+from loopylatent.ui.shell.results import FitKey, frame_of
+from loopylatent.ui.shell.session import Session, bound
+from loopylatent.ui.shell.widgets import (
     ABOUT_FIT,
+    HEAD,
+    ROW,
     Fitted,
     begin_fit,
+    escaped,
     fit_time,
     fitted_of,
+    said,
+    start_button,
+    style,
+    table,
+    texts,
+    viewed,
     wait_for_fit,
 )
-from loopylatent.ui.shell.keys import FitKey
-from loopylatent.ui.shell.messages import escaped, said
-from loopylatent.ui.shell.session import Session, bound
-from loopylatent.ui.shell.stages import frame_of
-from loopylatent.ui.shell.widgets import HEAD, ROW, start_button, style, table, texts, viewed
 
 words = texts("evaluate")
 TRAINING, HELD = "these rows", "rows kept apart"

@@ -15,26 +15,24 @@ import streamlit as st
 from loopylatent.analysis.stability.groups import N_RESAMPLES as N_GROUPINGS
 from loopylatent.analysis.stability.runs import N_RESAMPLES
 from loopylatent.api import provenance
-from loopylatent.compute.arrays import Progress
 from loopylatent.compute.limits import MEGABYTE, duration, examination
+from loopylatent.compute.values import Progress
 from loopylatent.errors import LoopyLatentError
-from loopylatent.exporting.base import Extras, edge_signs
-from loopylatent.exporting.graph_files import render
+from loopylatent.exporting.graph_files import Extras, edge_signs, render
 from loopylatent.exporting.project.file import save_project
 from loopylatent.exporting.project.recipe import to_command, to_python
 from loopylatent.exporting.report.findings import Findings, Known, examine, part_at
 from loopylatent.exporting.report.page import to_report
-from loopylatent.figures.inputs import node_labels
 from loopylatent.figures.layout import positions
+from loopylatent.figures.network import node_labels
 from loopylatent.figures.svg import to_svg
 from loopylatent.ui.explore.scene import Scene
 from loopylatent.ui.open.project import saving
 from loopylatent.ui.page import file_stem
 from loopylatent.ui.shell.background import Job
-from loopylatent.ui.shell.keys import ReportKey, digest_or_none
-from loopylatent.ui.shell.messages import escaped, said, time_needed
+from loopylatent.ui.shell.results import ReportKey, digest_or_none
 from loopylatent.ui.shell.session import Session
-from loopylatent.ui.shell.widgets import save_button, wait_for
+from loopylatent.ui.shell.widgets import escaped, said, save_button, time_needed, wait_for
 
 KIND = "report"
 ABOUT = (

@@ -12,22 +12,23 @@ from numpy.typing import NDArray
 from loopylatent.graph import LatentGraph
 from loopylatent.inference.model import Model
 from loopylatent.learning.learner import LearnResult
-from loopylatent.tables.headers import free_name
+from loopylatent.tables.files import free_name
 from loopylatent.tables.observations import Observations
 from loopylatent.tables.spreadsheet import name_to_csv
-from loopylatent.ui.shell.fits import (
+from loopylatent.ui.shell.results import FitKey, Source
+from loopylatent.ui.shell.session import Session
+from loopylatent.ui.shell.widgets import (
     ABOUT_FIT,
     Fitted,
     begin_fit,
+    escaped,
     fit_time,
     fitted_of,
+    height_of,
+    said,
+    save_button,
     wait_for_fit,
 )
-from loopylatent.ui.shell.keys import FitKey
-from loopylatent.ui.shell.messages import escaped, said
-from loopylatent.ui.shell.session import Session
-from loopylatent.ui.shell.stages import Source
-from loopylatent.ui.shell.widgets import height_of, save_button
 
 MOST_ROWS = 5
 

@@ -4,37 +4,205 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import pandas as pd
 import streamlit as st
 
-from loopylatent.analysis.matching import follow_names
-from loopylatent.figures.alt_text import described
-from loopylatent.figures.curve import density_figure
+from loopylatent.analysis.matching import follow_names, nearest_on_graph, summaries
+from loopylatent.figures.charts import density_figure, described
+from loopylatent.figures.labels import LONGEST_LABEL, shown_label
+from loopylatent.figures.simplify import (
+    SIMPLE_FROM,
+    WHOLE_UP_TO,
+    SimplifiedGraph,
+    fold,
+    neighbourhood,
+    nothing_of,
+)
 from loopylatent.graph import LatentGraph
-from loopylatent.ui.explore import large_graphs as large
 from loopylatent.ui.explore.downloads import offer_code, offer_files
 from loopylatent.ui.explore.fit import show_fit
-from loopylatent.ui.explore.node_panel import describe_node, find_node
 from loopylatent.ui.explore.scene import (
     CHANGED,
     LEARNED,
     LOCAL,
     Scene,
     choose_colours,
+    describe_node,
     draw,
+    find_node,
     graph_of,
 )
 from loopylatent.ui.explore.stability import SUPPORT, choose_least, show_stability, support_of
 from loopylatent.ui.graph_view import graph_view
-from loopylatent.ui.open.opening import say_curve_is_missing
+from loopylatent.ui.open.dialog import say_curve_is_missing
 from loopylatent.ui.page import Present, file_stem, summary_line, theme
-from loopylatent.ui.shell import words
+from loopylatent.ui.shell import widgets
 from loopylatent.ui.shell.background import Job
-from loopylatent.ui.shell.fits import fitted_of
-from loopylatent.ui.shell.messages import escaped
 from loopylatent.ui.shell.session import Session
-from loopylatent.ui.shell.widgets import in_view
+from loopylatent.ui.shell.widgets import escaped, fitted_of, height_of, in_view, select_by_row
+
+NEAR_STEPS = 3
+"""How far around a node a graph is drawn that is never drawn whole."""
+WHOLE = "whole_graph"
+"""Where the session's view keeps that everything is wanted."""
+TABLE_HEIGHT = 560
+LOOKED_AT = 8
+"""Columns among which one is sought after which to call a node."""
+
+
+def is_large(graph: LatentGraph) -> bool:
+    """Whether the graph is simplified of itself."""
+    return graph.n_observed > SIMPLE_FROM
+
+
+def is_never_whole(graph: LatentGraph) -> bool:
+    """Whether the page opens on a table, and only surroundings are drawn."""
+    return graph.n_observed > WHOLE_UP_TO
+
+
+def part_of(s: Session, graph: LatentGraph, steps: int | None) -> SimplifiedGraph | None:
+    """Return what is drawn of a graph; None where everything is.
+
+    ``steps`` is how far around the selected node to draw, None for no such limit.
+    """
+    if not is_large(graph):
+        return None
+    selected = s.selected if s.selected is not None and s.selected < graph.n_nodes else None
+    if is_never_whole(graph):
+        if selected is None:
+            return nothing_of(graph)
+        return neighbourhood(graph, selected, steps or NEAR_STEPS)
+    if steps is not None and selected is not None:
+        return neighbourhood(graph, selected, steps)
+    if s.view.get(WHOLE):
+        return None
+    folding = s.memo.get("folding", graph.digest, lambda: fold(graph))
+    if s.sought is not None and s.sought < graph.n_nodes:
+        s.opened |= folding.around(s.sought)
+    s.sought = None
+    return folding.show(s.opened, selected)
+
+
+def captions(part: SimplifiedGraph, labels: tuple[str, ...]) -> Mapping[int, str]:
+    """Return what is written at nodes that stand for others: a name, and how many more.
+
+    A hidden node without a name of its own is called by the nearest column it stands for.
+    """
+    written = {}
+    for node, columns in part.counted.items():
+        name, n_more = labels[node], len(columns)
+        has_own_name = node < part.graph.n_observed or name != part.graph.labels[node]
+        if not has_own_name and n_more > 1:
+            near, inside = nearest_on_graph(part.graph, node, LOOKED_AT), set(columns)
+            name = next((labels[one.node] for one in near if one.node in inside), name)
+            n_more -= name != labels[node]
+        count = f" +{n_more}"
+        written[node] = shown_label(name, LONGEST_LABEL - len(count)) + count
+    return written
+
+
+def toggle(s: Session, part: SimplifiedGraph, node: int) -> None:
+    """Open a collapsed node; close it again where it is open and selected."""
+    if node in s.opened and s.selected == node:
+        s.opened -= {node}
+    elif node in part.counted:
+        s.opened |= {node}
+        s.n_centred += 1
+
+
+def subject_of(digest: str, part: SimplifiedGraph | None) -> str:
+    """Return what a picture is of; where it changes the whole picture is brought into view."""
+    if part is None:
+        return digest
+    return f"{digest} simple" if part.centre is None else f"{digest} around {part.centre}"
+
+
+def say_what_is_drawn(s: Session, graph: LatentGraph, part: SimplifiedGraph | None) -> None:
+    """One sentence on what is shown of a large graph, and the ways to see more or less."""
+
+    def button(label: str, key: str, action: Callable[[], None]) -> None:
+        st.button(label, on_click=action, key=key, type="tertiary")
+
+    def close_all() -> None:
+        s.opened, s.selected = frozenset(), None
+
+    def show_whole() -> None:
+        s.view[WHOLE] = part is not None
+
+    with st.container(key="shown_part"):
+        left, right = st.columns([3, 1], vertical_alignment="center")
+    left.caption(sentence(graph, part))
+    with right, st.container(horizontal=True, horizontal_alignment="right", gap="small"):
+        if is_never_whole(graph):
+            if part is not None and part.nodes:
+                button("Back to the table", "to_table", partial(s.select, None))
+            return
+        if part is not None and part.centre is not None:
+            button("Back to the overview", "to_overview", partial(s.select, None))
+            return
+        if part is not None and s.opened:
+            button("Close all", "close_all", close_all)
+        button("Simplify" if part is None else "Show everything", "show_whole", show_whole)
+
+
+def sentence(graph: LatentGraph, part: SimplifiedGraph | None) -> str:
+    """What is drawn, in plain words."""
+    p = f"{graph.n_observed:,}"
+    if part is None:
+        return f"Showing all {p} columns."
+    if not part.nodes:
+        return (
+            f"{p} columns are too many for one picture. Choose a hidden node in the table, or "
+            "search a column above, to draw its surroundings."
+        )
+    if part.centre is not None:
+        name = escaped(shown_label(graph.labels[part.centre]))
+        return (
+            f"Showing {len(part.nodes):,} of {graph.n_nodes:,} nodes: those around **{name}**, the "
+            "nearest first. Click another node to go there."
+        )
+    n_folded = sum(map(len, part.counted.values()))
+    text = f"Showing {len(part.drawn_columns):,} of {p} columns by name"
+    if n_folded:
+        text += (
+            f"; {n_folded:,} are folded into {len(part.counted):,} nodes with a number: a click "
+            "opens or closes"
+        )
+    if part.not_shown:
+        text += f". {len(part.not_shown):,} in weaker parts are not drawn; search finds them"
+    return text + ". Zoom in for more names."
+
+
+def show_hidden_table(s: Session, graph: LatentGraph, labels: tuple[str, ...]) -> None:
+    """All hidden nodes as a table; a click on a row draws what is around the node."""
+    found = s.memo.get("summaries", graph.digest, lambda: summaries(graph))
+    frame = pd.DataFrame(
+        {
+            "hidden": [labels[one.node] for one in found],
+            "nearest columns": [
+                ", ".join(shown_label(labels[near.node]) for near in one.nearest) for one in found
+            ],
+            "columns next to it": [one.n_columns for one in found],
+            "cycles": [one.n_cycles for one in found],
+        }
+    )
+
+    select_by_row(
+        s,
+        frame,
+        [one.node for one in found],
+        "hidden_table",
+        height=height_of(max(len(frame), 1), TABLE_HEIGHT),
+        column_config={
+            "hidden": st.column_config.TextColumn(width=120),
+            "nearest columns": st.column_config.TextColumn(width="large"),
+            "columns next to it": st.column_config.NumberColumn(width=130),
+            "cycles": st.column_config.NumberColumn(width=80),
+        },
+    )
+
 
 GRAPH_HEIGHT = 680
 HEAD_START = 0.02
@@ -48,10 +216,10 @@ def offer_tour(s: Session) -> None:
     """A tour of four steps for the first visit; it can be skipped and called back."""
     if s.tour is None:
         return
-    title, text = words.TOUR[s.tour]
-    last = s.tour == len(words.TOUR) - 1
+    title, text = widgets.TOUR[s.tour]
+    last = s.tour == len(widgets.TOUR) - 1
     with st.container(border=True, horizontal=True, vertical_alignment="center", key="tour"):
-        st.markdown(f"**{title}** ({s.tour + 1} of {len(words.TOUR)}). {text}", width="stretch")
+        st.markdown(f"**{title}** ({s.tour + 1} of {len(widgets.TOUR)}). {text}", width="stretch")
         st.button(
             "Done" if last else "Next",
             on_click=_tour_to(s, None if last else s.tour + 1),
@@ -91,9 +259,9 @@ def warnings(now: Present) -> None:
     D, result = now.source.distances, now.result
     lines = []
     if D.noise_floor is not None and now.session.recipe.r > D.noise_floor:
-        lines.append(words.BEYOND_NOISE.format(floor=D.noise_floor, n=D.n_samples))
+        lines.append(widgets.BEYOND_NOISE.format(floor=D.noise_floor, n=D.n_samples))
     if result.n_stuck:
-        lines.append(words.STUCK.format(stuck=result.n_stuck, visits=result.n_visits))
+        lines.append(widgets.STUCK.format(stuck=result.n_stuck, visits=result.n_visits))
     if lines:
         st.caption("  \n".join(lines))
 
@@ -114,10 +282,10 @@ def show_graph(s: Session, now: Present) -> Scene:
             steps = _choose_steps(s)
         least = choose_least(s) if view == SUPPORT else 0.0
     fitted = fitted_of(s, now.source, graph)
-    part = large.part_of(s, graph_of(view, now.result), steps)
-    captions = {} if part is None else large.captions(part, labels)
+    part = part_of(s, graph_of(view, now.result), steps)
+    added = {} if part is None else captions(part, labels)
     drawn = graph if part is None else part.graph
-    written = tuple(captions.get(node, label) for node, label in enumerate(labels))
+    written = tuple(added.get(node, label) for node, label in enumerate(labels))
     places = s.place(drawn, written, part)
     scene = Scene(
         now.source,
@@ -131,12 +299,12 @@ def show_graph(s: Session, now: Present) -> Scene:
         support=support,
         least=least,
         part=part,
-        captions=captions,
+        captions=added,
     )
-    if large.is_large(graph):
-        large.say_what_is_drawn(s, graph, part)
+    if is_large(graph):
+        say_what_is_drawn(s, graph, part)
     if part is not None and not part.nodes:
-        large.show_hidden_table(s, graph, labels)
+        show_hidden_table(s, graph, labels)
         return scene
     with st.container(key="stage_row"):
         left, right = st.columns([3.7, 1], gap="small")
@@ -144,10 +312,10 @@ def show_graph(s: Session, now: Present) -> Scene:
         graph_view(
             draw(view, scene),
             key="graph",
-            subject=large.subject_of(now.source.distances.digest, part),
+            subject=subject_of(now.source.distances.digest, part),
             on_click=s.select,
-            on_open=None if part is None else lambda node: large.toggle(s, part, node),
-            height=GRAPH_HEIGHT - (ROW_HEIGHT if large.is_large(graph) else 0),
+            on_open=None if part is None else lambda node: toggle(s, part, node),
+            height=GRAPH_HEIGHT - (ROW_HEIGHT if is_large(graph) else 0),
             selected=s.selected,
             n_centred=s.n_centred if part is None or part.centre is None else 0,
             file_name=file_stem(s),
@@ -184,7 +352,7 @@ def _choose_view(s: Session, *, has_support: bool) -> str:
         "View",
         views,
         label_visibility="collapsed",
-        help="  \n".join(f"**{name}**: {text}" for name, text in words.VIEWS.items()),
+        help="  \n".join(f"**{name}**: {text}" for name, text in widgets.VIEWS.items()),
         **in_view(s, "view", here if here in views else LEARNED, otherwise=LEARNED),
     )
     return chosen or LEARNED
@@ -202,11 +370,11 @@ def _choose_steps(s: Session) -> int | None:
     """How far around the selected node to draw; None for all nodes."""
     part = st.selectbox(
         "Part of the graph",
-        list(words.PARTS),
+        list(widgets.PARTS),
         help="All nodes, or those at most so many edges away from the selected node.",
         **in_view(s, "part", s.view.get("part", "all nodes")),
     )
-    return words.PARTS[part]
+    return widgets.PARTS[part]
 
 
 def _around(s: Session, graph: LatentGraph, steps: int | None) -> tuple[int, ...] | None:
@@ -222,7 +390,9 @@ def show_density(s: Session, now: Present) -> None:
         say_curve_is_missing(s, now.source.distances)
         return
     # the sign to Tab to also ends the search for one that the tab makes at each change inside it
-    st.caption("How the local trees change with r. Click a point to go there.", help=words.DENSITY)
+    st.caption(
+        "How the local trees change with r. Click a point to go there.", help=widgets.DENSITY
+    )
     figure = density_figure(now.curve, r=s.recipe.r, D=now.source.distances, theme=theme())
 
     def clicked() -> None:

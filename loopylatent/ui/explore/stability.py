@@ -12,26 +12,32 @@ from numpy.typing import NDArray
 
 from loopylatent.analysis.matching import match_hidden
 from loopylatent.analysis.stability.resampling import NEEDS_ROWS, SCHEMES, Resampling, Scheme
-from loopylatent.analysis.stability.runs import Stability, iter_stability
-from loopylatent.analysis.stability.table import (
+from loopylatent.analysis.stability.runs import (
     KINDS,
     LOCAL,
+    Stability,
+    iter_stability,
     scale_frame,
     support_csv,
     support_frame,
 )
-from loopylatent.compute.arrays import Progress
 from loopylatent.compute.limits import Estimate, rerun
+from loopylatent.compute.values import Progress
 from loopylatent.graph import LatentGraph
 from loopylatent.learning.learner import LearnResult
 from loopylatent.ui.graph_view import graph_view, picture
-from loopylatent.ui.shell import words
+from loopylatent.ui.shell import widgets
 from loopylatent.ui.shell.background import Cancelled
-from loopylatent.ui.shell.keys import SupportKey
-from loopylatent.ui.shell.messages import progress_line, said, time_needed
+from loopylatent.ui.shell.results import Source, SupportKey
 from loopylatent.ui.shell.session import Session
-from loopylatent.ui.shell.stages import Source
-from loopylatent.ui.shell.widgets import in_view, save_button, wait_for
+from loopylatent.ui.shell.widgets import (
+    in_view,
+    progress_line,
+    said,
+    save_button,
+    time_needed,
+    wait_for,
+)
 
 KIND = "support"
 SUPPORT = "Support"
@@ -139,7 +145,7 @@ def _choose(
             **in_view(s, "sure_scheme", _scheme(s, source)),
         )
         st.selectbox(
-            "Runs", words.RUNS, width=110, disabled=disabled, **in_view(s, "sure_runs", _runs(s))
+            "Runs", widgets.RUNS, width=110, disabled=disabled, **in_view(s, "sure_runs", _runs(s))
         )
         if found is None or found.n_done < found.n_asked:
             st.button(

@@ -18,8 +18,15 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from loopylatent.figures.looks import THEMES, ThemeName
-from loopylatent.figures.network import legend, network, network_data, network_options, vis_bundle
+from loopylatent.figures.network import (
+    THEMES,
+    ThemeName,
+    legend,
+    network,
+    network_data,
+    network_options,
+    vis_bundle,
+)
 from loopylatent.graph import LatentGraph
 
 

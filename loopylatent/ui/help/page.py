@@ -11,12 +11,12 @@ from pathlib import Path
 import streamlit as st
 
 from loopylatent.analysis.overlay import LEFT, RIGHT
-from loopylatent.figures.looks import NEGATIVE, LegendItem, ThemeName, colours_of
+from loopylatent.figures.network import NEGATIVE, LegendItem, ThemeName, colours_of
 from loopylatent.figures.overlays import COLOURS, GONE, NEW
 from loopylatent.figures.recovery import FALSE_EDGE, MISSED_EDGE
-from loopylatent.lesson.captions import GLOSSARY
+from loopylatent.lesson.cast import GLOSSARY
 from loopylatent.ui.page import show_pages, theme
-from loopylatent.ui.shell import words
+from loopylatent.ui.shell import widgets
 from loopylatent.ui.shell.widgets import style, texts
 
 TEXT = Path(__file__).with_name("help.md")
@@ -56,7 +56,9 @@ def show() -> None:
             st.header(part.title, anchor=part.anchor)
             st.markdown(part.text)
             if part.anchor == "thresholds":
-                st.markdown("\n".join(f"- {text}" for text in (words.R, words.LAMBDA, words.TAU)))
+                st.markdown(
+                    "\n".join(f"- {text}" for text in (widgets.R, widgets.LAMBDA, widgets.TAU))
+                )
             elif part.anchor == "signs":
                 st.html(signs_html(theme()))
             elif part.anchor == "pages":

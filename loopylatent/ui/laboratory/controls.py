@@ -8,12 +8,11 @@ from typing import Any, get_args
 import streamlit as st
 
 from loopylatent.settings import Method
-from loopylatent.synthetic.skeletons import CAGES
-from loopylatent.synthetic.specification import Specification
+from loopylatent.synthetic.families import CAGES
+from loopylatent.synthetic.laboratory import Specification
 from loopylatent.ui.shell.laboratory import EXACT, FAMILIES, ROWS, Lab
 from loopylatent.ui.shell.session import bound
-from loopylatent.ui.shell.widgets import texts
-from loopylatent.ui.shell.words import METHODS
+from loopylatent.ui.shell.widgets import METHODS, texts
 
 words = texts("laboratory")
 EXAMPLE = "h1 h2\nh2 h3\nh3 h4\nh4 h1"

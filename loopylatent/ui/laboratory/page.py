@@ -49,11 +49,12 @@ from loopylatent.ui.shell.laboratory import (
     running,
     stop,
 )
-from loopylatent.ui.shell.messages import progress_line, said
 from loopylatent.ui.shell.session import Session, bound
 from loopylatent.ui.shell.widgets import (
     chart,
     job_bar,
+    progress_line,
+    said,
     start_button,
     style,
     table,

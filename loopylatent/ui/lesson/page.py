@@ -2,25 +2,462 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Mapping
 from functools import partial
+from html import escape
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import streamlit as st
 
 from loopylatent.analysis.matching import follow_names
-from loopylatent.lesson.captions import Caption, caption_html, code_html, pseudocode
-from loopylatent.lesson.drawing import draw
-from loopylatent.lesson.frames import CHAPTERS, Frame, Phase
-from loopylatent.lesson.lesson import Lesson, build
+from loopylatent.compute.values import FloatArray
+from loopylatent.figures.labels import shown_label
+from loopylatent.learning.grouping import VERDICTS
+from loopylatent.learning.trace import Family, Join
+from loopylatent.lesson.cast import Caption, caption_html, code_html, pseudocode
+from loopylatent.lesson.lesson import Lesson, build, draw
+from loopylatent.lesson.material import CHAPTERS, Frame, Phase
+from loopylatent.lesson.pairs import (
+    PairView,
+    closest_pair,
+    heatmap_order,
+    matrix_figure,
+    pair_view,
+    points_figure,
+)
 from loopylatent.lesson.presets import PRESETS, made_up
+from loopylatent.lesson.visits import PAIRINGS, Inspection, Visit, inspect
 from loopylatent.ui.graph_view import Picture, graph_view
-from loopylatent.ui.lesson.controls import chapters, headline, link_of, read_link, transport
-from loopylatent.ui.lesson.details import show_details, show_distance
-from loopylatent.ui.lesson.walk import KEYS, SPEEDS, Walk, arrow_keys, preset_of, walk
-from loopylatent.ui.page import Present, file_stem, say_notices
-from loopylatent.ui.shell.messages import escaped
+from loopylatent.ui.lesson.controls import (
+    KEYS,
+    SPEEDS,
+    Walk,
+    arrow_keys,
+    chapters,
+    headline,
+    link_of,
+    preset_of,
+    read_link,
+    transport,
+    walk,
+)
+from loopylatent.ui.page import Present, file_stem, say_notices, theme
 from loopylatent.ui.shell.session import Session, bound
+from loopylatent.ui.shell.widgets import chart, escaped, table, texts
+
+words = texts("lesson")
+_View = Callable[[Walk, Lesson, Frame], None]
+QUARTETS, INSPECTOR = "Quartets", "Quartet inspector"
+MOST_ROWS = 3000
+ALL, DECLARED, NULL = "all", "declared", "⊥"
+ROWS_SHOWN = 8
+TABLE_HEIGHT = 300
+
+
+# Below the picture -------------------------------------------------------------------------
+
+
+def show_details(w: Walk, lesson: Lesson, frame: Frame) -> None:
+    """Tables with the numbers of this step; which one is chosen."""
+    views = _views(lesson, frame)
+    if not views:
+        return
+    here = w.view if w.view in views else next(iter(views))
+
+    def report(view: str | None) -> None:
+        w.view = view or here
+
+    if len(views) == 1:
+        st.markdown(f"**{here}**")
+    else:
+        tied = bound("lesson_view", here, report)
+        st.segmented_control(
+            "Numbers of this step", list(views), label_visibility="collapsed", **tied
+        )
+    views[here](w, lesson, frame)
+
+
+def _views(lesson: Lesson, frame: Frame) -> Mapping[str, _View]:
+    """The tables that belong to a step; quartets only where the method asks them."""
+    views = _VIEWS[frame.place.chapter]
+    if frame.place.visit == 0 and frame.place.chapter == 4:
+        views = {"Visits": _visits, INSPECTOR: inspector}
+    method = lesson.material.result.settings.method
+    if method == "quartet":
+        return views
+    own: dict[str, _View] = {"Spreads": _spreads} if method == "relaxed" else {"Q": _criterion}
+    kept: dict[str, _View] = {}
+    for name, view in views.items():
+        kept |= own if name == QUARTETS else {name: view} if name != INSPECTOR else {}
+    return kept
+
+
+def _data(_: Walk, lesson: Lesson, __: Frame) -> None:
+    obs = lesson.material.obs
+    if obs is None:
+        st.caption("Known are distances alone, no rows.")
+        return
+    rows = obs.take(range(min(ROWS_SHOWN, obs.n_rows))).to_frame()
+    table(rows, height=38 + 35 * len(rows))
+    if obs.n_rows > ROWS_SHOWN:
+        st.caption(f"The first {ROWS_SHOWN} of {obs.n_rows:,} rows.")
+
+
+def _ball(_: Walk, lesson: Lesson, frame: Frame) -> None:
+    """The columns of the ball, and the edges of its tree with the balls that have them."""
+    m, v = lesson.material, frame.place.node
+    if v is None:
+        table(_edge_table(lesson, list(m.initial)), height=TABLE_HEIGHT)
+        return
+    left, right = st.columns(2)
+    ball = sorted(m.balls.members(v).tolist(), key=lambda u: m.D.values[v, u])
+    names, lengths = [m.D.names[u] for u in ball], [float(m.D.values[v, u]) for u in ball]
+    tree, new = m.balls.tree(v), set(m.balls.adds(v))
+    with left:
+        table(pd.DataFrame({"in the ball": names, "distance": lengths}), height=TABLE_HEIGHT)
+    with right:
+        edges = _edge_table(lesson, list(tree)).assign(new=[edge in new for edge in tree])
+        table(edges, height=TABLE_HEIGHT)
+
+
+def _edge_table(lesson: Lesson, edges: list[tuple[int, int]]) -> pd.DataFrame:
+    m = lesson.material
+    owners = [m.balls.owners(edge) for edge in edges]
+    return pd.DataFrame(
+        {
+            "edge": [f"{m.D.names[u]} – {m.D.names[v]}" for u, v in edges],
+            "distance": [float(m.D.values[edge]) for edge in edges],
+            "trees that have it": [len(balls) for balls in owners],
+            "put there by the balls of": [
+                ", ".join(m.D.names[v] for v in balls[:20]) + (" …" if len(balls) > 20 else "")
+                for balls in owners
+            ],
+        }
+    )
+
+
+def _visits(_: Walk, lesson: Lesson, __: Frame) -> None:
+    """All visits at a glance."""
+    m = lesson.material
+    looks = [place for place in lesson.places if place.phase == "look"]
+    steps = [m.visit(place.step) for place in looks]
+    frame = pd.DataFrame(
+        {
+            "visit": [place.visit for place in looks],
+            "at": [m.cast.labels[place.node or 0] for place in looks],
+            "nodes in A": [len(step.neighbourhood) for step in steps],
+            "joins": [len(step.joins) for step in steps],
+            "contractions": [len(step.contractions) for step in steps],
+            "edges gone": [len(step.removed) for step in steps],
+            "edges new": [len(step.added) for step in steps],
+            "stuck": [step.stuck for step in steps],
+        }
+    )
+    table(frame, height=TABLE_HEIGHT)
+
+
+def _neighbourhood(_: Walk, lesson: Lesson, frame: Frame) -> None:
+    """The distances inside A with which this visit worked."""
+    visit = Visit.of(lesson.material, frame.place)
+    names = [lesson.cast.labels[node] for node in visit.members]
+    _square(visit.step.distances, names)
+    st.caption(words.stand_ins if visit.step.surrogates else words.own_distances)
+
+
+def _spreads(_: Walk, lesson: Lesson, frame: Frame) -> None:
+    """The spreads of the round, with the families."""
+    visit = Visit.of(lesson.material, frame.place)
+    found = visit.round_at(frame.place)
+    if found is None:
+        st.caption("Two nodes are connected as they are; no spread is asked.")
+        return
+    family = {node: k for k, nodes in enumerate(found.families, start=1) for node in nodes}
+    names = [lesson.cast.labels[lesson.cast.number[node]] for node in found.active]
+    rows = pd.MultiIndex.from_arrays(
+        [[f"family {family[node]}" for node in found.active], names], names=["", " "]
+    )
+    _square(found.spreads, names, rows)
+    st.caption(words.spreads)
+
+
+def _criterion(_: Walk, lesson: Lesson, frame: Frame) -> None:
+    """Q of every pair that can be joined at this step."""
+    visit = Visit.of(lesson.material, frame.place)
+    found = visit.criterion_at(frame.place)
+    names = [lesson.cast.labels[lesson.cast.number[node]] for node in found.nodes]
+    _square(found.q, names)
+    st.caption(words.q.format(n=len(names)))
+
+
+def _square(values: FloatArray, names: list[str], rows: pd.MultiIndex | None = None) -> None:
+    """Numbers of every two nodes."""
+    shown = pd.DataFrame(values, index=names if rows is None else rows, columns=names)
+    height = min(38 + 35 * len(names), TABLE_HEIGHT)
+    st.dataframe(shown.map(_rounded), width="content", height=height)
+
+
+def _rounded(value: float) -> str:
+    if math.isnan(value):
+        return ""
+    return f"{value:.3f}" if math.isfinite(value) else "∞"
+
+
+def _local_tree(_: Walk, lesson: Lesson, frame: Frame) -> None:
+    """Joins and contractions of the visit, with their lengths."""
+    visit = Visit.of(lesson.material, frame.place)
+    label = {node: lesson.cast.labels[at] for node, at in lesson.cast.number.items()}
+    joins = pd.DataFrame([_join_row(join, label) for join in visit.step.joins])
+    merged = pd.DataFrame(
+        [(label[c.removed], label[c.survivor], c.length) for c in visit.step.contractions],
+        columns=["contracted", "into", "length"],
+    )
+    left, right = st.columns([2, 1])
+    with left:
+        table(joins)
+    with right:
+        table(merged)
+
+
+def _join_row(join: Join | Family, label: Mapping[int, str]) -> dict[str, object]:
+    """A join, or the family under one parent, with its numbers."""
+    children = ", ".join(label[child] for child in join.children)
+    if isinstance(join, Family):
+        return {
+            "round": join.round,
+            "family": children,
+            "parent": label[join.parent],
+            "new": join.is_new,
+            "lengths to it": ", ".join(f"{length:.3f}" for length in join.lengths),
+            "best member": label[join.candidate],
+            "misses by": join.misfit,
+            "may miss by": join.limit,
+        }
+    row: dict[str, object] = {
+        "joined": children,
+        "under": label[join.hidden],
+        "distance": join.left_length + join.right_length,
+        "first to parent": join.left_length,
+        "second to parent": join.right_length,
+    }
+    if join.q is not None:
+        return row | {"Q": join.q}
+    return row | {"a quartet speaks for it": join.supported}
+
+
+def _gains(_: Walk, lesson: Lesson, frame: Frame) -> None:
+    """What became of the edges, as a table."""
+    became = _COMPARED if frame.place.phase == "compared" else _GAINED
+    label = lesson.cast.labels
+    edges = pd.DataFrame(
+        [(label[e.u], label[e.v], e.length, became[e.mark]) for e in frame.edges],
+        columns=["one end", "other end", "length", "what became of it"],
+    )
+    table(edges, height=TABLE_HEIGHT)
+
+
+def quartets(_: Walk, lesson: Lesson, frame: Frame) -> None:
+    """Every quartet of the neighbourhood with its three products and the verdict."""
+    visit = Visit.of(lesson.material, frame.place)
+    found = visit.quartets
+    if found is None:
+        size = len(visit.members)
+        st.caption(f"A has {size} nodes and {math.comb(size, 4):,} quartets, too many to list.")
+        return
+    if found.n_quartets == 0:
+        st.caption("A has three nodes, and so no quartet: nothing speaks against any pair.")
+        return
+    which, about = st.columns([1, 3], vertical_alignment="center")
+    wanted = which.segmented_control(
+        "Show", [ALL, DECLARED, NULL], default=ALL, key="lesson_filter",
+        label_visibility="collapsed",
+    )  # fmt: skip
+    about.caption(words.products)
+    names = np.array([shown_label(lesson.cast.labels[node]) for node in visit.members])
+    four = names[found.nodes]
+    rows = pd.DataFrame(four, columns=list("abcd"))
+    rows[list(VERDICTS[1:])] = found.products
+    rows["lead"] = found.lead
+    verdicts = zip(four, found.verdicts, strict=True)
+    rows["verdict"] = [_written(row, verdict) for row, verdict in verdicts]
+    if wanted in (DECLARED, NULL):
+        rows = rows[(found.verdicts > 0) == (wanted == DECLARED)]
+    number = st.column_config.NumberColumn(format="%.4f")
+    table(
+        rows.head(MOST_ROWS),
+        height=min(38 + 35 * max(len(rows), 1), 340),
+        column_config=dict.fromkeys((*VERDICTS[1:], "lead"), number),
+    )
+    if len(rows) > MOST_ROWS:
+        st.caption(f"The first {MOST_ROWS:,} of {len(rows):,}.")
+
+
+def _written(four: np.ndarray, verdict: int) -> str:
+    """Write a verdict with the names of the nodes."""
+    if verdict == 0:
+        return NULL
+    a, b, c, d = (str(four[k]) for k in PAIRINGS[verdict - 1])
+    return f"{a} {b} | {c} {d}"
+
+
+def inspector(w: Walk, lesson: Lesson, _: Frame) -> None:
+    """Any four columns: sums, products, the verdict, and the Λ at which it changes."""
+    m = lesson.material
+    chosen = _choose_four(w, lesson)
+    if len(set(chosen)) < 4:
+        st.caption("Choose four different columns.")
+        return
+    at = np.array([m.D.names.index(name) for name in chosen])
+    seen = inspect(m.D.values[at[:, None], at], m.thresholds.Lambda)
+    rows = _pairing_table(chosen, seen)
+    number = st.column_config.NumberColumn(format="%.5g")
+    table(rows, column_config=dict.fromkeys(rows.select_dtypes("number").columns, number))
+    st.html(f'<p class="lesson-formula">{_conclusion(chosen, seen)}</p>')
+
+
+def _choose_four(w: Walk, lesson: Lesson) -> tuple[str, ...]:
+    names = lesson.material.D.names
+    chosen = w.four if len(w.four) == 4 and set(w.four) <= set(names) else _first_four(w, lesson)
+
+    def report(which: int, name: str) -> None:
+        w.four = (*chosen[:which], name, *chosen[which + 1 :])
+
+    for which, column in enumerate(st.columns(4)):
+        tied = bound(f"lesson_four_{which}", chosen[which], partial(report, which))
+        column.selectbox("abcd"[which], names, format_func=shown_label, **tied)
+    return chosen
+
+
+def _first_four(w: Walk, lesson: Lesson) -> tuple[str, ...]:
+    """Four columns to begin with: of the neighbourhood that is visited, else the first ones."""
+    m = lesson.material
+    names = m.D.names
+    some = list(range(len(names)))
+    if w.place.visit:
+        members = Visit.of(m, w.place).members
+        some = [node for node in members if not m.cast.is_hidden(node)] + some
+    return tuple(names[node] for node in list(dict.fromkeys(some))[:4])
+
+
+def _pairing_table(chosen: tuple[str, ...], seen: Inspection) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "pairing": [_written(np.array(chosen), k + 1) for k in range(3)],
+            "sum of distances": [pairing.total for pairing in seen.pairings],
+            "product": [pairing.product for pairing in seen.pairings],
+            "lowered by Λ": [pairing.lowered for pairing in seen.pairings],
+            "raised by Λ": [pairing.raised for pairing in seen.pairings],
+            "": [
+                "declared" if pairing.name == seen.verdict
+                else "largest product" if pairing.name == seen.winner else ""
+                for pairing in seen.pairings
+            ],
+        }
+    )  # fmt: skip
+
+
+def _conclusion(chosen: tuple[str, ...], seen: Inspection) -> str:
+    number = {pairing.name: k + 1 for k, pairing in enumerate(seen.pairings)}
+    shown = tuple(shown_label(name) for name in chosen)
+    winner = escape(_written(np.array(shown), number[seen.winner]))
+    if seen.turning_point == 0:
+        return (
+            f"At Λ = {seen.Lambda:.4g} the verdict is <b>⊥</b>, and at every other Λ too: no "
+            "pairing is ahead of both others."
+        )
+    if seen.verdict == "⊥":
+        return (
+            f"At Λ = {seen.Lambda:.4g} the verdict is <b>⊥</b>; below Λ = "
+            f"<b>{seen.turning_point:.4g}</b> it would be {winner}."
+        )
+    return (
+        f"At Λ = {seen.Lambda:.4g} <b>{winner}</b> is declared; from Λ = "
+        f"<b>{seen.turning_point:.4g}</b> on the verdict is ⊥."
+    )
+
+
+_GAINED = {"added": "put in", "removed": "taken away", "kept": "kept"}
+_COMPARED = {"wrong": "not in the truth", "removed": "missed", "kept": "found"}
+_VIEWS: Mapping[int, Mapping[str, _View]] = {
+    1: {"The table": _data},
+    2: {INSPECTOR: inspector},
+    3: {"Ball and tree": _ball, INSPECTOR: inspector},
+    4: {
+        "Distances in A": _neighbourhood,
+        QUARTETS: quartets,
+        "Local tree": _local_tree,
+        "Visits": _visits,
+        INSPECTOR: inspector,
+    },
+    5: {"Edges": _gains, "Visits": _visits, INSPECTOR: inspector},
+}
+
+
+# The chapter on distances ------------------------------------------------------------------
+
+
+def show_distance(s: Session, w: Walk, lesson: Lesson, frame: Frame, height: int) -> None:
+    """One distance, from the rows to the number; or all of them."""
+    m = lesson.material
+    if frame.place.phase == "matrix":
+        order = s.memo.get("heatmap", m.result.graph.digest, lambda: heatmap_order(m.result.graph))
+        figure = matrix_figure(m.D, order, theme(), height)
+        chart(figure, "The distances between all columns", "lesson_matrix")
+        return
+    i, j = _choose_pair(w, lesson)
+    view = s.memo.get("pair", (m.D.digest, i, j), lambda: pair_view(m.D, m.obs, i, j))
+    _show_pair(view, height)
+
+
+def _choose_pair(w: Walk, lesson: Lesson) -> tuple[int, int]:
+    names = lesson.material.D.names
+    i, j = closest_pair(lesson.material.D)
+    chosen = w.pair if w.pair is not None else (names[i], names[j])
+
+    def report(which: int, name: str) -> None:
+        other = chosen[1 - which]
+        if name != other:
+            w.pair = (name, other) if which == 0 else (other, name)
+
+    for which, column in enumerate(st.columns(2)):
+        label = ("First column", "Second column")[which]
+        tied = bound(f"lesson_pair_{which}", chosen[which], partial(report, which))
+        column.selectbox(label, names, format_func=shown_label, **tied)
+    return names.index(chosen[0]), names.index(chosen[1])
+
+
+def _show_pair(view: PairView, height: int) -> None:
+    left, right = st.columns([1.2, 1], gap="medium")
+    with left:
+        if view.table is not None:
+            st.caption(
+                f"Rows with each value of {escaped(view.names[0])} (down) and "
+                f"{escaped(view.names[1])} (across)"
+            )
+            st.dataframe(view.table.map(lambda count: f"{count:,.0f}"), width="stretch")
+        elif view.points is not None:
+            figure = points_figure(view.points, view.names, theme(), height - 190)
+            chart(figure, "The rows as points, one column against the other", "lesson_points")
+        else:
+            st.caption("The distances were given; there are no rows behind them to look at.")
+    with right:
+        rows = "".join(
+            f"<tr><td>{quantity.name}<small>{quantity.meaning}</small></td>"
+            f"<td>{quantity.shown}</td></tr>"
+            for quantity in view.quantities
+        )
+        st.html(f'<table class="lesson-numbers">{rows}</table>')
+    if math.isinf(view.distance):
+        st.html('<p class="lesson-formula">d = −log 0 = ∞: the two columns look independent.</p>')
+        return
+    st.html(
+        f'<p class="lesson-formula">strength = {view.strength:.4f}, so '
+        f"d = −log {view.strength:.4f} = <b>{view.distance:.4f}</b></p>"
+    )
+
 
 __all__ = ["begin", "headline", "lesson_of", "link_of", "say_notices", "show"]
 

@@ -33,13 +33,11 @@ from loopylatent.exporting.project.results import (
     within,
 )
 from loopylatent.figures.sweep import MEASURES
-from loopylatent.inference.model import Model
-from loopylatent.inference.saved import SavedModel
+from loopylatent.inference.model import Model, SavedModel
 from loopylatent.settings import FitSettings, Method
 from loopylatent.tables.files import MAX_BYTES
-from loopylatent.ui.shell import words
-from loopylatent.ui.shell.fits import Fitted
-from loopylatent.ui.shell.keys import (
+from loopylatent.ui.shell import widgets
+from loopylatent.ui.shell.results import (
     AlongKey,
     BarsKey,
     ComparedKey,
@@ -47,13 +45,14 @@ from loopylatent.ui.shell.keys import (
     FitKey,
     LoopsKey,
     PlacesKey,
+    Source,
     SplitKey,
     SupportKey,
     SweepSplitKey,
     digest_or_none,
 )
 from loopylatent.ui.shell.session import Placed, Session
-from loopylatent.ui.shell.stages import Source
+from loopylatent.ui.shell.widgets import Fitted
 
 RESERVE = 2 * MEGABYTE
 """For the description and the seams of a file."""
@@ -83,12 +82,12 @@ def _some_of(options: Iterable[Any]) -> Callable[[Any], bool]:
 VIEW: Mapping[str, Callable[[Any], bool]] = {
     "colours": _is_a(str),
     "view": _is_a(str),
-    "part": _one_of(words.PARTS),
+    "part": _one_of(widgets.PARTS),
     "cycles": _is_a(bool),
     "whole_graph": _is_a(bool),
     "least_support": _from(0.0, 1.0),
     "sure_scheme": _one_of(SCHEMES),
-    "sure_runs": _one_of(words.RUNS),
+    "sure_runs": _one_of(widgets.RUNS),
     "sure_share": _from(0.3, 0.95),
     "tune measure": _one_of(MEASURES),
     "compare_left": _is_a(str),

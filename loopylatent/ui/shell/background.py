@@ -26,17 +26,21 @@ import streamlit as st
 from scipy import sparse
 from streamlit import runtime
 
-from loopylatent.compute._kernels.quartets import declares
+from loopylatent.compute._kernels.grouping import declares
 from loopylatent.distances.matrix import DistanceMatrix, information_distances
 from loopylatent.distances.sparse import sparse_distances
 from loopylatent.errors import LoopyLatentError
 from loopylatent.figures.layout import positions
 from loopylatent.graph import LatentGraph
 from loopylatent.inference.fit import fit_parameters
-from loopylatent.learning.grouping.quartet import quartets
-from loopylatent.learning.initial_graph import edge_density, first_graph
+from loopylatent.learning.grouping import quartets
+from loopylatent.learning.initial_graph import (
+    default_thresholds,
+    edge_density,
+    first_graph,
+    loop_radius,
+)
 from loopylatent.learning.learner import learn
-from loopylatent.learning.thresholds import default_thresholds, loop_radius
 from loopylatent.settings import FitSettings, LearnSettings, Method
 from loopylatent.synthetic.discrete import DiscreteLaw, gibbs
 from loopylatent.tables.observations import Observations

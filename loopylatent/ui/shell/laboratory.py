@@ -8,14 +8,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from loopylatent.compute.arrays import Progress
 from loopylatent.compute.limits import Estimate, recovery, rerun
+from loopylatent.compute.values import Progress
 from loopylatent.errors import LoopyLatentError
 from loopylatent.settings import Method
 from loopylatent.synthetic.experiment import PAPER, STRONGER, Experiment, Outcome, iter_experiment
 from loopylatent.synthetic.laboratory import (
     Recovery,
     Rule,
+    Specification,
     Trial,
     TrialPoint,
     Tried,
@@ -25,14 +26,12 @@ from loopylatent.synthetic.laboratory import (
     learn_back,
 )
 from loopylatent.synthetic.model import SyntheticModel
-from loopylatent.synthetic.specification import Specification
 from loopylatent.theory.assumptions import ensemble_of
 from loopylatent.theory.ensemble import Ensemble
 from loopylatent.ui.shell.background import Job
-from loopylatent.ui.shell.keys import Attempt, CurveKey, RecoveryKey
-from loopylatent.ui.shell.messages import TimeNeeded, time_needed
+from loopylatent.ui.shell.results import Attempt, CurveKey, RecoveryKey
 from loopylatent.ui.shell.session import Session
-from loopylatent.ui.shell.widgets import is_waited_for, remembered
+from loopylatent.ui.shell.widgets import TimeNeeded, is_waited_for, remembered, time_needed
 
 KEY = "loopylatent laboratory"
 LEARN, CURVE_N, CURVE_R, PAPERS = "lab learn", "lab curve n", "lab curve r", "lab experiment"

@@ -16,8 +16,7 @@ from loopylatent.errors import LoopyLatentError
 from loopylatent.figures.theory import TITLES, bound_figure, distortion_figure, threshold_figure
 from loopylatent.settings import Thresholds
 from loopylatent.synthetic.laboratory import TrialPoint
-from loopylatent.theory.additivity import Distortion, distortion
-from loopylatent.theory.assumptions import Condition, conditions
+from loopylatent.theory.assumptions import Condition, Distortion, conditions, distortion
 from loopylatent.theory.ensemble import KAPPA, Ensemble, fewest_samples
 from loopylatent.theory.tables import Axis, CurvePoint, along, quantities, speaking_girth
 from loopylatent.ui.page import refusals, show_pages, theme
@@ -38,13 +37,14 @@ from loopylatent.ui.shell.laboratory import (
     running,
     stop,
 )
-from loopylatent.ui.shell.messages import escaped, said
+from loopylatent.ui.shell.results import source_of, title_of
 from loopylatent.ui.shell.session import Session, bound
-from loopylatent.ui.shell.stages import source_of, title_of
 from loopylatent.ui.shell.widgets import (
     chart,
+    escaped,
     job_bar,
     remembered,
+    said,
     start_button,
     style,
     table,

@@ -21,22 +21,23 @@ from loopylatent.figures.sweep import (
 )
 from loopylatent.settings import READS, LearnSettings, Thresholds
 from loopylatent.tables.spreadsheet import table_to_csv
-from loopylatent.ui.open.opening import say_curve_is_missing
+from loopylatent.ui.open.dialog import say_curve_is_missing
 from loopylatent.ui.page import Present, file_stem, say_notices, summary_line, theme
-from loopylatent.ui.shell.messages import escaped, progress_line, time_needed
 from loopylatent.ui.shell.session import Session
 from loopylatent.ui.shell.widgets import (
     chart,
     download_csv,
+    escaped,
+    progress_line,
     share_done,
     start_button,
     style,
     table,
     tabs,
     texts,
+    time_needed,
     viewed,
 )
-from loopylatent.ui.tune.panel import show_panel
 from loopylatent.ui.tune.state import (
     CELL_SCORES,
     CELLS,
@@ -54,6 +55,7 @@ from loopylatent.ui.tune.state import (
     plan_of,
     running,
     score_points,
+    show_panel,
     tuning,
 )
 

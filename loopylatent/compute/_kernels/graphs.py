@@ -1,9 +1,4 @@
-"""Minimum spanning trees of balls: at one radius, at all of them, and on lists of neighbours.
-
-Edges are compared by (distance, smaller node, larger node), so that trees of different balls
-agree on ties. All edges of the tree of a ball are at most as long as its radius: each of its
-columns is that near to the centre. So the pairs beyond the cut-off of lists are never missed.
-"""
+"""Spanning trees of balls, distances of new hidden nodes, and places of nodes in a picture."""
 
 from __future__ import annotations
 
@@ -11,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loopylatent.compute._kernels.jit import kernel
-from loopylatent.compute.arrays import BoolArray, FloatArray, IntArray
+from loopylatent.compute.values import BoolArray, FloatArray, IntArray
 
 
 @kernel
@@ -340,3 +335,283 @@ def _root(tree: IntArray, node: int) -> int:
         tree[node] = tree[tree[node]]
         node = tree[node]
     return node
+
+
+@kernel
+def tree_path_lengths(n: int, edges: IntArray, lengths: FloatArray) -> FloatArray:
+    """(n, n) path lengths in a forest on n nodes; infinite between its trees."""
+    start = np.zeros(n + 1, np.int64)
+    for e in range(len(edges)):
+        start[edges[e, 0] + 1] += 1
+        start[edges[e, 1] + 1] += 1
+    start = np.cumsum(start)
+    slot = start[:n].copy()
+    other = np.empty(2 * len(edges), np.int64)
+    cost = np.empty(2 * len(edges), np.float64)
+    for e in range(len(edges)):
+        for a, b in ((edges[e, 0], edges[e, 1]), (edges[e, 1], edges[e, 0])):
+            other[slot[a]], cost[slot[a]] = b, lengths[e]
+            slot[a] += 1
+    paths = np.full((n, n), np.inf)
+    stack = np.empty(n, np.int64)
+    for source in range(n):
+        paths[source, source] = 0.0
+        stack[0] = source
+        height = 1
+        while height:
+            height -= 1
+            x = stack[height]
+            for k in range(start[x], start[x + 1]):
+                y = other[k]
+                if paths[source, y] == np.inf:
+                    paths[source, y] = paths[source, x] + cost[k]
+                    stack[height] = y
+                    height += 1
+    return paths
+
+
+@kernel
+def extend_distances(
+    distances: FloatArray, members: IntArray, paths: FloatArray, born: IntArray, outside: IntArray
+) -> None:
+    """Write the distances of the nodes ``born`` into ``distances``.
+
+    ``paths`` holds the lengths between ``members`` (first) and ``born`` (after them) inside the
+    local tree. To a node k outside: the largest d(c, k) - d(c, h) over the members c, at least 0;
+    exact where the metric is additive, whichever side of the tree k is on.
+    """
+    m = len(members)
+    for x in range(len(born)):
+        h = born[x]
+        distances[h, h] = 0.0
+        for y in range(m):
+            distances[h, members[y]] = distances[members[y], h] = paths[m + x, y]
+        for y in range(x):
+            distances[h, born[y]] = distances[born[y], h] = paths[m + x, m + y]
+        for k in outside:
+            best = -np.inf
+            for y in range(m):
+                if np.isfinite(distances[members[y], k]):
+                    best = max(best, distances[members[y], k] - paths[m + x, y])
+            value = np.inf if best == -np.inf else max(best, 0.0)
+            distances[h, k] = distances[k, h] = value
+
+
+@kernel
+def collect_pairs(
+    keys: IntArray, numbers: FloatArray, n: int, p: int,
+    birth_start: IntArray, birth_member: IntArray, nodes: IntArray,
+) -> tuple[IntArray, FloatArray, int, IntArray]:  # fmt: skip
+    """Find the pairs that the distances between ``nodes`` rest on and that are not known.
+
+    Returns the table with places for them, its number of entries, and the keys of the pairs.
+    """
+    wanted, n_wanted = np.empty(256, np.int64), 0
+    for x in range(len(nodes)):
+        for y in range(x):
+            keys, numbers, n, wanted, n_wanted = _want(
+                keys, numbers, n, wanted, n_wanted, nodes[x], nodes[y]
+            )
+    done = 0
+    while done < n_wanted:
+        h, k = wanted[done] >> 31, wanted[done] & LOWER
+        done += 1
+        if h < p:
+            continue
+        for e in range(birth_start[h - p], birth_start[h - p + 1]):
+            keys, numbers, n, wanted, n_wanted = _want(
+                keys, numbers, n, wanted, n_wanted, birth_member[e], k
+            )
+    return keys, numbers, n, wanted[:n_wanted].copy()
+
+
+@kernel
+def _want(
+    keys: IntArray, numbers: FloatArray, n: int, wanted: IntArray, n_wanted: int, u: int, v: int
+) -> tuple[IntArray, FloatArray, int, IntArray, int]:
+    """Make a place for the distance of two nodes and list the pair, unless there is one."""
+    if u != v:
+        key = pair_key(u, v)
+        slot = slot_of(keys, key)
+        if keys[slot] == EMPTY:
+            keys[slot] = key
+            n += 1
+            keys, numbers = enlarged(keys, numbers, n)
+            if n_wanted == len(wanted):
+                wanted = np.append(wanted, wanted)
+            wanted[n_wanted] = key
+            n_wanted += 1
+    return keys, numbers, n, wanted, n_wanted
+
+
+@kernel
+def _length(
+    keys: IntArray, numbers: FloatArray, edge_keys: IntArray, edge_index: FloatArray,
+    edge_length: FloatArray, edge_visit: IntArray, u: int, v: int, visit: int,
+) -> float:  # fmt: skip
+    """A known distance as it was at a visit."""
+    if u == v:
+        return 0.0
+    key = pair_key(u, v)
+    length = numbers[slot_of(keys, key)]
+    if length == np.inf:
+        slot = slot_of(edge_keys, key)
+        if edge_keys[slot] == key and edge_visit[int(edge_index[slot])] <= visit:
+            return float(edge_length[int(edge_index[slot])])
+    return float(length)
+
+
+@kernel
+def work_out_pairs(
+    keys: IntArray, numbers: FloatArray, p: int,
+    birth_start: IntArray, birth_member: IntArray, birth_path: FloatArray, birth_visit: IntArray,
+    edge_keys: IntArray, edge_index: FloatArray, edge_length: FloatArray, edge_visit: IntArray,
+    pairs: IntArray,
+) -> None:  # fmt: skip
+    """Write the distances of pairs with a hidden node; ``pairs`` ascend: older nodes first."""
+    for key in pairs:
+        h, k = key >> 31, key & LOWER
+        best = -np.inf
+        for e in range(birth_start[h - p], birth_start[h - p + 1]):
+            far = _length(
+                keys, numbers, edge_keys, edge_index, edge_length, edge_visit,
+                birth_member[e], k, birth_visit[h - p],
+            )  # fmt: skip
+            if far < np.inf:
+                best = max(best, far - birth_path[e])
+        numbers[slot_of(keys, key)] = np.inf if best == -np.inf else max(best, 0.0)
+
+
+@kernel
+def read_block(
+    keys: IntArray, numbers: FloatArray, edge_keys: IntArray, edge_index: FloatArray,
+    edge_length: FloatArray, edge_visit: IntArray, nodes: IntArray, visit: int,
+) -> FloatArray:  # fmt: skip
+    """(k, k) known distances between ``nodes``."""
+    block = np.zeros((len(nodes), len(nodes)))
+    for x in range(len(nodes)):
+        for y in range(x):
+            block[x, y] = block[y, x] = _length(
+                keys, numbers, edge_keys, edge_index, edge_length, edge_visit,
+                nodes[x], nodes[y], visit,
+            )  # fmt: skip
+    return block
+
+
+EMPTY = -1
+LOWER = 0x7FFFFFFF
+"""The bits of a key that hold the smaller node."""
+
+
+@kernel
+def pair_key(u: int, v: int) -> int:
+    """One number for two nodes, whichever comes first."""
+    return (max(u, v) << 31) | min(u, v)
+
+
+@kernel
+def slot_of(keys: IntArray, key: int) -> int:
+    """Where ``key`` is, or where it would go."""
+    mask = len(keys) - 1
+    mixed = (key ^ (key >> 29)) * 0x9E3779B1
+    slot = (mixed ^ (mixed >> 17)) & mask
+    while keys[slot] != EMPTY and keys[slot] != key:
+        slot = (slot + 1) & mask
+    return int(slot)
+
+
+@kernel
+def enlarged(keys: IntArray, numbers: FloatArray, room: int) -> tuple[IntArray, FloatArray]:
+    """The same table, at most half full with ``room`` entries."""
+    if 2 * room <= len(keys):
+        return keys, numbers
+    size = len(keys)
+    while size < 4 * room:
+        size *= 2
+    new_keys, new_numbers = np.full(size, EMPTY, np.int64), np.empty(size, np.float64)
+    for slot in range(len(keys)):
+        if keys[slot] != EMPTY:
+            place = slot_of(new_keys, keys[slot])
+            new_keys[place], new_numbers[place] = keys[slot], numbers[slot]
+    return new_keys, new_numbers
+
+
+@kernel
+def put_numbers(
+    keys: IntArray, numbers: FloatArray, n: int, pairs: IntArray, values: FloatArray
+) -> tuple[IntArray, FloatArray, int]:
+    """Write numbers by key; return the table and how many entries it has now."""
+    keys, numbers = enlarged(keys, numbers, n + len(pairs))
+    for k in range(len(pairs)):
+        slot = slot_of(keys, pairs[k])
+        n += keys[slot] == EMPTY
+        keys[slot], numbers[slot] = pairs[k], values[k]
+    return keys, numbers, n
+
+
+@kernel
+def number_of(keys: IntArray, numbers: FloatArray, u: int, v: int) -> float:
+    """The number of two nodes; NaN where there is none."""
+    key = pair_key(u, v)
+    slot = slot_of(keys, key)
+    return float(numbers[slot]) if keys[slot] == key else np.nan
+
+
+# BLAS would start threads for these sums, which wait for each other on a busy machine
+@kernel
+def principal_axes(products: FloatArray, start: FloatArray, rounds: int) -> FloatArray:
+    """(n, 2) coordinates along the two main axes of a Gram matrix, by subspace iteration."""
+    place = start.copy()
+    size = len(place)
+    first, second = 1.0, 1.0
+    for _ in range(rounds):
+        image = np.zeros((size, 2))
+        for i in range(size):
+            for j in range(size):
+                image[i, 0] += products[i, j] * place[j, 0]
+                image[i, 1] += products[i, j] * place[j, 1]
+        first = np.sqrt((image[:, 0] ** 2).sum()) + 1e-300
+        along = (image[:, 0] * image[:, 1]).sum() / first**2
+        image[:, 1] -= along * image[:, 0]
+        second = np.sqrt((image[:, 1] ** 2).sum()) + 1e-300
+        place[:, 0] = image[:, 0] / first
+        place[:, 1] = image[:, 1] / second
+    place[:, 0] *= np.sqrt(first)  # the growth of a unit axis is its eigenvalue
+    place[:, 1] *= np.sqrt(second)
+    return place
+
+
+@kernel
+def majorise(
+    targets: FloatArray, start: FloatArray, anchors: FloatArray, rounds: int, still: float
+) -> FloatArray:
+    """Lower sum (|x_i - x_j| - t_ij)^2 / t_ij^2 node by node, until no node moves by ``still``.
+
+    An anchor holds a node to its start, as strongly as that share of all other nodes together.
+    """
+    place = start.copy()
+    weights = 1 / (targets * targets)
+    size = len(place)
+    for _ in range(rounds):
+        farthest = 0.0
+        for i in range(size):
+            x, y, total = 0.0, 0.0, 0.0
+            for j in range(size):
+                if i == j:
+                    continue
+                dx = place[i, 0] - place[j, 0]
+                dy = place[i, 1] - place[j, 1]
+                weight = weights[i, j]
+                pull = targets[i, j] / max(np.sqrt(dx * dx + dy * dy), 1e-9)
+                x += weight * (place[j, 0] + pull * dx)
+                y += weight * (place[j, 1] + pull * dy)
+                total += weight
+            x += anchors[i] * total * start[i, 0]
+            y += anchors[i] * total * start[i, 1]
+            total += anchors[i] * total
+            farthest = max(farthest, abs(x / total - place[i, 0]), abs(y / total - place[i, 1]))
+            place[i, 0] = x / total
+            place[i, 1] = y / total
+        if farthest < still:
+            break
+    return place

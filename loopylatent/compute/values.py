@@ -1,13 +1,35 @@
-"""Checks of arguments, each with one line that says what is wrong and what to give."""
+"""Array types, frozen arrays, and checks of arguments: each says what is wrong and what to give."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from numbers import Integral
 from operator import index
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from loopylatent.errors import LoopyLatentError, Remedy, ThresholdError
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+StateArray = NDArray[np.int16]
+Progress = Callable[[int, int], None]
+"""Called with the pieces done and the pieces in all; may raise to stop the work."""
+Check = Callable[[int, int], None]
+"""What a piece of work calls now and then; raises when nobody waits for it any more."""
+
+
+def frozen_array(values: Any, dtype: Any) -> NDArray[Any]:
+    """Return a contiguous copy that cannot be written to."""
+    array = np.array(values, dtype=dtype, order="C")
+    array.setflags(write=False)
+    return array
+
 
 Parts = tuple[str | Remedy, ...]
 Range = tuple[float, float]
@@ -117,3 +139,14 @@ def range_within(name: str, limits: Range, largest: float) -> Range:
             "two numbers, the smaller one first."
         )
     return low, high
+
+
+class Shown:
+    """A result with a view in `loopylatent.exporting.notebook`."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        view = import_module("loopylatent.exporting.notebook")
+        text: str = view.html_of(self)
+        return text

@@ -1,27 +1,265 @@
-"""The initial graph against r: edges, cycles and components, exact at every drawn point.
-
-As a plotly figure, and as a small picture inside a page, whose colours are classes that the page
-paints, so that it can be light, dark or printed.
-"""
+"""Plotly figures: what they share, their alternative text, and the curve of edges over r."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from loopylatent.compute.arrays import FloatArray, IntArray
+from loopylatent.compute.values import FloatArray, IntArray
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.errors import ThresholdError
-from loopylatent.figures import parts
-from loopylatent.figures.looks import Theme, ThemeName, colours_of
-from loopylatent.figures.parts import Part
+from loopylatent.figures.network import FACE, Theme, ThemeName, colours_of, see_through
 from loopylatent.learning.initial_graph import EdgeDensity
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
+
+Part = dict[str, Any]
+"""A part of a figure as plotly takes it: plain, for plotly checks every part that is added."""
+FONT = 12
+CLEAR = "rgba(0,0,0,0)"
+LEFT = 52
+OPAQUE: Part = {"marker": {"opacity": 1}}
+
+
+def framed(
+    colours: Theme, height: int, left: int = LEFT, right: int = 16, top: int = 48, bottom: int = 46
+) -> Part:
+    """The layout that all figures share."""
+    font = {"family": FACE, "size": FONT, "color": colours.text}
+    ground = {"bgcolor": colours.background, "bordercolor": colours.edge}
+    return {
+        "height": height,
+        "margin": {"l": left, "r": right, "t": top, "b": bottom},
+        "paper_bgcolor": CLEAR,
+        "plot_bgcolor": CLEAR,
+        "font": font,
+        "showlegend": False,
+        "hoverlabel": ground | {"font": font, "align": "left"},
+        "clickmode": "event+select",
+        "dragmode": "zoom",
+    }
+
+
+def with_legend(colours: Theme, height: int, left: int, **more: Any) -> Part:
+    """The same with plotly's own legend, in one line above the figure."""
+    place = {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "bgcolor": CLEAR}
+    shown = {"showlegend": True, "legend": place, "hovermode": "closest"}
+    return framed(colours, height, left, top=34) | shown | more
+
+
+def quiet(colours: Theme) -> Part:
+    """The font of numbers on axes."""
+    return {"color": colours.edge, "size": FONT - 1}
+
+
+def faint(colours: Theme) -> str:
+    """The colour of grid lines."""
+    return see_through(colours.edge, 0.18)
+
+
+def title(text: str, standoff: int) -> Part:
+    """The title of an axis."""
+    return {"title": {"text": text, "standoff": standoff, "font": {"size": FONT}}}
+
+
+def value_axis(colours: Theme, text: str = "") -> Part:
+    """An axis of numbers that cannot be moved."""
+    looks = {"tickfont": quiet(colours), "gridcolor": faint(colours)}
+    return looks | {"zeroline": False, "fixedrange": True} | (title(text, 10) if text else {})
+
+
+def named_axis(colours: Theme, texts: Sequence[str], limits: Sequence[float]) -> Part:
+    """An axis with a name at each whole number."""
+    ticks = {"tickvals": list(range(len(texts))), "ticktext": texts, "tickfont": quiet(colours)}
+    return ticks | {"range": limits, "showgrid": False, "zeroline": False, "fixedrange": True}
+
+
+def radius_axis(colours: Theme, low: float, high: float, n_ticks: int = 9, apart: int = 12) -> Part:
+    """The axis of r."""
+    line = {"showline": True, "linecolor": colours.edge, "showgrid": False, "zeroline": False}
+    ticks = {"ticks": "outside", "ticklen": 4, "tickcolor": colours.edge, "nticks": n_ticks}
+    return (
+        title("radius r", apart)
+        | line
+        | ticks
+        | {"tickfont": quiet(colours)}
+        | ({"range": [low, high]})
+    )
+
+
+def scatter(name: str | None, x: Any, y: Any, mode: str = "lines", **more: Any) -> Part:
+    """A line or points."""
+    return {"type": "scatter", "name": name, "mode": mode, "x": x, "y": y} | more
+
+
+def targets(name: str, x: Any, y: Any, rows: Any, hover: str, **marker: Any) -> Part:
+    """Points that are not seen but can be pointed at and clicked."""
+    unseen = {"marker": {"opacity": 0}}
+    return scatter(
+        name, x, y, "markers", customdata=rows, selected=unseen, unselected=unseen,
+        marker={"opacity": 0, "size": 9} | marker, hovertemplate=f"{hover}<extra></extra>",
+    )  # fmt: skip
+
+
+def note(text: str, x: float, y: float, **more: Any) -> Part:
+    """A text at a place; y is a share of the height."""
+    return {"text": text, "x": x, "y": y, "yref": "paper", "showarrow": False} | more
+
+
+def keys(paints: Mapping[str, str], y: float, xshift: int, more: Sequence[str] = ()) -> Part:
+    """A legend in one line of text, which unlike plotly's own does not break on a narrow screen."""
+    drawn = [f'<span style="color:{paint}"><b>━━</b></span> {n}' for n, paint in paints.items()]
+    return note("\u2003".join([*drawn, *more]), 0, y, xref="paper", xanchor="left", xshift=xshift)
+
+
+def upright(r: float, end: float, **line: Any) -> Part:
+    """A line at a radius."""
+    ends = {"x0": r, "x1": r, "y0": 0, "y1": end}
+    return ends | {"type": "line", "yref": "paper", "line": line, "layer": "below"}
+
+
+def here(r: float, colours: Theme) -> tuple[Part, Part]:
+    """A line at the present radius, and on the axis a plate with the number."""
+    looks = {"bgcolor": colours.emphasis, "borderpad": 3, "yanchor": "top", "yshift": -3}
+    font = {"color": colours.background, "size": FONT}
+    line = upright(r, 1, color=colours.emphasis, width=1.5)
+    return line, note(f"<b>{r:.3g}</b>", r, 0, font=font, **looks)
+
+
+def beyond_noise(D: DistanceMatrix, low: float, high: float, colours: Theme) -> list[Part]:
+    """A shade over the radii beyond the noise floor, where there are some."""
+    if D.noise_floor is None or D.noise_floor >= high:
+        return []
+    shade = {"type": "rect", "x0": max(low, D.noise_floor), "x1": high, "fillcolor": colours.text}
+    whole_height = {"y0": 0, "y1": 1, "xref": "x", "yref": "y domain"}
+    return [shade | whole_height | {"opacity": 0.06, "line": {"width": 0}, "layer": "below"}]
+
+
+def draw_radii(figure: Figure, D: DistanceMatrix, r: float, colours: Theme) -> None:
+    """Name r_min, r_max and the noise floor above the figure, and mark the present radius."""
+    low, high = figure.layout.xaxis.range
+    marks = [(D.r_min, "r min", "left"), (D.r_max, "r max", "right")]
+    if D.noise_floor is not None and low < D.noise_floor < high:
+        marks.append((D.noise_floor, "beyond noise →", "left"))
+    for value, text, anchor in marks:
+        figure.add_shape(upright(value, 1, color=colours.edge, width=1, dash="dot"))
+        place = {"yanchor": "bottom", "xanchor": anchor}
+        figure.add_annotation(note(text, value, 1, font=quiet(colours), **place))
+    line, plate = here(r, colours)
+    figure.add_shape(line)
+    figure.add_annotation(plate)
+
+
+def shown_radii(D: DistanceMatrix, r: float) -> tuple[float, float]:
+    """The first and the last radius that a sweep shows."""
+    room = 0.03 * max(D.r_max - D.r_min, 1e-9)
+    return min(r, D.r_min) - room, max(r, D.r_max) + room
+
+
+def draw_mark(figure: Figure, x: float, colours: Theme) -> None:
+    """A line where the page stands now."""
+    figure.add_vline(x=x, line={"color": colours.text, "width": 1.2, "dash": "dash"}, opacity=0.6)
+
+
+MOST_TRACES = 8
+MOST_PAIRS = 8
+LONGEST = 1500
+
+
+def described(figure: Figure, about: str) -> str:
+    """Say what a figure shows: for each line its name, its range and its ends.
+
+    ``about`` is what it is, without a full stop.
+    """
+    drawn = [trace for trace in figure.data if _is_seen(trace)]
+    axes = [_title(figure.layout.xaxis, "Across"), _title(figure.layout.yaxis, "Up")]
+    parts = [f"{about}.", *(axis for axis in axes if axis)]
+    parts += [text for trace in drawn[:MOST_TRACES] if (text := _trace(trace))]
+    if len(drawn) > MOST_TRACES:
+        parts.append(f"And {len(drawn) - MOST_TRACES} more.")
+    text = " ".join(parts)
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def _is_seen(trace: Any) -> bool:
+    marker = getattr(trace, "marker", None)
+    opacity = getattr(marker, "opacity", None)
+    is_clear = isinstance(opacity, int | float) and opacity == 0
+    mode = getattr(trace, "mode", None)
+    return not (is_clear and (mode is None or "lines" not in mode))
+
+
+def _title(axis: Any, where: str) -> str:
+    text = _words(axis.title.text)
+    return f"{where}: {text}." if text else ""
+
+
+def _words(text: Any) -> str:
+    """A text without the marks that only a drawing needs."""
+    return re.sub(r"\s+", " ", re.sub(r"<[a-zA-Z/][^>]*>", " ", str(text or ""))).strip()
+
+
+def _trace(trace: Any) -> str:
+    name = _words(trace.name) or "values"
+    if trace.type == "heatmap":
+        return f"{name}: {_heatmap(trace)}."
+    x, y = _values(trace, "x"), _values(trace, "y")
+    n = max(len(x), len(y))
+    if n == 0:
+        return ""
+    across, up = _numbers(x), _numbers(y)
+    if across is None or up is None:
+        return f"{name}: {_pairs(x, y)}."
+    parts = [f"{n} point{'s' * (n != 1)}", _range(across, "across"), _range(up, "up")]
+    if n > 1 and len(up):
+        parts.append(f"at the end {up[-1]:.4g}")
+    return f"{name}: {', '.join(part for part in parts if part)}."
+
+
+def _heatmap(trace: Any) -> str:
+    z = np.asarray(trace.z, dtype=np.float64)
+    finite = z[np.isfinite(z)]
+    if not len(finite):
+        return "no values yet"
+    rows, columns = z.shape
+    return f"{rows} rows and {columns} columns, from {finite.min():.4g} to {finite.max():.4g}"
+
+
+def _values(trace: Any, name: str) -> Sequence[Any]:
+    found = getattr(trace, name, None)
+    return [] if found is None else list(found)
+
+
+def _numbers(values: Sequence[Any]) -> np.ndarray[Any, Any] | None:
+    """The finite numbers among the values; None where some are words."""
+    try:
+        found = np.array([np.nan if one is None else one for one in values], dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
+    return found[np.isfinite(found)]
+
+
+def _range(values: np.ndarray[Any, Any], where: str) -> str:
+    if not len(values):
+        return ""
+    low, high = values.min(), values.max()
+    return f"{where} {low:.4g}" if low == high else f"{where} from {low:.4g} to {high:.4g}"
+
+
+def _pairs(x: Sequence[Any], y: Sequence[Any]) -> str:
+    shown = [f"{_word(a)} {_word(b)}" for a, b in list(zip(x, y, strict=False))[:MOST_PAIRS]]
+    more = min(len(x), len(y)) - MOST_PAIRS
+    return ", ".join(shown + ([f"and {more} more"] if more > 0 else []))
+
+
+def _word(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, int | float | np.number) else _words(value)
+
 
 MOST_POINTS = 300
 """Breakpoints that are drawn at most: one for every few columns of pixels on a screen. The browser
@@ -83,27 +321,26 @@ def density_figure(
     marks = marks_between(known, low, high)
     top = _LEGEND + _LABEL_ROW * max(mark.row for mark in marks)
     lines = _lines(curve, r, (low, high), colours)
-    line, plate = parts.here(r, colours)
+    line, plate = here(r, colours)
     dots = {"color": colours.edge, "width": 1, "dash": "dot"}
     ends = [1 + (_LABEL_ROW * mark.row - 4) / (height - top - _BOTTOM) for mark in marks]
     legend = {one["name"]: one["line"]["color"] for one in lines[:3]}
     # all at once: plotly checks everything again whenever a part is added
-    layout = parts.framed(colours, height, _LEFT, _RIGHT, top, _BOTTOM) | {
-        "xaxis": parts.radius_axis(colours, low, high, 8, 14),
-        "yaxis": parts.value_axis(colours)
-        | {"rangemode": "tozero", "tickformat": ",d", "nticks": 6},
+    layout = framed(colours, height, _LEFT, _RIGHT, top, _BOTTOM) | {
+        "xaxis": radius_axis(colours, low, high, 8, 14),
+        "yaxis": value_axis(colours) | {"rangemode": "tozero", "tickformat": ",d", "nticks": 6},
         "hovermode": "x",
         "hoverdistance": -1,
         "uirevision": known.digest,
         "shapes": [
-            *parts.beyond_noise(known, low, high, colours),
-            *(parts.upright(mark.r, end, **dots) for mark, end in zip(marks, ends, strict=True)),
+            *beyond_noise(known, low, high, colours),
+            *(upright(mark.r, end, **dots) for mark, end in zip(marks, ends, strict=True)),
             line,
         ],
         "annotations": [
             *(_mark_text(mark, colours) for mark in marks),
             plate,
-            parts.keys(legend, 1, -_LEFT + 12) | {"yanchor": "middle", "yshift": top - 14},
+            keys(legend, 1, -_LEFT + 12) | {"yanchor": "middle", "yshift": top - 14},
         ],
     }
     return go.Figure(data=lines, layout=layout)
@@ -189,7 +426,7 @@ def _lines(curve: EdgeDensity, r: float, limits: tuple[float, float], colours: T
     counts = (steps.edges, steps.cycles, steps.components)
     before = (0, 0, curve.D.n_columns)
     lines = [
-        parts.scatter(
+        scatter(
             counted,
             [low, *steps.r.tolist(), high],
             [first, *count.tolist(), int(count[-1])],
@@ -205,16 +442,12 @@ def _lines(curve: EdgeDensity, r: float, limits: tuple[float, float], colours: T
         "cycles %{customdata[2]:,}<br>components %{customdata[3]:,}"
     )
     lines.append(
-        parts.targets(
-            "breakpoints", steps.r, steps.edges, np.column_stack([steps.r, *counts]), hover
-        )
+        targets("breakpoints", steps.r, steps.edges, np.column_stack([steps.r, *counts]), hover)
     )
     rim = {"color": colours.background, "width": 1.5}
-    dots = parts.scatter(
-        "current r", [r] * 3, list(at_r), "markers", cliponaxis=False, hoverinfo="skip"
-    )
+    dots = scatter("current r", [r] * 3, list(at_r), "markers", cliponaxis=False, hoverinfo="skip")
     marker = {"size": 8, "color": list(paints), "line": rim}
-    lines.append(dots | {"marker": marker, "unselected": parts.OPAQUE})
+    lines.append(dots | {"marker": marker, "unselected": OPAQUE})
     return lines
 
 
@@ -228,7 +461,7 @@ def _mark_text(mark: Mark, colours: Theme) -> Part:
     anchor, shift = ("left", 2) if mark.to_the_right else ("right", -2)
     place = {"xanchor": anchor, "yanchor": "middle", "xshift": shift}
     height = _LABEL_ROW * (mark.row - 1) + 6
-    return parts.note(mark.text, mark.r, 1, yshift=height, font=parts.quiet(colours), **place)
+    return note(mark.text, mark.r, 1, yshift=height, font=quiet(colours), **place)
 
 
 WIDTH, HEIGHT = 760, 250

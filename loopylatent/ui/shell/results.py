@@ -1,19 +1,21 @@
-"""The stages of learning as the app calls them: each result is computed once and remembered.
-
-A key holds the digest of what a stage starts from and the settings it reads, so a moved threshold
-computes only what lies downstream of it.
-"""
+"""The stages of learning as the app calls them: each result computed once, kept by its key."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, fields, replace
+from time import perf_counter
+from typing import Any, TypeVar
 
 import pandas as pd
 
+from loopylatent.analysis.evaluation.contest import Contestant
 from loopylatent.analysis.matching import match_hidden
-from loopylatent.compute.arrays import Progress
+from loopylatent.analysis.stability.resampling import Scheme
+from loopylatent.compute.cache import ResultCache
 from loopylatent.compute.limits import APP, Estimate, check_shape, check_time, estimate
+from loopylatent.compute.values import Progress
 from loopylatent.distances.files import read_distances
 from loopylatent.distances.matrix import DistanceMatrix, information_distances
 from loopylatent.errors import DataError, quoted
@@ -25,16 +27,294 @@ from loopylatent.learning.initial_graph import (
     edge_density,
     first_graph,
     followed_curve,
+    settings_for,
 )
 from loopylatent.learning.learner import LearnResult, learn
 from loopylatent.learning.regularized import learn_regularized
-from loopylatent.learning.thresholds import settings_for
+from loopylatent.settings import LearnSettings, Thresholds
 from loopylatent.tables.observations import Observations
 from loopylatent.tables.read import read_frame
 from loopylatent.tables.samples import Sample, load_sample, sample_folder
 from loopylatent.ui.shell.background import Job, Jobs
-from loopylatent.ui.shell.cache import Memo
-from loopylatent.ui.shell.keys import DataKey, DistancesKey, LearnedKey
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    kind: str
+    key: Hashable
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    slot: _Slot
+    result: Any
+    seconds: float
+
+
+class Memo:
+    """Keeps the last results, and counts how often each kind was computed.
+
+    Large results are forgotten earlier, so that a session takes no more than its memory; the last
+    one of each kind stays. Results are frozen, so handing the same one out again is safe.
+    """
+
+    def __init__(self, most: int = 400, most_bytes: int = APP.session_bytes) -> None:
+        self._cache = ResultCache(most, most_bytes)
+        self._last: dict[str, _Kept] = {}
+        self.computed: Counter[str] = Counter()
+        self.seconds: dict[str, float] = {}
+        """How long it took to compute the result of each kind that was last handed out."""
+
+    def get(self, kind: str, key: Hashable, compute: Callable[[], T]) -> T:
+        """Return the result known under ``key``, or compute and keep it."""
+        kept = self._find(kind, key)
+        if kept is None:
+            start = perf_counter()
+            result = compute()
+            self.keep(kind, key, result, perf_counter() - start)
+            self.computed[kind] += 1
+            kept = self._last[kind]
+        self._last[kind] = kept
+        self.seconds[kind] = kept.seconds
+        found: T = kept.result
+        return found
+
+    def known(self, kind: str, key: Hashable) -> Any:
+        """Return the result known under ``key``, or None; nothing is computed."""
+        kept = self._find(kind, key)
+        return None if kept is None else kept.result
+
+    def items(self, kind: str) -> list[tuple[Hashable, Any]]:
+        """Return all results of a kind that are known, the newest first."""
+        last = self._last.get(kind)
+        every = {last.slot: last} if last is not None else {}
+        every |= {one.slot: one for _, one in self._cache.items()}
+        return [(slot.key, one.result) for slot, one in every.items() if slot.kind == kind]
+
+    def keep(self, kind: str, key: Hashable, result: Any, seconds: float = 0.0) -> None:
+        """Remember a result that was computed elsewhere, in the place of an older one."""
+        slot = _Slot(kind, key)
+        self._last[kind] = kept = _Kept(slot, result, seconds)
+        self._cache.put(slot, kept)
+
+    def _find(self, kind: str, key: Hashable) -> _Kept | None:
+        kept: _Kept | None = self._cache.get(_Slot(kind, key))
+        last = self._last.get(kind)
+        return last if kept is None and last is not None and last.slot.key == key else kept
+
+
+@dataclass(frozen=True, slots=True)
+class DataKey:
+    """The part of a recipe on which the distances depend."""
+
+    source_kind: str
+    source: str
+    data_digest: str | None
+    drop: tuple[str, ...]
+    labels: tuple[str, ...]
+    kinds: tuple[tuple[str, Any], ...]
+    weights: str | None
+    metric: str
+    drop_degenerate: bool
+    n_samples: int | None
+
+    @classmethod
+    def of(cls, recipe: Recipe) -> DataKey:
+        return cls(*(getattr(recipe, field.name) for field in fields(cls)))
+
+
+@dataclass(frozen=True, slots=True)
+class DistancesKey:
+    """The distances between the columns of a table."""
+
+    data: str
+    metric: str
+    drop_degenerate: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedKey:
+    """A graph, or several graphs learned in one go."""
+
+    distances: str
+    settings: LearnSettings
+
+
+@dataclass(frozen=True, slots=True)
+class PlacesKey:
+    """The layout of some nodes of a graph."""
+
+    graph: str
+    nodes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FitKey:
+    """A model of a table on a graph."""
+
+    data: str
+    graph: str
+
+    @classmethod
+    def of(cls, obs: Observations, graph: LatentGraph) -> FitKey:
+        return cls(obs.digest, graph.digest)
+
+
+@dataclass(frozen=True, slots=True)
+class SupportKey:
+    """The bootstrap support of a graph."""
+
+    data: str
+    """The digest of the rows, or of the distances where there are none."""
+    distances: str
+    graph: str
+    settings: LearnSettings
+    scheme: Scheme
+    n_runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReportKey:
+    """A report; names, places and colours can change without new computations."""
+
+    distances: str
+    data: str | None
+    graph: str
+    recipe: Recipe
+    support: tuple[Scheme, int] | None
+    """The scheme and the number of runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedKey:
+    """The scores of a graph on the page Compare."""
+
+    data: str | None
+    graph: str
+    settings: LearnSettings
+
+
+# Tune --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AlongKey:
+    """A sweep along r; the radius of its settings is 0."""
+
+    distances: str
+    settings: LearnSettings
+
+    @classmethod
+    def of(cls, distances: str, settings: LearnSettings) -> AlongKey:
+        fixed = settings.thresholds
+        line = replace(settings, thresholds=Thresholds(0.0, fixed.Lambda, fixed.tau))
+        return cls(distances, line)
+
+
+@dataclass(frozen=True, slots=True)
+class BarsKey:
+    """A barcode."""
+
+    along: AlongKey
+
+
+@dataclass(frozen=True, slots=True)
+class CellsKey:
+    """A grid of thresholds."""
+
+    distances: str
+    cells: tuple[LearnSettings, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LoopsKey:
+    """A test of the loops."""
+
+    distances: str
+    r: float
+
+
+@dataclass(frozen=True, slots=True)
+class SweepSplitKey:
+    """The rows that a sweep learns from and holds out; their digest is known under it too."""
+
+    distances: str
+    data: str | None
+
+
+# Evaluate ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SplitKey:
+    """Rows to learn from and held-out rows: by a label column, or a share of them at random."""
+
+    data: str
+    metric: str
+    seed: int
+    column: str | None
+    test: str
+    share: float
+
+    @classmethod
+    def of(
+        cls, data: str, metric: str, seed: int, column: str | None, test: str, share: float
+    ) -> SplitKey:
+        """Leave out what has no effect: the share of a split by a column, the value of another."""
+        how = ("", share) if column is None else (test, 0.0)
+        return cls(data, metric, seed, column, *how)
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationKey:
+    """The scores of one model on held-out rows."""
+
+    split: SplitKey
+    contestant: Contestant
+    belief: bool
+
+    @classmethod
+    def of(cls, split: SplitKey, contestant: Contestant, belief: bool) -> EvaluationKey:
+        return cls(split, contestant, belief and contestant.kind != "lda")
+
+
+# Laboratory --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryKey:
+    """A graph learned back from the rows of a model."""
+
+    model: str
+    learning: Hashable
+
+
+@dataclass(frozen=True, slots=True)
+class CurveKey:
+    """A curve against rows or radii."""
+
+    model: str
+    fixed: Hashable
+    """What is the same along the curve."""
+    radii: tuple[float, ...] | None
+    """None along rows."""
+    n_repeats: int
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A job that can be begun again after it was stopped."""
+
+    of: Hashable
+    number: int
+
+
+def digest_or_none(obs: Observations | None) -> str | None:
+    """Return the digest of a table, where there is one."""
+    return None if obs is None else obs.digest
+
 
 Uploads = Mapping[str, bytes]
 

@@ -1,17 +1,13 @@
-"""Quartet tests and recursive grouping on the nodes of one neighbourhood.
-
-``strength`` is s = e^-d throughout. The nodes of the neighbourhood are the leaves 0..m-1; each
-join makes a new node m, m+1, ... whose leaves are those of its two children.
-"""
+"""Grouping the nodes of one neighbourhood: quartet tests, relaxed families, neighbor joining."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from loopylatent.compute._kernels.graphs import spanning_tree
 from loopylatent.compute._kernels.jit import kernel
-from loopylatent.compute._kernels.spanning import spanning_tree
-from loopylatent.compute.arrays import FloatArray, IntArray
+from loopylatent.compute.values import FloatArray, IntArray
 
 MARGIN = 1.0 + 1e-9
 """Products of an exact metric that are equal but for rounding must not declare a quartet."""
@@ -324,3 +320,199 @@ def group_by_quartets(
             lengths[n] = d[u, v]
             n += 1
     return joins[:t], join_lengths[:t], edges[:n], lengths[:n]
+
+
+FEW = 5
+"""With so many nodes or fewer all are witnesses; of more, more than so many are wanted."""
+RAISE = float(np.log(2.0))
+ROUNDS = 5
+
+
+@kernel
+def compare_pairs(
+    d: FloatArray, reach: float, far: float, spread_of_far: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return for every pair (i, j) the range and the mean of d_ik - d_jk over its witnesses k.
+
+    Witnesses are nearer than ``reach`` to both, which is raised until more than ``FEW`` nodes are
+    (i and j count, but do not testify). Distances are finite, nodes at least three.
+    """
+    m = len(d)
+    spread, mean = np.zeros((m, m)), np.zeros((m, m))
+    for i in range(m):
+        for j in range(i + 1, m):
+            limit = np.inf if m <= FEW else reach
+            while True:
+                count = 0
+                for k in range(m):
+                    if d[i, k] < limit and d[j, k] < limit:
+                        count += 1
+                if count > FEW or limit == np.inf:
+                    break
+                limit += RAISE
+            low, high, total, witnesses = np.inf, -np.inf, 0.0, 0
+            for k in range(m):
+                if k != i and k != j and d[i, k] < limit and d[j, k] < limit:
+                    difference = d[i, k] - d[j, k]
+                    low, high = min(low, difference), max(high, difference)
+                    total += difference
+                    witnesses += 1
+            mean[i, j] = total / witnesses
+            mean[j, i] = -mean[i, j]
+            spread[i, j] = spread[j, i] = spread_of_far if d[i, j] > far else high - low
+    return spread, mean
+
+
+@kernel
+def assign(spread: FloatArray, medoids: IntArray, labels: IntArray) -> None:
+    """Give each node to its nearest medoid, the first of equal ones; medoids to themselves."""
+    for i in range(len(spread)):
+        best = 0
+        for c in range(1, len(medoids)):
+            if spread[i, medoids[c]] < spread[i, medoids[best]]:
+                best = c
+        labels[i] = best
+    for c in range(len(medoids)):
+        labels[medoids[c]] = c
+
+
+@kernel
+def recentre(spread: FloatArray, labels: IntArray, medoids: IntArray) -> bool:
+    """Move each medoid to the member nearest to the others; say whether any moved.
+
+    Of equally near ones the least isolated, that is the last: two members are always equally near.
+    """
+    least = np.full(len(medoids), np.inf)
+    centre = np.zeros(len(medoids), np.int64)
+    for i in range(len(spread)):
+        total = 0.0
+        for j in range(len(spread)):
+            if labels[j] == labels[i]:
+                total += spread[i, j]
+        if total <= least[labels[i]]:
+            least[labels[i]] = total
+            centre[labels[i]] = i
+    moved = False
+    for c in range(len(medoids)):
+        moved |= medoids[c] != centre[c]
+        medoids[c] = centre[c]
+    return moved
+
+
+@kernel
+def mean_silhouette(spread: FloatArray, labels: IntArray, k: int) -> float:
+    """Return the mean silhouette of a split into k families; that of a single node is 0."""
+    m = len(spread)
+    size = np.zeros(k)
+    for i in range(m):
+        size[labels[i]] += 1
+    total = 0.0
+    for i in range(m):
+        own = labels[i]
+        if size[own] == 1:
+            continue
+        to = np.zeros(k)
+        for j in range(m):
+            to[labels[j]] += spread[i, j]
+        inside, outside = to[own] / (size[own] - 1), np.inf
+        for c in range(k):
+            if c != own:
+                outside = min(outside, to[c] / size[c])
+        larger = max(inside, outside)
+        if larger > 0:
+            total += (outside - inside) / larger
+    return total / m
+
+
+@kernel
+def best_split(spread: FloatArray, shuffles: IntArray) -> tuple[IntArray, float]:
+    """Return the split of best mean silhouette that k-medoids finds, and that silhouette.
+
+    Nodes come in the order of their isolation, the most isolated first. ``shuffles`` (s, 2, m) are
+    random orders: for k = 2, ..., s + 1 families the starts are the k - 1 first nodes and the last,
+    the k first, and the k first of either shuffle.
+    """
+    m = len(spread)
+    best, found = -np.inf, np.zeros(m, np.int64)
+    labels = np.zeros(m, np.int64)
+    for k in range(2, len(shuffles) + 2):
+        for start in range(4):
+            medoids = np.arange(k)
+            if start == 0:
+                medoids[k - 1] = m - 1
+            elif start >= 2:
+                medoids[:] = shuffles[k - 2, start - 2, :k]
+            for _ in range(ROUNDS):
+                assign(spread, medoids, labels)
+                if not recentre(spread, labels, medoids):
+                    break
+            assign(spread, medoids, labels)
+            silhouette = mean_silhouette(spread, labels, k)
+            if silhouette > best:
+                best = silhouette
+                found[:] = labels
+    return found, best
+
+
+EQUAL = 1e-9
+"""Criteria that differ by less than this share are equal."""
+
+
+@kernel
+def join_neighbors(
+    distances: FloatArray, most: int
+) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
+    """Join pairs at most ``most`` times, while three nodes or more are left.
+
+    Returns (n, 2) the pairs; the n-th join makes node m + n; (n, 3) the lengths from both to it
+    and Q; the nodes that are left; (a, a) the distances between those.
+
+    Q_ij = (a - 2) d_ij - R_i - R_j with R the sums over the a nodes that are left; of equal ones
+    (those of three nodes always are) the closer pair, then the earlier.
+    d(i, h) = (d_ij + (R_i - R_j) / (a - 2)) / 2, within [0, d_ij];
+    d(h, k) = (d_ik + d_jk - d_ij) / 2, which may be negative.
+    """
+    m = len(distances)
+    n = max(0, min(most, m - 2))
+    d = np.zeros((m + n, m + n))
+    d[:m, :m] = distances
+    left = np.arange(m)
+    pairs, numbers = np.empty((n, 2), np.int64), np.empty((n, 3))
+    for step in range(n):
+        a = len(left)
+        sums = np.zeros(a)
+        for x in range(a):
+            for y in range(a):
+                sums[x] += d[left[x], left[y]]
+        best = np.inf
+        for x in range(a):
+            for y in range(x + 1, a):
+                best = min(best, (a - 2) * d[left[x], left[y]] - sums[x] - sums[y])
+        closest, at_x, at_y = np.inf, 0, 1
+        for x in range(a):
+            for y in range(x + 1, a):
+                apart = d[left[x], left[y]]
+                q = (a - 2) * apart - sums[x] - sums[y]
+                if q <= best + EQUAL * abs(best) and apart < closest:
+                    closest, at_x, at_y = apart, x, y
+        i, j, h = left[at_x], left[at_y], m + step
+        apart = max(d[i, j], 0.0)
+        to_i = (d[i, j] + (sums[at_x] - sums[at_y]) / (a - 2)) / 2
+        to_i = min(max(to_i, 0.0), apart)
+        pairs[step, 0], pairs[step, 1] = i, j
+        numbers[step, 0], numbers[step, 1], numbers[step, 2] = to_i, apart - to_i, best
+        for k in left:
+            d[h, k] = d[k, h] = (d[i, k] + d[j, k] - d[i, j]) / 2
+        kept = np.empty(a - 1, np.int64)
+        at = 0
+        for x in range(a):
+            if x not in (at_x, at_y):
+                kept[at] = left[x]
+                at += 1
+        kept[at] = h
+        left = kept
+    between = np.empty((len(left), len(left)))
+    for x in range(len(left)):
+        for y in range(len(left)):
+            between[x, y] = d[left[x], left[y]]
+    return pairs, numbers, left, between

@@ -1,0 +1,425 @@
+"""From one neighbourhood to one local latent tree (Algorithms 1 and 2), by one of three methods."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+from scipy.sparse.csgraph import connected_components, shortest_path
+
+from loopylatent.compute import _kernels
+from loopylatent.compute.values import FloatArray, IntArray, frozen_array
+from loopylatent.errors import ThresholdError
+from loopylatent.learning.trace import Contraction, Edge, Family, Join, Round
+from loopylatent.settings import RELAXED_TAU, LearnSettings, Method
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Neighbourhood:
+    """The closed neighbourhood of a node, as a grouping method sees it."""
+
+    ids: tuple[int, ...]
+    """Working numbers, ascending: observed nodes first, then hidden ones from old to young."""
+    hidden: tuple[bool, ...]
+    surrogates: tuple[int, ...]
+    """For each node an observed node that stands for it: itself, or where it was born."""
+    distances: FloatArray
+    """(m, m) between the nodes."""
+    n_samples: int | None
+    rng: np.random.Generator
+    between_surrogates: FloatArray | None = None
+    """(m, m) between the columns that stand for the nodes; None: ``distances``."""
+    gaps: tuple[float, ...] = ()
+    """How far each node is from its surrogate; empty: not at all."""
+
+    @property
+    def size(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalTree:
+    """A latent tree on a neighbourhood.
+
+    Nodes are positions: 0..m-1 for those of the neighbourhood, m, m+1, ... for new hidden ones.
+    """
+
+    edges: tuple[Edge, ...]
+    joins: tuple[Join | Family, ...]
+    contractions: tuple[Contraction, ...]
+    stuck: bool
+    capped: bool
+    rest: tuple[Edge, ...] = ()
+    """What connected the nodes that no join had taken, before anything was contracted."""
+    rounds: tuple[Round, ...] = ()
+    by_surrogates: bool = False
+    """Whether the distances between the surrogates were used."""
+
+    @property
+    def n_new(self) -> int:
+        """Hidden nodes that were made, contracted ones included."""
+        return sum(join.is_new for join in self.joins)
+
+    @property
+    def grown(self) -> list[Edge]:
+        """The tree before anything was contracted."""
+        return [*edges_of(self.joins), *self.rest]
+
+
+def edges_of(joins: Iterable[Join | Family]) -> list[Edge]:
+    """Return the edges from children to parents."""
+    return [
+        Edge(child, join.parent, length)
+        for join in joins
+        for child, length in zip(join.children, join.lengths, strict=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """Nodes that are connected by finite distances, and the distances between all of them."""
+
+    nodes: tuple[int, ...]
+    distances: FloatArray
+
+
+def finite_parts(distances: FloatArray) -> tuple[Part, ...]:
+    """Split nodes where no finite distance connects them; complete each part by shortest paths."""
+    known = np.isfinite(distances)
+    if known.all():
+        return (Part(tuple(range(len(distances))), distances),)
+    n_parts, label = connected_components(known, directed=False)
+    parts = []
+    for k in range(n_parts):
+        nodes = np.flatnonzero(label == k)
+        inside = distances[nodes[:, None], nodes]
+        paths = shortest_path(np.ma.masked_invalid(inside), method="FW", directed=False)
+        filled = np.where(np.isfinite(inside), inside, paths)
+        parts.append(Part(tuple(nodes.tolist()), filled))
+    return tuple(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Contracted:
+    """The edges that are left, and what was contracted."""
+
+    edges: tuple[Edge, ...]
+    contractions: tuple[Contraction, ...]
+
+
+def contracted_tree(
+    neighbourhood: Neighbourhood,
+    settings: LearnSettings,
+    joins: Sequence[Join | Family],
+    rest: Sequence[Edge],
+    *,
+    stuck: bool = False,
+    capped: bool = False,
+) -> LocalTree:
+    """Return the local tree of some joins and of what connects the rest, short edges contracted."""
+    edges, limit = [*edges_of(joins), *rest], settings.shortest_edge
+    left = contract_short_edges(edges, neighbourhood.hidden, limit)
+    return LocalTree(left.edges, tuple(joins), left.contractions, stuck, capped, tuple(rest))
+
+
+def contract_short_edges(edges: list[Edge], hidden: tuple[bool, ...], tau: float) -> Contracted:
+    """Contract the shortest edge below ``tau`` that has a hidden end, until there is none.
+
+    The observed end survives, else the older hidden node (the smaller position). Moved edges keep
+    their lengths, so one pass in ascending order does it; of equal edges the earlier one in
+    ``edges`` comes first. Positions from ``len(hidden)`` on are new hidden nodes.
+    """
+    m = len(hidden)
+    survivor: dict[int, int] = {}
+
+    def find(node: int) -> int:
+        while node in survivor:
+            node = survivor[node]
+        return node
+
+    contractions = []
+    kept = []
+    for edge in sorted(edges, key=lambda e: e.length):
+        u, v = find(edge.u), find(edge.v)
+        u_hidden, v_hidden = u >= m or hidden[u], v >= m or hidden[v]
+        if edge.length < tau and (u_hidden or v_hidden):
+            stays, goes = sorted((u, v), key=lambda node: (node >= m or hidden[node], node))
+            survivor[goes] = stays
+            contractions.append(Contraction(goes, stays, edge.length))
+        else:
+            kept.append(edge)
+    ends = [(find(edge.u), find(edge.v), edge.length) for edge in kept]
+    moved = [Edge(min(u, v), max(u, v), length) for u, v, length in ends]
+    return Contracted(tuple(sorted(moved, key=lambda e: (e.u, e.v))), tuple(contractions))
+
+
+Verdict = Literal["ab|cd", "ac|bd", "ad|bc", "⊥"]
+VERDICTS: tuple[Verdict, ...] = ("⊥", "ab|cd", "ac|bd", "ad|bc")
+MOST_LISTED = 2_000_000
+
+
+def group_by_quartet(neighbourhood: Neighbourhood, settings: LearnSettings) -> LocalTree:
+    """Build the local latent tree of a neighbourhood by quartet tests."""
+    m = neighbourhood.size
+    joins, join_lengths, rest, rest_lengths = _kernels.grouping.group_by_quartets(
+        neighbourhood.distances, settings.thresholds.Lambda, settings.max_outsiders
+    )
+    records = tuple(
+        Join(left, right, new, left_length, right_length, bool(supported))
+        for (left, right, new, supported), (left_length, right_length) in zip(
+            joins.tolist(), join_lengths.tolist(), strict=True
+        )
+    )
+    left_over = tuple(
+        Edge(u, v, d) for (u, v), d in zip(rest.tolist(), rest_lengths.tolist(), strict=True)
+    )
+    stuck, capped = m - len(records) > 2, m > settings.max_outsiders
+    return contracted_tree(neighbourhood, settings, records, left_over, stuck=stuck, capped=capped)
+
+
+@dataclass(frozen=True, slots=True)
+class Quartet:
+    """Four nodes with their three products e^-(d + d') and what the test says of them."""
+
+    nodes: tuple[int, int, int, int]
+    products: tuple[float, float, float]
+    """Of ab|cd, ac|bd and ad|bc, without the margin."""
+    verdict: Verdict
+
+
+def quartets(distances: FloatArray, Lambda: float) -> tuple[Quartet, ...]:
+    """List every quartet of a neighbourhood, by the same test that the learner uses."""
+    m = len(distances)
+    count = m * (m - 1) * (m - 2) * (m - 3) // 24
+    if count > MOST_LISTED:
+        raise ThresholdError(
+            f"{m} nodes have {count:,} quartets, more than {MOST_LISTED:,}; choose fewer nodes."
+        )
+    strength = np.exp(-np.asarray(distances, dtype=np.float64))
+    listed = _kernels.grouping.list_quartets(strength, float(Lambda))
+    a, b, c, d, _ = listed.T
+    pairs = (((a, b), (c, d)), ((a, c), (b, d)), ((a, d), (b, c)))
+    products = np.column_stack([strength[one] * strength[other] for one, other in pairs])
+    return tuple(
+        Quartet((a, b, c, d), (first, second, third), VERDICTS[verdict])
+        for (a, b, c, d, verdict), (first, second, third) in zip(
+            listed.tolist(), products.tolist(), strict=True
+        )
+    )
+
+
+def group_by_neighbor_joining(neighbourhood: Neighbourhood, settings: LearnSettings) -> LocalTree:
+    """Build the local latent tree of a neighbourhood by neighbor joining."""
+    joins: list[Join] = []
+    rest: list[Edge] = []
+    for part in finite_parts(neighbourhood.distances):
+        nodes, first = part.nodes, neighbourhood.size + len(joins)
+        pairs, numbers, left, between = _kernels.grouping.join_neighbors(part.distances, len(nodes))
+        ids = (*nodes, *range(first, first + len(pairs)))
+        for step, ((i, j), (to_i, to_j, q)) in enumerate(
+            zip(pairs.tolist(), numbers.tolist(), strict=True)
+        ):
+            joins.append(Join(ids[i], ids[j], first + step, to_i, to_j, supported=False, q=q))
+        if len(left) == 2:
+            i, j = left.tolist()
+            rest.append(Edge(ids[i], ids[j], max(float(between[0, 1]), 0.0)))
+    return contracted_tree(neighbourhood, settings, joins, rest)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Criterion:
+    """The nodes that some joins have left, and what neighbor joining compares between them."""
+
+    nodes: tuple[int, ...]
+    """Positions; joined nodes are counted on from the last one of the neighbourhood."""
+    distances: FloatArray
+    q: FloatArray
+    """(a, a) the criterion of every pair; the diagonal is not a number."""
+
+
+def criterion(distances: FloatArray, joins: int) -> Criterion:
+    """Return what is compared after some joins, from the distances of a neighbourhood."""
+    given = np.ascontiguousarray(distances, np.float64)
+    *_, left, between = _kernels.grouping.join_neighbors(given, joins)
+    sums = between.sum(axis=1)
+    q = (len(left) - 2) * between - sums[:, None] - sums
+    np.fill_diagonal(q, np.nan)
+    return Criterion(tuple(left.tolist()), between, q)
+
+
+LEAST_LENGTH = -math.log(0.95)
+FAR = -2 * math.log(0.1)
+"""Of a pair farther apart than this the spread is not asked."""
+SPREAD_OF_FAR = 10.0
+REACH = -math.log(0.05)
+REACH_BY_ROWS = 0.1
+"""Witnesses are nearer than ``REACH + REACH_BY_ROWS * log(rows)``."""
+MISFIT = 2 * RELAXED_TAU
+"""A member is the parent of the others if it misses by less than this for each of them."""
+
+
+def group_relaxed(neighbourhood: Neighbourhood, settings: LearnSettings) -> LocalTree:
+    """Build the local latent tree of a neighbourhood by relaxed grouping."""
+    first: dict[int, int] = {}  # the first node that each column stands for
+    twins = []  # those that share it with an earlier one
+    for position, column in enumerate(neighbourhood.surrogates):
+        if first.setdefault(column, position) != position:
+            twins.append(Edge(first[column], position, 0.0))
+    between = neighbourhood.between_surrogates
+    distances = neighbourhood.distances if between is None else between
+    at = np.array(list(first.values()))
+    growth = _Growth(neighbourhood, settings.max_outsiders)
+    for part in finite_parts(distances[at[:, None], at]):
+        growth.grow(tuple(int(at[k]) for k in part.nodes), part.distances)
+    rest = (*growth.rest, *twins)
+    tree = contracted_tree(neighbourhood, settings, growth.families, rest, capped=growth.capped)
+    return replace(tree, rounds=tuple(growth.rounds), by_surrogates=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Represented:
+    """A family from the next round on: the rows that speak for it, and what they lose."""
+
+    node: int
+    rows: IntArray
+    total: float
+    """The sum of the lengths from the rows to the node."""
+
+
+@dataclass(slots=True, eq=False)
+class _Growth:
+    """A local tree while it grows, over rounds and parts."""
+
+    neighbourhood: Neighbourhood
+    most_families: int
+    families: list[Family] = field(default_factory=list)
+    rounds: list[Round] = field(default_factory=list)
+    rest: list[Edge] = field(default_factory=list)
+    capped: bool = False
+    _n_new: int = 0
+
+    def grow(self, active: tuple[int, ...], d: FloatArray) -> None:
+        """Group nodes until one or two are left, and connect those."""
+        while len(active) > 2:
+            spread, mean = _kernels.grouping.compare_pairs(
+                np.ascontiguousarray(d), self._reach, FAR, SPREAD_OF_FAR
+            )
+            groups = self._split(active, spread)
+            found = [self._represent(active, rows, d, mean) for rows in groups]
+            active, d = tuple(one.node for one in found), _between(found, d)
+        if len(active) == 2:
+            self.rest.append(Edge(*active, self._length(*active, float(d[0, 1]))))
+
+    @property
+    def _reach(self) -> float:
+        return REACH + REACH_BY_ROWS * math.log(max(self.neighbourhood.n_samples or 1, 1))
+
+    def _split(self, active: tuple[int, ...], spread: FloatArray) -> list[IntArray]:
+        """Split the active nodes into families, and record why."""
+        m, widest = len(spread), float(spread.max())
+        least = math.log(2) / widest if widest > 0 else math.inf
+        silhouette = None
+        labels = np.zeros(m, np.int64)
+        if m > 3:
+            split, silhouette = self._best_split(spread)
+            labels = split if silhouette > least else labels
+        _, first = np.unique(labels, return_index=True)
+        groups = [np.flatnonzero(labels == labels[k]) for k in sorted(first.tolist())]
+        named = tuple(tuple(active[k] for k in rows.tolist()) for rows in groups)
+        self.rounds.append(
+            Round(active, frozen_array(spread, np.float64), named, silhouette, least)
+        )
+        return groups
+
+    def _best_split(self, spread: FloatArray) -> tuple[IntArray, float]:
+        """Search with nodes in the order of their isolation, which does not hang on names."""
+        m = len(spread)
+        n_sizes = min(m - 2, self.most_families) - 1
+        self.capped |= n_sizes < m - 3
+        order = np.argsort(-np.sort(spread, axis=1).sum(axis=1), kind="stable")
+        draws = self.neighbourhood.rng.random((n_sizes, 2, m))
+        shuffles = np.argsort(draws, axis=2, kind="stable")
+        ordered = np.ascontiguousarray(spread[order[:, None], order])
+        labels, silhouette = _kernels.grouping.best_split(ordered, shuffles)
+        split = np.empty(m, np.int64)
+        split[order] = labels
+        return split, float(silhouette)
+
+    def _represent(
+        self, active: tuple[int, ...], rows: IntArray, d: FloatArray, mean: FloatArray
+    ) -> _Represented:
+        if len(rows) == 1:
+            return _Represented(active[rows[0]], rows, 0.0)
+        inside = d[rows[:, None], rows]
+        misfits = np.abs(mean[rows[:, None], rows] + inside).sum(axis=1)
+        best, limit = int(misfits.argmin()), MISFIT * (len(rows) - 1)
+        members = [active[k] for k in rows.tolist()]
+        is_new = not misfits[best] < limit
+        if is_new:
+            lengths = _lengths_to_parent(inside, mean[rows[0], rows[1]])
+            parent, children = self.neighbourhood.size + self._n_new, members
+            self._n_new += 1
+            represented = _Represented(parent, rows, float(inside.sum()) / (2 * (len(rows) - 1)))
+        else:
+            lengths = np.delete(inside[best], best)
+            parent, children = members[best], members[:best] + members[best + 1 :]
+            represented = _Represented(parent, rows[best : best + 1], 0.0)
+        known = tuple(
+            self._length(child, parent, length)
+            for child, length in zip(children, lengths.tolist(), strict=True)
+        )
+        misfit = (members[best], float(misfits[best]), limit)
+        family = Family(parent, tuple(children), known, is_new, *misfit, len(self.rounds))
+        self.families.append(family)
+        return represented
+
+    def _length(self, u: int, v: int, length: float) -> float:
+        """Take off how far the ends are from the columns that stand for them."""
+        gaps = self.neighbourhood.gaps
+        return max(length - sum(gaps[end] for end in (u, v) if end < len(gaps)), LEAST_LENGTH)
+
+
+def _lengths_to_parent(inside: FloatArray, mean_of_two: float) -> FloatArray:
+    """Share out the distances inside a family whose parent is a new node."""
+    c = len(inside)
+    if c == 2:
+        apart = inside[0, 1]
+        return np.array([(apart + mean_of_two) / 2, (apart - mean_of_two) / 2])
+    reach = inside.sum(axis=1)
+    lengths: FloatArray = (reach - reach.sum() / (2 * (c - 1))) / (c - 2)
+    return lengths
+
+
+def _between(families: list[_Represented], d: FloatArray) -> FloatArray:
+    """(f, f) the distances between the parents of families."""
+    size = np.array([len(family.rows) for family in families])
+    total = np.array([family.total for family in families])
+    rows = np.concatenate([family.rows for family in families])
+    starts = np.cumsum(size) - size
+    sums = np.add.reduceat(np.add.reduceat(d[rows[:, None], rows], starts), starts, axis=1)
+    sums = sums - np.outer(total, size) - np.outer(size, total)
+    between = sums / np.outer(size, size)
+    alone = np.outer(size == 1, size == 1)
+    between = np.where(alone, between, np.maximum(between, LEAST_LENGTH))
+    between = (between + between.T) / 2
+    np.fill_diagonal(between, 0.0)
+    return between
+
+
+__all__ = ["BY_SURROGATES", "METHODS", "LocalTree", "Neighbourhood", "group"]
+
+METHODS: dict[Method, Callable[[Neighbourhood, LearnSettings], LocalTree]] = {
+    "quartet": group_by_quartet,
+    "relaxed": group_relaxed,
+    "nj": group_by_neighbor_joining,
+}
+BY_SURROGATES: frozenset[Method] = frozenset({"relaxed"})
+"""Methods that take the distances of the columns that stand for hidden nodes."""
+
+
+def group(neighbourhood: Neighbourhood, settings: LearnSettings) -> LocalTree:
+    """Build the local latent tree of a neighbourhood by the method of the settings."""
+    return METHODS[settings.method](neighbourhood, settings)
