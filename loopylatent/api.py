@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -14,7 +14,12 @@ from loopylatent.compute.workers import Engine
 from loopylatent.distances.matrix import DistanceMatrix, Metric, information_distances
 from loopylatent.distances.sparse import Distances, SparseDistances
 from loopylatent.errors import DataError, Remedy, ThresholdError
-from loopylatent.exporting.graph_files import NO_EXTRAS, Extras, Provenance, export as export_graph
+from loopylatent.exporting.graph_files import (
+    NO_EXTRAS,
+    Extras,
+    export as export_graph,
+    provenance,
+)
 from loopylatent.graph import LatentGraph
 from loopylatent.learning.initial_graph import settings_for
 from loopylatent.learning.learner import LearnResult, learn as run_learner
@@ -106,22 +111,6 @@ def learn(
     taus = TAUS if tau is None and "tau" in READS[method] else None
     found = learn_regularized(D, obs, settings, max_hidden, progress, taus=taus, start=start)
     return found if trace else replace(found, trace=None)
-
-
-def provenance(result: LearnResult) -> Provenance:
-    """Return what an exported file says about where its graph came from."""
-    settings = result.settings
-    return Provenance.of(
-        result.graph,
-        settings={
-            "metric": result.metric,
-            **asdict(settings.thresholds),
-            "method": settings.method,
-            "order": settings.order,
-            "seed": settings.seed,
-        },
-        data_digest=result.data_digest,
-    )
 
 
 def export(

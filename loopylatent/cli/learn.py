@@ -14,7 +14,7 @@ import pandas as pd
 
 from loopylatent.analysis.matching import follow_names
 from loopylatent.analysis.stability.runs import N_RESAMPLES
-from loopylatent.api import export, learn, provenance
+from loopylatent.api import export, learn
 from loopylatent.cli import opt
 from loopylatent.cli.inputs import (
     check_blocks,
@@ -31,7 +31,7 @@ from loopylatent.distances.files import to_npz
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.distances.sparse import Distances
 from loopylatent.errors import DataError
-from loopylatent.exporting.graph_files import WRITERS, Extras, format_of, to_edge_csv
+from loopylatent.exporting.graph_files import WRITERS, Extras, format_of, provenance, to_edge_csv
 from loopylatent.exporting.project.file import open_project
 from loopylatent.exporting.project.recipe import SAMPLE, Recipe, digest_of
 from loopylatent.exporting.report.findings import examine

@@ -16,7 +16,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -30,23 +30,26 @@ from jinja2 import DictLoader, Environment, Template
 from numpy.typing import NDArray
 
 from loopylatent.compute.files import write_atomically
-from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.errors import DataError
 from loopylatent.figures.layout import positions as place_nodes
 from loopylatent.figures.network import (
     THEMES,
-    Groups,
     LegendItem,
     ThemeName,
-    groups_by_node,
     legend,
-    names_of_groups,
     network,
     network_data,
-    node_labels,
     vis_bundle,
 )
-from loopylatent.graph import LatentGraph
+from loopylatent.graph import (
+    Groups,
+    LatentGraph,
+    checked_signs,
+    groups_by_node,
+    names_of_groups,
+    node_labels,
+)
+from loopylatent.learning.learner import LearnResult
 from loopylatent.settings import __version__
 from loopylatent.tables.spreadsheet import name_to_csv, xml_text
 
@@ -97,6 +100,22 @@ class Provenance:
         return known if self.created is None else known | {"created": self.created}
 
 
+def provenance(result: LearnResult) -> Provenance:
+    """Return what an exported file says about where its graph came from."""
+    settings = result.settings
+    return Provenance.of(
+        result.graph,
+        settings={
+            "metric": result.metric,
+            **asdict(settings.thresholds),
+            "method": settings.method,
+            "order": settings.order,
+            "seed": settings.seed,
+        },
+        data_digest=result.data_digest,
+    )
+
+
 def _plain_setting(key: str, value: Any) -> Setting:
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, float) and not math.isfinite(plain):
@@ -145,23 +164,10 @@ def attributed(graph: LatentGraph, extras: Extras, clean: Callable[[str], str]) 
     for _, _, values in content.edges(data=True):
         values["weight"] = math.exp(-values["distance"])
     if extras.signs is not None:
-        n = len(extras.signs)
-        if n != graph.n_edges:
-            raise DataError(f"{n} signs for {graph.n_edges} edges; give one for each edge.")
-        for (u, v), sign in zip(graph.edges.tolist(), extras.signs, strict=True):
-            content.edges[u, v]["sign"] = int(np.sign(sign))
+        signs = checked_signs(graph, extras.signs).tolist()
+        for (u, v), sign in zip(graph.edges.tolist(), signs, strict=True):
+            content.edges[u, v]["sign"] = sign
     return content
-
-
-def edge_signs(graph: LatentGraph, D: DistanceMatrix) -> NDArray[np.int64] | None:
-    """Return the signs of the correlations along edges between columns; 0 at hidden nodes."""
-    if D.signs is None:
-        return None
-    signs = np.zeros(graph.n_edges, dtype=np.int64)
-    between = (graph.edges < graph.n_observed).all(axis=1)
-    u, v = graph.edges[between].T
-    signs[between] = D.signs[u, v]
-    return signs
 
 
 def has_attribute(content: nx.Graph[int], name: str) -> bool:

@@ -23,7 +23,7 @@ from loopylatent.figures.charts import curve_svg
 from loopylatent.figures.labels import shown_label
 from loopylatent.figures.layout import positions
 from loopylatent.figures.network import FACE, THEMES
-from loopylatent.figures.svg import to_svg, xml_text
+from loopylatent.figures.svg import escaped_xml, to_svg
 from loopylatent.graph import LatentGraph
 from loopylatent.inference.model import Model
 from loopylatent.inference.scores import Scores
@@ -237,10 +237,10 @@ def _histogram(values: np.ndarray[Any, Any]) -> str:
         for k, height in enumerate(np.ceil(counts / counts.max() * HIGH).astype(int).tolist())
     )
     width, base = BAR * N_BARS, HIGH + 16
-    low, high = (xml_text(f"{end:.3g}") for end in (ends[0], ends[-1]))
+    low, high = (escaped_xml(f"{end:.3g}") for end in (ends[0], ends[-1]))
     drawn = (
         f'<svg {_SVG} width="{width}" height="{HIGH + 22}" font-size="12" '
-        f'font-family="{xml_text(FACE)}"><rect width="100%" height="100%" '
+        f'font-family="{escaped_xml(FACE)}"><rect width="100%" height="100%" '
         f'fill="{_LIGHT.background}"/><g fill="{_LIGHT.observed}">{bars}</g>'
         f'<g fill="{_LIGHT.text}"><text y="{base}">{low}</text>'
         f'<text x="{width // 2}" y="{base}" text-anchor="middle">distance</text>'

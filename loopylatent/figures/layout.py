@@ -65,14 +65,6 @@ def positions(
     return assembled(place, boxes, members, before)
 
 
-def filling(place: FloatArray, aspect: float, most: float = 1.5) -> FloatArray:
-    """Stretch a layout in one direction, at most ``most`` times, towards an aspect ratio."""
-    width, height = np.ptp(place, axis=0) + 1e-9
-    wider = aspect * height / width
-    stretched: FloatArray = place * (np.clip(wider, 1, most), np.clip(1 / wider, 1, most))
-    return stretched
-
-
 def _checked_start(start: NDArray[np.floating] | None, n_nodes: int) -> FloatArray:
     if start is None:
         return np.full((n_nodes, 2), np.nan)

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from loopylatent.compute.values import FloatArray
 from loopylatent.figures import charts
 from loopylatent.figures.charts import Part
-from loopylatent.figures.layout import filling, positions
+from loopylatent.figures.layout import positions
 from loopylatent.figures.network import (
     LegendItem,
     ThemeName,
     colours_of,
+    filling,
     mixed,
     see_through,
     vis_edge,

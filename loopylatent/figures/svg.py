@@ -23,23 +23,25 @@ from loopylatent.figures.network import (
     FACE,
     LABEL_OUTLINE,
     NEGATIVE,
-    Groups,
     LegendItem,
     Symbol,
     Theme,
     ThemeName,
     checked_positions,
-    checked_signs,
     colours_of,
-    groups_by_node,
     legend,
-    names_of_groups,
-    node_labels,
     node_titles,
     stroke,
     symbol,
 )
-from loopylatent.graph import LatentGraph
+from loopylatent.graph import (
+    Groups,
+    LatentGraph,
+    checked_signs,
+    groups_by_node,
+    names_of_groups,
+    node_labels,
+)
 
 _MARGIN = 20
 _BASELINE = NODE_SIZE + FONT_SIZE + 3  # of a label, below the middle of its node
@@ -102,7 +104,7 @@ def to_svg(
     return "\n".join(parts) + "\n"
 
 
-def xml_text(text: str) -> str:
+def escaped_xml(text: str) -> str:
     """Return text for XML, in an element or in quotes."""
     return html.escape(_FORBIDDEN.sub("\ufffd", text))
 
@@ -134,7 +136,7 @@ def _opening(graph: LatentGraph, frame: _Frame, colours: Theme) -> str:
     box = f"{frame.left} {frame.top} {frame.width} {frame.height}"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{frame.width}" height="{frame.height}" '
-        f'viewBox="{box}" role="img" font-family="{xml_text(FACE)}">\n'
+        f'viewBox="{box}" role="img" font-family="{escaped_xml(FACE)}">\n'
         f"<title>{title}</title>\n"
         f'<rect x="{frame.left}" y="{frame.top}" width="{frame.width}" height="{frame.height}" '
         f'fill="{colours.background}"/>'
@@ -163,7 +165,7 @@ def _nodes(
 ) -> Iterator[str]:
     yield f'<g stroke-width="{BORDER}">'
     for (x, y), drawn, title in zip(place, symbols, titles, strict=True):
-        inside = f"<title>{xml_text(title)}</title>"
+        inside = f"<title>{escaped_xml(title)}</title>"
         yield _shape(drawn.shape, x, y, drawn.fill, drawn.border, inside)
     yield "</g>"
 
@@ -192,7 +194,7 @@ def _labels(
         for node, ((x, y), label) in enumerate(zip(place, labels, strict=True)):
             line = y + (_BASELINE_ABOVE if above[node] else _BASELINE)
             own = f' font-size="{FONT_SIZE - 2}"{hidden_paint}' if node >= graph.n_observed else ""
-            yield f'<text x="{x}" y="{line}"{own}>{xml_text(shown_label(label))}</text>'
+            yield f'<text x="{x}" y="{line}"{own}>{escaped_xml(shown_label(label))}</text>'
         yield "</g>"
 
 
@@ -227,7 +229,7 @@ def _legend(
         x, y = frame.left + (frame.width - _row_width(row)) // 2, top + _LEGEND_LINE * k
         for item in row:
             yield _sample(item, x, y)
-            yield f'<text x="{x + _SAMPLE + 8}" y="{y + 5}">{xml_text(item.text)}</text>'
+            yield f'<text x="{x + _SAMPLE + 8}" y="{y + 5}">{escaped_xml(item.text)}</text>'
             x += _item_width(item) + _LEGEND_GAP
     yield "</g>"
 

@@ -11,8 +11,7 @@ from helpers.lessons import lesson_on
 from helpers.reports import findings_of
 
 import loopylatent as ll
-from loopylatent.api import provenance
-from loopylatent.exporting.graph_files import render
+from loopylatent.exporting.graph_files import provenance, render
 from loopylatent.exporting.report.page import to_report
 from loopylatent.lesson.page import to_page
 

@@ -15,7 +15,7 @@ from helpers.hostile import hostile_frame
 from playwright.sync_api import Locator, Page
 
 import loopylatent as ll
-from loopylatent.api import provenance
+from loopylatent.exporting.graph_files import provenance
 from loopylatent.lesson.cast import GLOSSARY
 from loopylatent.lesson.lesson import Lesson, build
 from loopylatent.lesson.material import IN_GRAPH

@@ -16,8 +16,7 @@ from helpers.browser import PATIENCE, AppTab, OpenPage, WatchedPage, visiting
 from helpers.hostile import HOSTILE_NAMES, hostile_frame
 
 import loopylatent as ll
-from loopylatent.api import provenance
-from loopylatent.exporting.graph_files import Extras, to_html
+from loopylatent.exporting.graph_files import Extras, provenance, to_html
 from loopylatent.exporting.project.recipe import Recipe
 from loopylatent.exporting.report.findings import examine
 from loopylatent.exporting.report.page import to_report

@@ -10,20 +10,18 @@ import numpy as np
 import pytest
 
 from loopylatent.errors import DataError, ThresholdError
-from loopylatent.figures.layout import filling, positions
+from loopylatent.figures.layout import positions
 from loopylatent.figures.network import (
     NEGATIVE,
     THEMES,
-    groups_by_node,
+    filling,
     legend,
-    names_of_groups,
     network,
     network_data,
-    node_labels,
     vis_bundle,
 )
 from loopylatent.figures.overlays import edge_opacity
-from loopylatent.graph import LatentGraph
+from loopylatent.graph import LatentGraph, groups_by_node, names_of_groups, node_labels
 
 STAR = LatentGraph.build("abc", 1, [(0, 3), (1, 3), (2, 3)], [0.1, 1.0, 3.0])
 PLACE = np.array([[-100.4, 0.0], [100.6, 0.0], [0.0, 80.0], [0.0, 0.0]])

@@ -14,7 +14,7 @@ from loopylatent.errors import DataError, ThresholdError
 from loopylatent.figures.labels import shown_label
 from loopylatent.figures.layout import positions
 from loopylatent.figures.network import NEGATIVE, THEMES, legend, network
-from loopylatent.figures.svg import to_svg, xml_text
+from loopylatent.figures.svg import escaped_xml, to_svg
 from loopylatent.graph import LatentGraph
 from loopylatent.learning.learner import learn
 from loopylatent.settings import LearnSettings, Thresholds
@@ -150,7 +150,7 @@ def test_wrong_positions_are_refused(place):
 
 @given(st.text(st.characters(), max_size=30))
 def test_any_text_can_stand_in_the_file_and_comes_back(text):
-    root = parsed(f'<a b="{xml_text(text)}">{xml_text(text)}</a>')
+    root = parsed(f'<a b="{escaped_xml(text)}">{escaped_xml(text)}</a>')
     readable = "".join(character if xml_character(character) else "\ufffd" for character in text)
     # a parser reads line ends in elements as \n and in attributes as spaces
     assert (root.text or "") == readable.replace("\r\n", "\n").replace("\r", "\n")

@@ -18,11 +18,11 @@ from hypothesis import given, strategies as st
 
 import loopylatent as ll
 from loopylatent import lesson as lessons
-from loopylatent.api import provenance
 from loopylatent.compute._kernels.grouping import list_quartets
 from loopylatent.distances.files import read_distances
 from loopylatent.distances.matrix import METRICS, DistanceMatrix
 from loopylatent.errors import DataError, DistanceError
+from loopylatent.exporting.graph_files import provenance
 from loopylatent.exporting.project.recipe import digest_of
 from loopylatent.figures.network import LABEL_BELOW
 from loopylatent.learning.grouping import VERDICTS, quartets

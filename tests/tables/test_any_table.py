@@ -16,9 +16,8 @@ from helpers.tables import WEIGHTS, tables, weights_of
 from hypothesis import strategies as st
 
 import loopylatent as ll
-from loopylatent.api import provenance
 from loopylatent.errors import LoopyLatentError
-from loopylatent.exporting.graph_files import WRITERS, render
+from loopylatent.exporting.graph_files import WRITERS, provenance, render
 from loopylatent.settings import Method
 from loopylatent.tables.observations import read_frame
 from loopylatent.tables.spreadsheet import name_from_csv, xml_text

@@ -17,11 +17,10 @@ from helpers.nasty import NASTY, Nasty, csv_of, numbers, streamed_bomb
 from streamlit.testing.v1 import AppTest
 
 import loopylatent as ll
-from loopylatent.api import provenance
 from loopylatent.cli.main import main
 from loopylatent.compute.limits import MEMORY_VARIABLE
 from loopylatent.errors import LoopyLatentError
-from loopylatent.exporting.graph_files import WRITERS, render
+from loopylatent.exporting.graph_files import WRITERS, provenance, render
 from loopylatent.settings import Method
 
 APP = Path(__file__).resolve().parents[2] / "app.py"

@@ -22,7 +22,6 @@ from loopylatent.exporting.graph_files import (
     Extras,
     Provenance,
     drawing_of,
-    edge_signs,
     legend_pairs,
     rendered,
     summary_of,
@@ -32,9 +31,10 @@ from loopylatent.exporting.report import content
 from loopylatent.exporting.report.content import SURE, signed
 from loopylatent.exporting.report.findings import Findings, HeldOut, Skipped, sentence
 from loopylatent.figures.charts import LINES, counts_at, curve_svg, shown_range
-from loopylatent.figures.layout import filling, positions
-from loopylatent.figures.network import node_labels
+from loopylatent.figures.layout import positions
+from loopylatent.figures.network import edge_signs, filling
 from loopylatent.figures.svg import to_svg
+from loopylatent.graph import node_labels
 from loopylatent.inference.model import Model
 from loopylatent.tables.spreadsheet import xml_text
 

@@ -16,7 +16,8 @@ from loopylatent.analysis.matching import follow_names
 from loopylatent.analysis.overlay import BOTH, LEFT, RIGHT, Difference, Overlay
 from loopylatent.errors import LoopyLatentError
 from loopylatent.exporting.project.file import LONGEST_PIN_NAME, MOST_PINS
-from loopylatent.figures.layout import filling, positions
+from loopylatent.figures.layout import positions
+from loopylatent.figures.network import filling
 from loopylatent.figures.overlays import compared_looks, mark_edges, mark_nodes
 from loopylatent.ui.compare import tables
 from loopylatent.ui.compare.tables import Side, Sides, overlay_of, pin_two, sides_of

@@ -14,18 +14,18 @@ import streamlit as st
 
 from loopylatent.analysis.stability.groups import N_RESAMPLES as N_GROUPINGS
 from loopylatent.analysis.stability.runs import N_RESAMPLES
-from loopylatent.api import provenance
 from loopylatent.compute.limits import MEGABYTE, duration, examination
 from loopylatent.compute.values import Progress
 from loopylatent.errors import LoopyLatentError
-from loopylatent.exporting.graph_files import Extras, edge_signs, render
+from loopylatent.exporting.graph_files import Extras, provenance, render
 from loopylatent.exporting.project.file import save_project
 from loopylatent.exporting.project.recipe import to_command, to_python
 from loopylatent.exporting.report.findings import Findings, Known, examine, part_at
 from loopylatent.exporting.report.page import to_report
 from loopylatent.figures.layout import positions
-from loopylatent.figures.network import node_labels
+from loopylatent.figures.network import edge_signs
 from loopylatent.figures.svg import to_svg
+from loopylatent.graph import node_labels
 from loopylatent.ui.explore.scene import Scene
 from loopylatent.ui.open.project import saving
 from loopylatent.ui.page import file_stem

@@ -12,8 +12,8 @@ from typing import Any, get_args
 
 import streamlit as st
 
-from loopylatent.api import provenance
 from loopylatent.errors import LoopyLatentError
+from loopylatent.exporting.graph_files import provenance
 from loopylatent.figures.labels import shown_label
 from loopylatent.lesson.lesson import Lesson
 from loopylatent.lesson.material import CHAPTERS, Detail, Place
@@ -396,7 +396,7 @@ def _for_a_class(s: Session, w: Walk, now: Present, lesson: Lesson) -> None:
     st.caption(words.export)
     st.download_button(
         "Lesson (HTML)",
-        data=partial(to_page, lesson, provenance(now.result), title=now.source.title),
+        data=lambda: to_page(lesson, provenance(now.result), title=now.source.title),
         file_name=f"lesson-{file_stem(s)}.html",
         mime="text/html",
         on_click="ignore",

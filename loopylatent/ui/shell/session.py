@@ -23,7 +23,8 @@ from loopylatent.distances.matrix import METRICS
 from loopylatent.errors import DataError, LoopyLatentError, Message
 from loopylatent.exporting.project.file import LONGEST_PIN_NAME, MOST_PINS, Pin
 from loopylatent.exporting.project.recipe import Recipe, check_encodable
-from loopylatent.figures.layout import filling, positions
+from loopylatent.figures.layout import positions
+from loopylatent.figures.network import filling
 from loopylatent.figures.simplify import SimplifiedGraph
 from loopylatent.graph import LatentGraph
 from loopylatent.learning.initial_graph import check_radius
