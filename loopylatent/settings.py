@@ -24,6 +24,7 @@ READS: Mapping[Method, tuple[str, ...]] = {
 """The thresholds that play a part in each method."""
 RELAXED_TAU = -math.log(0.9)
 """Relaxed grouping brings its own contraction threshold."""
+_RADIUS = ("give a distance, such as ", Remedy("radius_of_a_tree"), " for a tree")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +51,7 @@ class Thresholds:
     tau: float
 
     def __post_init__(self) -> None:
-        tree = Remedy("radius_of_a_tree")
-        r = finite("r", self.r, "give a distance, such as ", tree, " for a tree")
+        r = finite("r", self.r, *_RADIUS)
         Lambda = finite("Lambda", self.Lambda, "give a number from 0 to below 1")
         tau = finite("tau", self.tau, "give a length of at least 0")
         if r < 0:

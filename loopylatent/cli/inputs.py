@@ -20,11 +20,11 @@ from loopylatent.errors import DataError, quoted
 from loopylatent.exporting.graph_files import format_of
 from loopylatent.exporting.project.recipe import SAMPLE, unescaped
 from loopylatent.tables.blocks.table import scan_table
+from loopylatent.tables.files import SPARSE_ENDINGS, is_sparse_file, name_to_csv
 from loopylatent.tables.kinds import Kind
 from loopylatent.tables.observations import Observations, read_table
 from loopylatent.tables.samples import load_sample
-from loopylatent.tables.sparse import ENDINGS, is_sparse_file, read_sparse
-from loopylatent.tables.spreadsheet import name_to_csv
+from loopylatent.tables.sparse import read_sparse
 
 
 def unescape(options: argparse.Namespace) -> None:
@@ -88,7 +88,7 @@ def _check_sparse(options: argparse.Namespace) -> None:
     if not _is_sparse(options):
         for name in ("columns", "cutoff"):
             if getattr(options, name, None) is not None:
-                endings = ", ".join(ENDINGS)
+                endings = ", ".join(SPARSE_ENDINGS)
                 raise DataError(f"--{name} is for sparse files ({endings}); leave it out.")
     if not _keeps_near_pairs(options):
         return

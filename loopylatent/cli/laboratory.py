@@ -19,7 +19,7 @@ from loopylatent.settings import Thresholds
 from loopylatent.synthetic.families import CAGES
 from loopylatent.synthetic.laboratory import Family, Rule, Specification, learn_back
 from loopylatent.synthetic.model import Kind
-from loopylatent.tables.spreadsheet import name_to_csv
+from loopylatent.tables.files import name_to_csv
 from loopylatent.theory.assumptions import conditions, ensemble_of
 from loopylatent.theory.ensemble import KAPPA, Ensemble, fewest_samples
 from loopylatent.theory.tables import quantities

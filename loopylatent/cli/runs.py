@@ -17,7 +17,7 @@ from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.errors import DataError
 from loopylatent.exporting.graph_files import Provenance, export
 from loopylatent.learning.initial_graph import settings_for
-from loopylatent.tables.spreadsheet import table_to_csv
+from loopylatent.tables.files import table_to_csv
 
 
 def _sweep(options: argparse.Namespace) -> None:

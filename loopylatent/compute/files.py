@@ -88,7 +88,6 @@ class Checkpoint:
 
     def load(self) -> Saved | None:
         """Return what the file holds; None where there is none."""
-        shown = quoted(os.fspath(self.path))
         if not os.path.exists(self.path):  # noqa: PTH110  (asks nothing of an odd path)
             check_place(self.path)
             return None
@@ -97,15 +96,15 @@ class Checkpoint:
                 arrays = dict(content)
             key, done = str(arrays.pop(_KEY)), int(arrays.pop(_DONE))
         except (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile):
-            raise DataError(
-                f"{shown} is no checkpoint, or it is damaged; remove it, or name another file."
-            ) from None
-        if key != self.key:
-            raise DataError(
-                f"{shown} is a checkpoint of other data or other settings; remove it to start "
-                "again, or name another file."
+            problem = "is no checkpoint, or it is damaged; remove it, or name another file."
+        else:
+            if key == self.key:
+                return Saved(done, arrays)
+            problem = (
+                "is a checkpoint of other data or other settings; remove it to start again, "
+                "or name another file."
             )
-        return Saved(done, arrays)
+        raise DataError(f"{quoted(os.fspath(self.path))} {problem}")
 
     def save_now_and_then(self, done: int, arrays: Callable[[], Arrays]) -> None:
         """Write the file where it has not been written for a while."""

@@ -17,10 +17,9 @@ import pandas as pd
 from loopylatent.compute.values import frozen_array
 from loopylatent.distances.matrix import METRICS, DistanceMatrix, check_n_samples
 from loopylatent.errors import DistanceError, LimitError, LoopyLatentError, quoted
-from loopylatent.tables.files import File, Source
+from loopylatent.tables.files import File, Source, name_from_csv
 from loopylatent.tables.kinds import NA_WORDS
 from loopylatent.tables.read import MAX_CELLS, read_frame
-from loopylatent.tables.spreadsheet import name_from_csv
 
 _KEYS = ("values", "names", "metric", "is_additive", "n_samples", "noise_floor", "signs",
          "pair_counts")  # fmt: skip
@@ -48,10 +47,10 @@ def to_npz(D: DistanceMatrix) -> bytes:
 
 def read_npz(path: str | os.PathLike[str]) -> DistanceMatrix:
     """Read what `to_npz` wrote; the distances are checked like any others."""
-    shown = quoted(os.fspath(path))
+    shown = os.fspath(path)
     try:
         if not Path(path).is_file():
-            raise DistanceError(f"there is no file {shown}; check the path.")
+            raise DistanceError(f"there is no file {quoted(shown)}; check the path.")
         with zipfile.ZipFile(path) as archive:
             known = [m for m in archive.infolist() if m.filename.removesuffix(".npy") in _KEYS]
         unpacked = sum(member.file_size for member in known)
@@ -67,17 +66,17 @@ def read_npz(path: str | os.PathLike[str]) -> DistanceMatrix:
         signs = frozen_array(found["signs"], np.int8) if "signs" in found else None
         counts = frozen_array(found["pair_counts"], np.float64) if "pair_counts" in found else None
     except PermissionError as error:
-        raise DistanceError(f"{shown} cannot be opened: {error.strerror}.") from None
+        raise DistanceError(f"{quoted(shown)} cannot be opened: {error.strerror}.") from None
     except LoopyLatentError:
         raise
     except MemoryError:
-        raise LimitError(f"{shown}: there is too little memory to read it.") from None
+        raise LimitError(f"{quoted(shown)}: there is too little memory to read it.") from None
     except _UNREADABLE:
-        raise DistanceError(f"{shown} holds no distances; write it again.") from None
+        raise DistanceError(f"{quoted(shown)} holds no distances; write it again.") from None
     checked = DistanceMatrix.from_array(values, names, n_samples)
     shapes = {array.shape for array in (signs, counts) if array is not None}
     if shapes - {values.shape} or metric not in (*METRICS, "given"):
-        raise DistanceError(f"{shown} holds no distances; write it again.")
+        raise DistanceError(f"{quoted(shown)} holds no distances; write it again.")
     return DistanceMatrix(
         checked.values, names, n_samples, floor, metric, is_additive, signs, counts
     )

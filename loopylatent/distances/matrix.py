@@ -21,7 +21,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from loopylatent.compute.limits import check_memory
-from loopylatent.compute.values import FloatArray, Progress, Shown, check_seed, frozen_array
+from loopylatent.compute.values import (
+    FloatArray,
+    Progress,
+    Shown,
+    check_seed,
+    frozen_array,
+    not_wanted,
+)
 from loopylatent.compute.workers import Engine
 from loopylatent.distances.blocks import sum_blocks
 from loopylatent.distances.strengths import (
@@ -50,8 +57,26 @@ EQUAL_COLUMNS = 1e-12
 """Distances below this are rounding; such columns determine each other."""
 
 
+class AnyDistances:
+    """What the learner takes: a `DistanceMatrix`, or `SparseDistances` of very many columns."""
+
+    names: tuple[str, ...]
+
+    @property
+    def n_columns(self) -> int:
+        return len(self.names)
+
+
+def check_is_distances(D: object) -> None:
+    """Refuse what is no distances at all, and say how to make them of it."""
+    if not isinstance(D, AnyDistances):
+        table = "read_table(path)" if isinstance(D, str | Path) else "table"
+        give = f"information_distances({table})"
+        raise DistanceError(*not_wanted("a DistanceMatrix is", D, give))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class DistanceMatrix(Shown):
+class DistanceMatrix(AnyDistances, Shown):
     """Distances between the observed columns, with what is known of their precision.
 
     Parameters
@@ -109,15 +134,11 @@ class DistanceMatrix(Shown):
             )
         given = (f"x{k + 1}" for k in range(len(array))) if names is None else names
         labels = tuple(str(name) for name in given)
-        check_distances(array, labels)
+        check_distance_values(array, labels)
         check_n_samples(n_samples)
         array = (array + array.T) / 2
         floor = None if n_samples is None else correlation_noise_floor(n_samples)
         return cls(frozen_array(array, np.float64), labels, n_samples, floor, "given")
-
-    @property
-    def n_columns(self) -> int:
-        return len(self.names)
 
     @cached_property
     def r_max(self) -> float:
@@ -406,7 +427,7 @@ def check_distinct(n_columns: int) -> None:
         raise DistanceError(f"{shown}; at least {FEWEST_COLUMNS} that differ are needed.")
 
 
-def check_distances(array: FloatArray, names: tuple[str, ...]) -> None:
+def check_distance_values(array: FloatArray, names: tuple[str, ...]) -> None:
     """Refuse a square matrix that does not hold the distances of so many names."""
     if len(names) != len(array):
         raise DistanceError(f"{len(array)} rows but {len(names)} names; give one name a row.")

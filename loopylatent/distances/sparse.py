@@ -11,7 +11,6 @@ import hashlib
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -19,9 +18,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from loopylatent.compute import _kernels
-from loopylatent.compute.values import FloatArray, IntArray, Progress, frozen_array, not_wanted
+from loopylatent.compute.values import FloatArray, IntArray, Progress, frozen_array
 from loopylatent.compute.workers import OnThreads, in_order
-from loopylatent.distances.matrix import DistanceMatrix, Metric, check_distinct, to_distances
+from loopylatent.distances.matrix import (
+    AnyDistances,
+    DistanceMatrix,
+    Metric,
+    check_distinct,
+    to_distances,
+)
 from loopylatent.distances.strengths import (
     SMALLEST_COUNT,
     check_spread,
@@ -108,7 +113,7 @@ class SparseColumns:
 
 
 @dataclass(frozen=True, eq=False)
-class SparseDistances:
+class SparseDistances(AnyDistances):
     """Near neighbours of every column, and the columns themselves for all other distances.
 
     Parameters
@@ -134,10 +139,6 @@ class SparseDistances:
     columns: SparseColumns = field(repr=False)
     metric: Metric = "correlation"
     is_additive: bool = True
-
-    @property
-    def n_columns(self) -> int:
-        return len(self.names)
 
     @property
     def n_pairs(self) -> int:
@@ -207,14 +208,6 @@ class SparseDistances:
 
 Distances = DistanceMatrix | SparseDistances
 """What the learner takes."""
-
-
-def check_distances(D: object) -> None:
-    """Refuse what is no matrix of distances, and say how to make one of it."""
-    if isinstance(D, DistanceMatrix | SparseDistances):
-        return
-    table = "read_table(path)" if isinstance(D, str | Path) else "table"
-    raise DistanceError(*not_wanted("a DistanceMatrix is", D, f"information_distances({table})"))
 
 
 def sparse_distances(

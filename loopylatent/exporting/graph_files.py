@@ -51,7 +51,7 @@ from loopylatent.graph import (
 )
 from loopylatent.learning.learner import LearnResult
 from loopylatent.settings import __version__
-from loopylatent.tables.spreadsheet import name_to_csv, xml_text
+from loopylatent.tables.files import name_to_csv, xml_text
 
 Setting = str | float | int
 

@@ -27,8 +27,8 @@ from loopylatent.compute.values import (
     frozen_array,
 )
 from loopylatent.compute.workers import OnThreads, in_order
-from loopylatent.distances.matrix import DistanceMatrix
-from loopylatent.distances.sparse import Distances, SparseDistances, check_distances
+from loopylatent.distances.matrix import DistanceMatrix, check_is_distances
+from loopylatent.distances.sparse import Distances, SparseDistances
 from loopylatent.errors import Remedy, ThresholdError
 from loopylatent.graph import LatentGraph
 from loopylatent.settings import LearnSettings, Method, Order, Thresholds
@@ -60,7 +60,7 @@ def initial_graph(D: Distances, r: float) -> LatentGraph:
     >>> initial_graph(D, 3.0).edges.tolist()
     [[0, 1], [1, 2]]
     """
-    check_distances(D)
+    check_is_distances(D)
     check_radius(D, r)
     if isinstance(D, SparseDistances):
         return _initial_graph_from_lists(D, r)
@@ -220,7 +220,7 @@ def edge_density(D: DistanceMatrix) -> EdgeDensity:
     >>> curve.n_components.tolist(), curve.n_cycles.tolist()
     ([2, 1], [0, 0])
     """
-    check_distances(D)
+    check_is_distances(D)
     return followed_curve(D, lambda *_: None)
 
 
@@ -300,7 +300,7 @@ def default_thresholds(D: Distances) -> Thresholds:
     >>> default_thresholds(D)
     Thresholds(r=5.0, Lambda=0.05, tau=0.5)
     """
-    check_distances(D)
+    check_is_distances(D)
     Lambda = 0.0 if D.n_samples is None else 0.5 / math.sqrt(D.n_samples)
     r = float(np.quantile(D.nearest, 0.95)) if isinstance(D, SparseDistances) else D.r_max
     return Thresholds(r, Lambda, 0.2 * float(np.median(_spanning_lengths(D))))

@@ -34,7 +34,7 @@ from loopylatent.lesson.material import CHAPTERS, DrawnEdge, Frame, Place
 from loopylatent.lesson.pairs import SHADES, closest_pair, heatmap_order, pair_view
 from loopylatent.lesson.visits import Visit
 from loopylatent.settings import Method
-from loopylatent.tables.spreadsheet import xml_text
+from loopylatent.tables.files import xml_text
 
 MOST_COLUMNS = 200
 """Columns up to which the matrix of distances is part of the page."""

@@ -35,9 +35,15 @@ LARGEST_GROWTH = 200
 SMALL = 16 * 2**20
 """Bytes up to which growth does not matter."""
 
+FIRST_BYTES = 64
+"""That tell what a file is."""
+SPARSE_ENDINGS = (".mtx", ".mtx.gz", ".npz")
+"""Of the names of files that hold a sparse matrix."""
+
 _PIECE = 1 << 20
 """Bytes that are unpacked at once."""
 _GZIP = b"\x1f\x8b"
+_NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
@@ -84,9 +90,14 @@ class Part:
     names: tuple[str, ...] = field(repr=False)
     """Of its columns."""
 
+    @property
+    def shown(self) -> str:
+        """The name of the file in messages."""
+        return quoted(Path(self.path).name)
+
     def error(self, problem: str) -> DataError:
         """Return an error that begins with the name of the file."""
-        return DataError(f"{quoted(Path(self.path).name)}: {problem}")
+        return DataError(f"{self.shown}: ", problem)
 
 
 def opened(source: Source, name: str | None = None, max_bytes: int = MAX_BYTES) -> File:
@@ -110,20 +121,30 @@ def _check_no_address(source: object) -> None:
 
 def _read_path(source: FilePath, name: str | None, max_bytes: int) -> File:
     _check_no_address(source)
-    path, shown = Path(source), quoted(str(source))
+    path = Path(source)
     try:
         if path.is_file():
             with path.open("rb") as stream:
                 return File(name or path.name, stream.read(max_bytes + 1))
         is_folder, is_there = path.is_dir(), path.exists()
     except (OSError, ValueError) as error:  # a name with a NUL is a ValueError
-        reason = getattr(error, "strerror", None) or "it is no path"
-        raise DataError(f"{shown} cannot be opened: {reason}; check the path.") from None
+        raise not_opened(source, error) from None
     if is_folder:
-        raise DataError(f"{shown} is a folder; give the path of one file.")
-    if is_there:
-        raise DataError(f"{shown} is a pipe or a device; write its content to a file, give that.")
-    raise DataError(f"there is no file {shown}; check the path.")
+        raise DataError(f"{quoted(str(source))} is a folder; give the path of one file.")
+    raise _no_file(str(source), "write its content to a file, give that" if is_there else None)
+
+
+def not_opened(source: object, error: Exception) -> DataError:
+    """Return the error of a path that the system refuses."""
+    reason = getattr(error, "strerror", None) or "it is no path"
+    return DataError(f"{quoted(str(source))} cannot be opened: {reason}; check the path.")
+
+
+def _no_file(path: str, remedy: str | None) -> DataError:
+    """The error of a path where there is no file or, with a ``remedy``, something else."""
+    if remedy is None:
+        return DataError(f"there is no file {quoted(path)}; check the path.")
+    return DataError(f"{quoted(path)} is a pipe or a device; {remedy}.")
 
 
 def find_files(source: FilePath | Sequence[FilePath]) -> list[Path]:
@@ -134,24 +155,20 @@ def find_files(source: FilePath | Sequence[FilePath]) -> list[Path]:
     try:
         found = [path for one in given for path in _files(Path(one).absolute())]
     except OSError as error:
-        shown = quoted(str(error.filename or given[0]))
-        raise DataError(f"{shown} cannot be opened: {error.strerror}; check the path.") from None
+        raise not_opened(error.filename or given[0], error) from None
     if not found:
         raise DataError("no files are given; give at least one path.")
     return found
 
 
 def _files(path: Path) -> list[Path]:
-    shown = quoted(str(path))
     if path.is_file():
         return [path]
     if not path.is_dir():
-        is_there = path.exists()
-        fault = f"{shown} is a pipe or a device; give a file."
-        raise DataError(fault if is_there else f"there is no file {shown}; check the path.")
+        raise _no_file(str(path), "give a file" if path.exists() else None)
     inside = [one for one in sorted(path.iterdir()) if one.is_file() and one.name[0] not in "._"]
     if not inside:
-        raise DataError(f"folder {shown} holds no files; give one with a table in it.")
+        raise DataError(f"folder {quoted(str(path))} holds no files; give one with a table in it.")
     return inside
 
 
@@ -174,6 +191,16 @@ def _unpacked(file: File, max_bytes: int) -> File:
 def stream(file: File) -> io.BytesIO:
     """Return the content as an open file."""
     return io.BytesIO(file.content)
+
+
+def is_parquet(head: bytes) -> bool:
+    """Whether a file begins as Parquet does; a table may have a first column called PAR1."""
+    return head.startswith(b"PAR1") and _NO_TEXT.search(head[:FIRST_BYTES]) is not None
+
+
+def is_sparse_file(path: FilePath) -> bool:
+    """Return whether the name of a file says that it holds a sparse matrix."""
+    return os.fspath(path).lower().endswith(SPARSE_ENDINGS)
 
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -238,3 +265,53 @@ def named(frame: pd.DataFrame, names: list[str]) -> pd.DataFrame:
     check_names([names[k] for k in kept])
     used = frame if len(kept) == len(names) else frame.iloc[:, kept]
     return used.set_axis([names[k] for k in kept], axis="columns")
+
+
+# Texts that others open ----------------------------------------------------------------------
+
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def xml_text(text: str) -> str:
+    """Replace what XML 1.0 cannot hold, so that it is seen and the file stays readable."""
+    return _NOT_XML.sub("\ufffd", text)
+
+
+_STARTS = tuple("=+-@＝＋－＠'")
+_BREAKS = re.compile("([;\t\r\n])")
+_OBEYED = re.compile("[\x7f-\x9f]")
+"""Control characters that XML allows and that a terminal obeys, where CSV is often looked at."""
+
+
+def name_to_csv(name: str) -> str:
+    """Put a quote before what a spreadsheet would run, and before a quote, to tell them apart.
+
+    Where the separator of lists is a semicolon, a spreadsheet that opens the file also breaks a
+    name at semicolons, tabs and ends of lines; so what follows these is treated alike. Control
+    characters other than these are written as U+FFFD.
+    """
+    text = _OBEYED.sub("\ufffd", xml_text(name))
+    first, *others = _BREAKS.split(text)
+    begins = first.lstrip().startswith(_STARTS) or text.lstrip(" ").startswith(("\t", "\r", "\n"))
+    safe = [f"'{part}" if part.lstrip().startswith(_STARTS) else part for part in others]
+    return "".join([f"'{first}" if begins else first, *safe])
+
+
+def table_to_csv(frame: pd.DataFrame) -> str:
+    """Return a table as CSV in which neither a name nor a text is a formula."""
+    safe = frame.rename(columns=name_to_csv)
+    for name in safe.columns[[not pd.api.types.is_numeric_dtype(one) for one in safe.dtypes]]:
+        cells = [name_to_csv(cell) if isinstance(cell, str) else cell for cell in safe[name]]
+        safe[name] = pd.Series(cells, safe.index, dtype=object)
+    return safe.to_csv(index=False)
+
+
+def name_from_csv(cell: str) -> str:
+    """Return the name that an exported CSV cell stands for."""
+    first, *others = _BREAKS.split(cell)
+    parts = [part[_is_quoted(part) :] for part in others]
+    return "".join([first.removeprefix("'"), *parts])
+
+
+def _is_quoted(part: str) -> bool:
+    return part.startswith("'") and part[1:].lstrip().startswith(_STARTS)

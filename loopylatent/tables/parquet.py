@@ -7,7 +7,6 @@ reading it from its beginning; a thread that goes on where it stopped does so on
 from __future__ import annotations
 
 import bisect
-import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -23,17 +22,10 @@ import pyarrow.parquet as pq
 from loopylatent.errors import DataError, quoted
 from loopylatent.tables.files import File, Part, check_names, stream
 
-HEAD_BYTES = 64
 BATCH_ROWS = 1 << 14
 BUFFER_BYTES = 1 << 20
 _INDEX = "__index_level_"
-_NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _DAMAGED = "the Parquet file is damaged; write it again."
-
-
-def is_parquet(head: bytes) -> bool:
-    """Whether a file begins as Parquet does; a table may have a first column called PAR1."""
-    return head.startswith(b"PAR1") and _NO_TEXT.search(head[:HEAD_BYTES]) is not None
 
 
 def _check_flat(error: Callable[[str], DataError], schema: Any) -> None:

@@ -31,9 +31,9 @@ from loopylatent.compute.limits import LIMITS, check_shape
 from loopylatent.compute.values import FloatArray
 from loopylatent.errors import DataError, LimitError, Remedy, quoted
 from loopylatent.tables.excel import read_workbook
-from loopylatent.tables.files import MAX_BYTES, SMALL, File, Part, Source, named, opened
+from loopylatent.tables.files import MAX_BYTES, SMALL, File, Part, Source, is_parquet, named, opened
 from loopylatent.tables.kinds import EXACT, NA_WORDS, WAYS, Cells, Way, are_too_long, cast_numbers
-from loopylatent.tables.parquet import is_parquet, read_parquet
+from loopylatent.tables.parquet import read_parquet
 
 MAX_CELLS = LIMITS.cells
 """Rows times columns of the largest table that is read."""

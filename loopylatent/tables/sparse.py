@@ -27,8 +27,6 @@ from loopylatent.tables.kinds import Kind
 from loopylatent.tables.observations import Observations, OnDegenerate, summed
 from loopylatent.tables.read import utf8
 
-ENDINGS = (".mtx", ".mtx.gz", ".npz")
-"""Of the names of files that hold a sparse matrix."""
 READABLE = ("csr", "csc", "coo")
 """Forms of a saved matrix that are read."""
 
@@ -40,11 +38,6 @@ _UNREADABLE = (
     ArithmeticError, AttributeError, EOFError, LookupError, OSError, RuntimeError, SyntaxError,
     TypeError, ValueError, struct.error, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
-
-
-def is_sparse_file(path: str | os.PathLike[str]) -> bool:
-    """Return whether the name of a file says that it holds a sparse matrix."""
-    return os.fspath(path).lower().endswith(ENDINGS)
 
 
 def read_sparse(

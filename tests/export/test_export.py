@@ -35,7 +35,7 @@ from loopylatent.figures.labels import shown_label
 from loopylatent.figures.layout import positions
 from loopylatent.graph import LatentGraph
 from loopylatent.settings import __version__
-from loopylatent.tables.spreadsheet import name_from_csv
+from loopylatent.tables.files import name_from_csv
 
 LENGTHS = [0.1 + 0.2, 1 / 3, 5e-324, 1e-17, 12.269_248_138_573_7]
 LOOPY = LatentGraph.build(

@@ -33,7 +33,7 @@ from loopylatent.exporting.report.findings import SHARES, Findings, HeldOut, Kno
 from loopylatent.exporting.report.page import to_report
 from loopylatent.figures.charts import WIDTH, curve_svg
 from loopylatent.learning.learner import learn
-from loopylatent.tables.spreadsheet import xml_text
+from loopylatent.tables.files import xml_text
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNS = 4

@@ -19,8 +19,8 @@ import loopylatent as ll
 from loopylatent.errors import LoopyLatentError
 from loopylatent.exporting.graph_files import WRITERS, provenance, render
 from loopylatent.settings import Method
+from loopylatent.tables.files import name_from_csv, xml_text
 from loopylatent.tables.observations import read_frame
-from loopylatent.tables.spreadsheet import name_from_csv, xml_text
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 

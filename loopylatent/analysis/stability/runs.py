@@ -45,8 +45,8 @@ from loopylatent.graph import LatentGraph
 from loopylatent.learning.initial_graph import default_thresholds
 from loopylatent.learning.learner import LearnResult, learn
 from loopylatent.settings import LearnSettings
+from loopylatent.tables.files import name_to_csv
 from loopylatent.tables.observations import Observations
-from loopylatent.tables.spreadsheet import name_to_csv
 
 DEFAULT = Resampling()
 N_RESAMPLES = DEFAULT.n_resamples

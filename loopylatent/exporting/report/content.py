@@ -14,8 +14,8 @@ from loopylatent.exporting.project.recipe import Recipe
 from loopylatent.exporting.report.findings import Findings, HeldOut, Skipped, sentence
 from loopylatent.inference.model import Model
 from loopylatent.learning.initial_graph import default_thresholds
+from loopylatent.tables.files import xml_text
 from loopylatent.tables.observations import Observations
-from loopylatent.tables.spreadsheet import xml_text
 
 SURE = 0.7
 """From this support on a part counts as found again."""

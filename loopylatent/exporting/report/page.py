@@ -36,7 +36,7 @@ from loopylatent.figures.network import edge_signs, filling
 from loopylatent.figures.svg import to_svg
 from loopylatent.graph import node_labels
 from loopylatent.inference.model import Model
-from loopylatent.tables.spreadsheet import xml_text
+from loopylatent.tables.files import xml_text
 
 ASPECT = 1.55
 """Width to height of the graph, on the screen and on paper."""

@@ -40,7 +40,15 @@ from loopylatent.tables.blocks.columns import (
     portions,
     texts_of,
 )
-from loopylatent.tables.files import FilePath, check_header, check_names, find_files
+from loopylatent.tables.files import (
+    FIRST_BYTES,
+    FilePath,
+    check_header,
+    check_names,
+    find_files,
+    is_parquet,
+    not_opened,
+)
 from loopylatent.tables.kinds import WAYS, Cells, Column, Kind, read_numbers
 from loopylatent.tables.observations import (
     Dropped,
@@ -52,13 +60,7 @@ from loopylatent.tables.observations import (
     kept_columns,
     signless,
 )
-from loopylatent.tables.parquet import (
-    HEAD_BYTES,
-    ParquetPart,
-    ParquetStream,
-    is_parquet,
-    read_footer,
-)
+from loopylatent.tables.parquet import ParquetPart, ParquetStream, read_footer
 from loopylatent.tables.read import TextPart, TextStream, column_keys, find_rows, read_header
 
 Part = ParquetPart | TextPart
@@ -278,10 +280,9 @@ def read_head(path: Path, delimiter: str | None) -> Part:
     """Return what the beginning or the end of a file says of it."""
     try:
         with path.open("rb") as stream:
-            head = stream.read(HEAD_BYTES)
+            head = stream.read(FIRST_BYTES)
     except OSError as error:
-        shown = quoted(str(path))
-        raise DataError(f"{shown} cannot be opened: {error.strerror}; check the path.") from None
+        raise not_opened(path, error) from None
     if is_parquet(head):
         return read_footer(path)
     if head.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
@@ -299,22 +300,20 @@ def common_names(heads: Sequence[Part]) -> tuple[str, ...]:
         raise DataError(f"{len(names):,} columns are too many; keep at most {LIMITS.columns:,}.")
     _check_own(heads[0])
     for head in heads[1:]:
-        others, shown = head.names, quoted(Path(head.path).name)
-        different = sorted((set(names) ^ set(others)) - {""})
+        different = sorted((set(names) ^ set(head.names)) - {""})
         if different:
             raise DataError(
-                f"{shown} has other columns than {quoted(Path(heads[0].path).name)}: "
+                f"{head.shown} has other columns than {heads[0].shown}: "
                 f"they differ in {listed(different)}."
             )
         try:
             _check_own(head)
         except DataError as error:
-            raise DataError(f"{shown}: ", str(error)) from None
-        if others.count("") != names.count(""):
+            raise head.error(str(error)) from None
+        if head.names.count("") != names.count(""):
             raise DataError(
-                f"{shown} has {others.count('')} columns without a name, "
-                f"{quoted(Path(heads[0].path).name)} has {names.count('')}; "
-                "remove them, or give them names."
+                f"{head.shown} has {head.names.count('')} columns without a name, "
+                f"{heads[0].shown} has {names.count('')}; remove them, or give them names."
             )
     return names
 

@@ -32,8 +32,8 @@ from loopylatent.errors import LoopyLatentError, ThresholdError
 from loopylatent.exporting.project.recipe import Recipe
 from loopylatent.learning.initial_graph import loop_radius
 from loopylatent.settings import Method, Thresholds
+from loopylatent.tables.files import table_to_csv
 from loopylatent.tables.observations import Observations
-from loopylatent.tables.spreadsheet import table_to_csv
 from loopylatent.ui.page import Present, file_stem
 from loopylatent.ui.shell.background import Job
 from loopylatent.ui.shell.results import EvaluationKey, SplitKey

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from loopylatent.graph import LatentGraph
 from loopylatent.inference.model import Model
 from loopylatent.learning.learner import LearnResult
-from loopylatent.tables.files import free_name
+from loopylatent.tables.files import free_name, name_to_csv
 from loopylatent.tables.observations import Observations
-from loopylatent.tables.spreadsheet import name_to_csv
 from loopylatent.ui.shell.results import FitKey, Source
 from loopylatent.ui.shell.session import Session
 from loopylatent.ui.shell.widgets import (

@@ -20,7 +20,7 @@ from loopylatent.figures.sweep import (
     sweep_figure,
 )
 from loopylatent.settings import READS, LearnSettings, Thresholds
-from loopylatent.tables.spreadsheet import table_to_csv
+from loopylatent.tables.files import table_to_csv
 from loopylatent.ui.open.dialog import say_curve_is_missing
 from loopylatent.ui.page import Present, file_stem, say_notices, summary_line, theme
 from loopylatent.ui.shell.session import Session
