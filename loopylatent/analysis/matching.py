@@ -161,10 +161,7 @@ class Met:
         return len(self.profiles)
 
     def meet(self, graph: LatentGraph) -> tuple[IntArray, FloatArray]:
-        """(nodes,) the number of each node; (hidden,) how like it is to the one met, 1 if new.
-
-        Columns are numbered first, hidden nodes in the order in which they are met.
-        """
+        """(nodes,) the number of each, columns first; (hidden,) how like the one met, 1 if new."""
         order = column_order(self.columns, graph)
         profiles = hidden_profiles(graph)[:, order]
         cosines = _rounded(profiles @ self.profiles.T)
@@ -188,11 +185,7 @@ def name_node(graph: LatentGraph, node: int, name: str) -> NamedNode:
 def follow_names(
     named: Sequence[NamedNode], graph: LatentGraph, threshold: float = 0.8
 ) -> FollowedNames:
-    """Say which hidden nodes of a graph carry the given names.
-
-    Names go to hidden nodes one to one, so that the sum of the cosines of their profiles, on the
-    columns that both have, is largest; a pair below ``threshold`` does not take part.
-    """
+    """Give names to hidden nodes one to one, by the largest sum of cosines on common columns."""
     _check_cosine(threshold)
     if not named:
         return FollowedNames({}, ())
@@ -209,10 +202,7 @@ def follow_names(
 
 
 def inner_splits(graph: LatentGraph) -> dict[tuple[int, int], Split]:
-    """Return, for each edge between two hidden nodes, the columns on its two sides.
-
-    An edge of another graph is found again where it has the same split.
-    """
+    """Return the columns on each side of every edge between hidden nodes: it is known by them."""
     p = graph.n_observed
     lengths = dict(zip(graph.hidden_nodes, _column_lengths(graph), strict=True))
     return {
@@ -223,11 +213,7 @@ def inner_splits(graph: LatentGraph) -> dict[tuple[int, int], Split]:
 
 
 def cycle_columns(graph: LatentGraph) -> tuple[frozenset[str], ...]:
-    """Return what each cycle of ``graph.cycles`` is known by: its columns.
-
-    These are the columns on the cycle and those next to a hidden node on it, for a ring of hidden
-    nodes has no column of its own.
-    """
+    """Return for each of ``graph.cycles`` the columns on it and next to its hidden nodes."""
     return tuple(
         frozenset(
             graph.names[near]
@@ -295,10 +281,7 @@ def _column_lengths(graph: LatentGraph) -> FloatArray:
 
 
 def hidden_profiles(graph: LatentGraph) -> FloatArray:
-    """(hidden, columns) the profile of each hidden node, scaled to norm 1.
-
-    The product of two rows is the cosine by which hidden nodes are matched.
-    """
+    """(hidden, columns) profiles of norm 1; the product of two is the cosine that matches."""
     return _unit_profiles(_column_lengths(graph))
 
 

@@ -1,8 +1,4 @@
-"""Several graphs on the same columns as one: what they share, and what only some of them have.
-
-Hidden nodes of different graphs are the same where `matching` says so; each graph is matched with
-all nodes met before it. An edge is shared where both of its ends are.
-"""
+"""Several graphs on the same columns as one; an edge is shared where both of its ends are."""
 
 from __future__ import annotations
 
@@ -21,19 +17,15 @@ from loopylatent.graph import LatentGraph
 
 @dataclass(frozen=True, eq=False)
 class Overlay:
-    """Several graphs laid on top of each other.
-
-    ``graph`` has all edges, each as long as in the first graph that has it; its hidden nodes are
-    those of the first graph, then the ones that came with the second, and so on. ``nodes`` says
-    which of its nodes each node of each graph is. The other arrays have a column for each graph;
-    ``cosines`` (to what a node was first met as) and ``lengths`` are NaN where it has no such part.
-    """
+    """Several graphs laid on top of each other; the arrays have a column for each graph."""
 
     graph: LatentGraph
     edges_in: BoolArray = field(repr=False)
     hidden_in: BoolArray = field(repr=False)
     nodes: tuple[IntArray, ...] = field(repr=False)
+    """Which node of ``graph`` each node of each graph is."""
     cosines: FloatArray = field(repr=False)
+    """Of hidden nodes to what they were first met as; NaN where a graph lacks the node."""
     lengths: FloatArray = field(repr=False)
 
     @property
@@ -63,10 +55,7 @@ BOTH, LEFT, RIGHT, NEITHER = 0, -1, 1, 2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Difference:
-    """For each edge and hidden node of an overlay: in both (0), only left (-1), only right (1).
-
-    A part that neither has is 2.
-    """
+    """For each edge and hidden node of an overlay: in both, only left, only right, in neither."""
 
     edges: IntArray
     hidden: IntArray

@@ -29,16 +29,13 @@ RANDOM_STARTS = 8
 
 @dataclass(frozen=True, slots=True)
 class StructureError:
-    """The least number of differing adjacency entries, or bounds on it, both included.
-
-    ``matching`` holds, where ``upper`` is reached, the hidden node of the second graph, counted
-    from 0, for each one of the first; numbers beyond its own stand for added, isolated ones.
-    """
+    """The least number of differing adjacency entries, or bounds on it, both included."""
 
     lower: int
     upper: int
     is_exact: bool
     matching: tuple[int, ...] = field(default=(), repr=False, compare=False)
+    """For each hidden node that of the second graph, from 0; beyond its own, an added one."""
 
     @property
     def value(self) -> int:
@@ -158,12 +155,7 @@ def _best_of_all(problem: _Problem) -> IntArray:
 
 
 def _cheapest_assignment(problem: _Problem) -> tuple[IntArray, int]:
-    """Return a matching that is best node by node, and the bound that follows from it.
-
-    A hidden node matched to another costs at least the columns in which they differ and the
-    difference of their hidden degrees. The sum is a bound; half of the true value has the parity
-    of the two edge counts together.
-    """
+    """Return a matching that is best node by node, and the bound that follows from it."""
     left, right = problem.hidden
     degrees = np.abs(left.sum(axis=1)[:, None] - right.sum(axis=1))
     costs = problem.column_costs + degrees
@@ -173,12 +165,9 @@ def _cheapest_assignment(problem: _Problem) -> tuple[IntArray, int]:
 
 
 def _equality(problem: _Problem) -> IntArray | Literal[False] | None:
-    """Return a matching that makes the graphs equal, or False; None where the tries are used up.
-
-    Nodes of both graphs are coloured alike, first by the columns next to them, then by the colours
-    around them (colour refinement). While a colour has several nodes, one of the left graph is
-    paired with each of the right graph in turn.
-    """
+    """Return a matching that makes the graphs equal, or False; None where the tries are used up."""
+    # nodes are coloured by the columns next to them, then by the colours around them; while a
+    # colour has several, one of the left graph is paired with each of the right graph in turn
     size = problem.n_hidden
     adjacency = csr_array(block_diag(problem.hidden).astype(np.uint64))
     columns = np.packbits(np.concatenate(problem.columns).astype(bool), axis=1)
@@ -201,11 +190,8 @@ def _equality(problem: _Problem) -> IntArray | Literal[False] | None:
 
 
 def _refined(colours: IntArray, adjacency: csr_array[np.uint64, tuple[int, int]]) -> IntArray:
-    """Tell nodes apart by the colours around them, until that tells no more of them apart.
-
-    Each colour gets random numbers; a node is known by its own and by the sum around it. Unlike
-    nodes with an equal sum would stay one colour: more to try, but no wrong answer.
-    """
+    """Tell nodes apart by the colours around them, until that tells no more of them apart."""
+    # by random numbers: an equal sum around unlike nodes means more to try, but no wrong answer
     rng = np.random.default_rng(0)
     own, around = rng.integers(2**63, size=(2, len(colours) + 1), dtype=np.uint64)
     finer = np.unique(own[colours] + adjacency @ around[colours], return_inverse=True)[1]

@@ -1,4 +1,1 @@
-"""A graph and rows in, a fitted `Model` out: exact or loopy sums, scores (section 6.1).
-
-Never imports the learner: any graph can be fitted.
-"""
+"""A graph and rows in, a fitted `Model` out: exact or loopy sums, scores (section 6.1)."""

@@ -1,10 +1,7 @@
 """The paper's own estimate of a likelihood, beside the exact one (section 6.1, its footnote).
 
-It writes P(x) = P(x, h) / P(h | x) at the likeliest hidden state h and takes both from loopy belief
-propagation: on the whole graph, and on the graph with the row put in. Where belief propagation has
-come to rest, both are a product of beliefs, and the hidden state drops out: at *every* h the
-ratio is the Bethe sum of the row divided by the Bethe sum of everything. So that is what is
-computed. On trees it is exact; on graphs with cycles it can lie on either side of the truth.
+It writes P(x) = P(x, h) / P(h | x) with beliefs. Where these came to rest the ratio is, at *every*
+h, the Bethe sum of the row divided by that of everything: that is computed. It is exact on trees.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Loopy belief propagation: the paper's way to likelihoods, kept for graphs beyond exact reach.
 
-It is exact on trees. On graphs with cycles its Bethe estimate of log Z can lie on either side of
-the truth, and a fit that maximises it can end where the estimate is far too good.
+It is exact on trees; with cycles its Bethe estimate of log Z lies on either side of the truth.
 """
 
 from __future__ import annotations
@@ -41,11 +40,9 @@ class Propagated:
 
 
 class Propagation:
-    """Belief propagation on one layout, each time from messages that say nothing.
+    """Belief propagation on one layout, each time from messages that say nothing."""
 
-    Starting where the last run ended would be quicker, but then the same model could have two
-    values: on loopy graphs there can be several fixed points.
-    """
+    # from where the last run ended it would be quicker, but a model could then have two values
 
     def __init__(self, layout: Layout, elimination: Elimination, damping: float = DAMPING) -> None:
         self.layout = layout

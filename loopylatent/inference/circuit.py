@@ -1,11 +1,8 @@
 """Exact sums over everything that a row leaves open, for all rows at once (section 6.1).
 
-Summing out the nodes of a graph one after the other needs a table over each node and those still
-beside it. A good order keeps these tables small; the largest of them decides whether exact sums
-are possible, before anything is summed. Once the columns of a row are clamped, its hidden part
-falls into components, and what a component sums to depends only on the values next to it. A
-circuit holds each different message of the elimination once, for any pattern of missing values; a
-row without any value gives log Z.
+Nodes are summed out one after the other; the largest table that this needs decides beforehand
+whether exact sums are possible. Once columns are clamped, what a hidden component sums to depends
+only on the values next to it: a circuit holds each different message once.
 """
 
 from __future__ import annotations
@@ -82,12 +79,8 @@ def eliminate(
     *,
     given: BoolArray | None = None,
 ) -> Elimination:
-    """Find an elimination order by the min-fill rule.
-
-    Nodes whose values are ``given`` are not summed out and link nothing; among equal choices
-    those nodes go first on which the fewest known values bear, so that rows have the first tables
-    in common.
-    """
+    """Find an order by the min-fill rule; ``given`` nodes are not summed out and link nothing."""
+    # of equals those first on which the fewest known values bear: rows then share first tables
     active = np.ones(graph.n_nodes, np.bool_) if given is None else ~given
     linked = np.zeros((graph.n_nodes, graph.n_nodes), np.bool_)
     u, v = graph.edges.T
@@ -177,11 +170,7 @@ class Circuit:
         return adjoint
 
     def locals(self) -> Iterator[tuple[int, IntArray, IntArray]]:
-        """Yield each node that was summed out, in which rows, and the first cells of its locals.
-
-        Without sharing there is one local for each row, and its derivatives are the posterior
-        probabilities of the node's states in that row.
-        """
+        """Yield each node that was summed out, in which rows, and the first cells of its locals."""
         n = int(self.tape.counts[LOCALS])
         nodes = self.tape.local_node[:n]
         for node in np.unique(nodes).tolist():

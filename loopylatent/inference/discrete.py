@@ -1,8 +1,4 @@
-"""Pairwise models of binary and categorical columns: the likelihood to climb, the fitted model.
-
-Exact wherever the largest table of the elimination is small enough, decided beforehand; otherwise
-log Z is estimated by belief propagation, while what the rows sum to stays exact if it can.
-"""
+"""Pairwise models of binary and categorical columns: the likelihood to climb, the fitted model."""
 
 from __future__ import annotations
 

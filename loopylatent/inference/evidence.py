@@ -81,10 +81,7 @@ class Rows:
 
 
 def encode(obs: Observations, columns: Sequence[Column]) -> Rows:
-    """Return the rows in the states of ``columns``, found by name.
-
-    A table that was read on its own may lack a state, so codes are matched by what they stand for.
-    """
+    """Return the rows in the states of ``columns``; codes are matched by what they stand for."""
     chosen = pick(obs, [column.name for column in columns])
     values = chosen.dense()
     states = np.full(values.shape, -1, np.int16)
@@ -96,11 +93,7 @@ def encode(obs: Observations, columns: Sequence[Column]) -> Rows:
 
 
 def rows_like(table: Any, known: Observations) -> Observations:
-    """Read more rows with the kinds of the columns of a known table.
-
-    A few rows may well be constant in a column, so they are not checked like a table to learn
-    from. Columns that the known table does not have are left out.
-    """
+    """Read more rows with the kinds of the columns of a known table; they may be constant."""
     if isinstance(table, Observations):
         return table
     frame = _frame(table, known)

@@ -1,7 +1,6 @@
 """Exact log-likelihoods, marginals and posteriors of pairwise models (section 6.1).
 
-log P(row) is what the row sums to over everything that it leaves open, less log Z. Both are
-circuits: one over the different patterns of the rows, one over a single row without values.
+log P(row) is what the row sums to over everything that it leaves open, less log Z.
 """
 
 from __future__ import annotations
@@ -59,11 +58,7 @@ class _Part:
 
 @dataclass(frozen=True, eq=False)
 class ExactRows:
-    """What every row of a table sums to over its hidden and missing values.
-
-    The nodes that are open in some row fall into parts that no edge joins. For each part only the
-    different patterns of its own columns and of those next to it matter.
-    """
+    """What every row sums to over what it leaves open, by patterns within unconnected parts."""
 
     layout: Layout
     rows: Rows = field(repr=False)

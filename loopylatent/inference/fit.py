@@ -1,7 +1,6 @@
 """Maximum likelihood of the parameters on a given graph (section 6.1, parameter estimation).
 
-The paper runs EM with loopy belief propagation. Here the likelihood itself is climbed: it and its
-gradient are exact wherever the graph allows that, which is nearly always.
+The paper runs EM with belief propagation; here the likelihood, nearly always exact, is climbed.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """Gaussian models on a graph: its edges are the nonzero entries of the precision matrix.
 
-The likelihood of the columns is exact, hidden nodes and missing values integrated out. A model is
-fitted on standard scores in the coordinates: the logarithms of the observed precisions' roots, the
-partial correlations of the edges and, where values are missing, the means. A hidden node has
-precision 1 while it is fitted (its scale is free) and variance 1 afterwards.
+Fitted on standard scores, in log roots of precisions, partial correlations and, where values are
+missing, means. A hidden node has precision 1 while it is fitted and variance 1 afterwards.
 """
 
 from __future__ import annotations
@@ -236,10 +234,7 @@ class GaussianProblem:
         return np.concatenate([*parts, by_mean] if self.rows.has_missing else parts)
 
     def _outside(self, precision: FloatArray) -> Value:
-        """Return a value worse than any that a climb accepts, sloping back to where it is defined.
-
-        The line search may step beyond the positive definite matrices; it has to be sent back.
-        """
+        """Return a value worse than any that a climb accepts, sloping back to where one is."""
         eigenvalues, vectors = np.linalg.eigh(precision)
         short = np.minimum(eigenvalues, 0.0)
         by_precision = (vectors * (short < 0)) @ vectors.T
@@ -269,11 +264,7 @@ def inverse_of(matrix: FloatArray) -> Inverse | None:
 
 
 def start_correlations(graph: LatentGraph, rows: GaussianRows, anchors: Anchors) -> FloatArray:
-    """(edges,) the correlation of the ends with which each edge starts.
-
-    For two columns that of the sample; else e^-length with the sign of the columns that stand for
-    the ends.
-    """
+    """(edges,) first correlations: of two columns that of the sample, else e^-length, signed."""
     found = np.empty(graph.n_edges)
     for edge, (u, v) in enumerate(graph.edges.tolist()):
         between = rows.correlations[anchors.column[u], anchors.column[v]]
@@ -284,11 +275,7 @@ def start_correlations(graph: LatentGraph, rows: GaussianRows, anchors: Anchors)
 
 
 def assembled(graph: LatentGraph, own: FloatArray, edges: EdgeParts) -> FloatArray:
-    """(nodes, nodes) a precision matrix put together as on a tree.
-
-    ``own`` is what each node has by itself, the inverse of its variance. Where cycles make the
-    sum no precision matrix, the edges are weakened together.
-    """
+    """(nodes, nodes) a precision matrix as on a tree; edges are weakened where cycles forbid it."""
     u, v = graph.edges.T
     for shrink in 0.9 ** np.arange(60):
         matrix = np.diag(own)

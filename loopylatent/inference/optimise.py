@@ -127,10 +127,7 @@ class DiscreteStart:
 
 
 def log_ratio(first: FloatArray, second: FloatArray, matrix: FloatArray) -> FloatArray:
-    """(K, L) log P(s, t) / P(s) P(t) for two nodes whose contrasts have these correlations.
-
-    Correlations that would make a probability negative are shrunk together.
-    """
+    """(K, L) log P(s, t) / P(s) P(t) from correlations of contrasts, shrunk to be possible."""
     excess = contrasts_of(first) @ matrix @ contrasts_of(second).T
     lowest = float(excess.min())
     if lowest < LEAST_RATIO - 1:
@@ -181,11 +178,9 @@ def climb(
     progress: StepProgress | None = None,
     hopeless: Callable[[list[float]], bool] | None = None,
 ) -> Climb:
-    """Maximise ``objective``.
+    """Maximise ``objective``; ``hopeless`` is asked after each step whether to give up.
 
-    It has converged where no entry of the gradient is larger than ``tolerance``, or where the last
-    20 steps together have gained less than ``settled``. ``hopeless`` is asked after each step, with
-    the values so far, whether to give up.
+    It has converged where no slope exceeds ``tolerance`` or 20 steps gained less than ``settled``.
     """
     history: list[float] = []
     best = start

@@ -1,10 +1,7 @@
 """Where the log-potentials of a pairwise model lie, and the coordinates in which it is fitted.
 
-The model is P(x) = exp(sum of node tables + sum of edge tables) / Z (equation 2 for binary nodes).
-All tables stand in one array of cells. Tables say the same thing in many ways, so a model is
-fitted in coordinates without that slack. The contrasts of a node are K - 1 functions of its state
-with mean 0 and variance 1, for two states the spin. A node table is a combination of its contrasts
-and an edge table one of the products of contrasts of its ends.
+P(x) = exp(sum of node tables + sum of edge tables) / Z (equation 2), all tables in one array of
+cells. Coordinates are those of contrasts: K - 1 functions of a state, mean 0, variance 1.
 """
 
 from __future__ import annotations
@@ -89,17 +86,14 @@ class Layout:
 
 @dataclass(frozen=True, eq=False)
 class Basis:
-    """Coordinates of the models on a layout: fields of contrasts, couplings of their products.
-
-    For two states they are the field and the coupling of spins -1 and 1. Contrasts scaled to the
-    shares of rare states were tried: the optimiser then needs many times the steps.
-    """
+    """Coordinates of the models on a layout: fields of contrasts, couplings of their products."""
 
     layout: Layout
 
     @cached_property
     def contrasts(self) -> tuple[FloatArray, ...]:
         """For each node (K, K - 1), of mean 0 and variance 1 over equally frequent states."""
+        # scaled to the shares of rare states the optimiser needs many times the steps
         sizes = self.layout.n_states.tolist()
         by_size = {k: contrasts_of(np.full(k, 1.0 / k)) for k in set(sizes)}
         return tuple(by_size[k] for k in sizes)

@@ -91,12 +91,8 @@ class DiscreteFamily:
         return problem.basis.parameters(first.cells())
 
     def continued(self, old: Fitted, problem: Problem, origin: IntArray) -> FloatArray:
-        """Return a start on a changed graph that keeps what did not change.
-
-        ``origin`` gives the old number of each node, -1 for a new one. What removed edges
-        contributed to their ends is taken out, by the pair marginals of the old model; new edges
-        bring what they would on a tree.
-        """
+        """Return a start that keeps what did not change; ``origin`` has old numbers, -1 for new."""
+        # removed edges take away what they gave their ends, new ones bring what they do on a tree
         assert isinstance(problem, DiscreteProblem)
         assert isinstance(old.problem, DiscreteProblem)
         before, after = old.problem.layout, problem.layout
@@ -236,10 +232,7 @@ def family_of(obs: Observations, names: tuple[str, ...], settings: FitSettings) 
 
 
 def _as_on_a_tree(layout: Layout, cells: FloatArray, marginals: FloatArray) -> FloatArray:
-    """Write the same model so that each edge holds what it contributes to its ends.
-
-    On a tree the node tables are then the logarithms of the marginals.
-    """
+    """Write the same model so that each edge holds what it contributes to its ends."""
     result = cells.copy()
     for edge, (u, v) in enumerate(layout.graph.edges.tolist()):
         joint = layout.edge_table(marginals, edge)

@@ -1,14 +1,8 @@
 """How well a model foretells rows that it has not seen (section 6.1, the four perplexities).
 
-With n test rows of p columns, of which some are hidden at random for the predictive scores:
-
-- Perp-LL = exp(-log-likelihood / np)
-- Perp-BIC = exp(-BIC / np), BIC = log-likelihood - 0.5 df log n
-- Pred-Perp-LL = exp(-sum of log P(hidden columns | the others) / np)
-- Pred-Perp-BIC = the same with 0.5 df log n taken off the sum
-
-A conditional likelihood is the likelihood of the whole row less that of the row with those columns
-missing; both are exact where the model's likelihoods are.
+Perp is exp(-score / np) for n test rows of p columns; the score is the log-likelihood, or BIC with
+0.5 df log n taken off. Pred-Perp scores log P(a hidden half of each row | the rest): the likelihood
+of the whole row less that of the row with the half missing.
 """
 
 from __future__ import annotations
@@ -82,11 +76,7 @@ def score(
     method: How,
     seed: int = 0,
 ) -> Scores:
-    """Score a likelihood on the rows of a table.
-
-    Missing values count neither as foretold nor as predicted, and np is the number of values
-    that are there.
-    """
+    """Score a likelihood on the rows of a table; np counts the values that are there."""
     check_seed(seed)
     weights = np.ones(obs.n_rows) if obs.weights is None else obs.weights
     present = np.full(obs.n_rows, obs.n_columns)

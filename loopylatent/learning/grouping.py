@@ -126,12 +126,9 @@ def contracted_tree(
 
 
 def contract_short_edges(edges: list[Edge], hidden: tuple[bool, ...], tau: float) -> Contracted:
-    """Contract the shortest edge below ``tau`` that has a hidden end, until there is none.
-
-    The observed end survives, else the older hidden node (the smaller position). Moved edges keep
-    their lengths, so one pass in ascending order does it; of equal edges the earlier one in
-    ``edges`` comes first. Positions from ``len(hidden)`` on are new hidden nodes.
-    """
+    """Contract the shortest edge below ``tau`` that has a hidden end, until there is none."""
+    # the observed end survives, else the older hidden node; moved edges keep their lengths, so one
+    # pass in ascending order does it
     m = len(hidden)
     survivor: dict[int, int] = {}
 

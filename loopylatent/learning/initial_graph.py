@@ -1,9 +1,4 @@
-"""Where the learner starts: the union of the spanning trees of all balls (Algorithm 3, lines 1-4).
-
-``initial_graph`` builds it at one radius. ``edge_density`` follows every local tree while its
-ball grows, so that the graph is known exactly at *every* radius. ``first_graph`` and
-``followed_curve`` give the same to somebody who waits: early, with progress, to be stopped.
-"""
+"""Where the learner starts: the union of the MSTs of all balls (Algorithm 3, lines 1-4)."""
 
 from __future__ import annotations
 
@@ -239,20 +234,13 @@ def over_centres(work: Callable[[IntArray], T], p: int) -> Iterator[T]:
 
 
 def first_graph(D: DistanceMatrix, r: float) -> LatentGraph:
-    """Return the initial graph at r; balls that hold the same columns share one tree.
-
-    Near r_max that is one ball for all columns, or one for each component.
-    """
+    """Return the initial graph at r; balls that hold the same columns share one tree."""
     check_radius(D, r)
     return graph_from_balls(D, r, _distinct_balls(D.values <= r))
 
 
 def followed_curve(D: DistanceMatrix, progress: Progress) -> EdgeDensity:
-    """Return the curve; ``progress`` is called with the balls done and in all, and may raise.
-
-    Intervals are united whenever there are as many new ones as old ones: memory follows the curve
-    and not the balls.
-    """
+    """Return the curve; ``progress`` is called with the balls done and in all, and may raise."""
     done = 0
     lock = Lock()
 

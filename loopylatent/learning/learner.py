@@ -1,8 +1,4 @@
-"""The learner: visit neighbourhoods one after the other and add hidden nodes (Algorithm 3).
-
-``iter_steps`` yields what happens as it happens; ``learn`` runs it to the end. The result is
-determined by the distances and the settings.
-"""
+"""The learner: visit neighbourhoods one after the other and add hidden nodes (Algorithm 3)."""
 
 from __future__ import annotations
 

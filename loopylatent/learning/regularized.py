@@ -1,10 +1,7 @@
 """Hidden nodes only where they pay: the learner with a penalty (the paper's RegLocalCLGrouping).
 
-Starting from the union of the local spanning trees, every visited node offers the local latent
-tree of its neighbourhood. The gain of an offer is that of the Bayesian information criterion of the
-*whole* model, refitted: log-likelihood less half of the degrees of freedom times log n. The best
-offer is taken as long as it gains. The result depends on that greedy path, and a better BIC is no
-promise of better prediction where rows are few.
+Every visited node offers the local latent tree of its neighbourhood; the best gain in BIC of the
+*whole* refitted model is taken while there is one. A better BIC is no promise where rows are few.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """What the learner did, step by step: records from which the graph can be built again.
 
-While the learner runs, hidden nodes carry *working* numbers, counted up from p as they are
-created and never used again. The last step says which of them survive and what they are called
-in the finished graph.
+Hidden nodes carry *working* numbers, from p on, never used again; the last step says their names.
 """
 
 from __future__ import annotations
@@ -171,10 +169,7 @@ class VisitStep:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CleanUpStep:
-    """Hidden nodes of degree below 3 were removed or bridged; the others got their numbers.
-
-    Relaxed grouping contracts short edges once more before that.
-    """
+    """Hidden nodes of degree below 3 were removed or bridged; the others got their numbers."""
 
     removed_nodes: tuple[int, ...]
     removed: tuple[Edge, ...]

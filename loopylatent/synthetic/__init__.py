@@ -1,8 +1,4 @@
-"""Models with a known graph: exact distances, exact samples (the oracle of section 5.1).
-
-``latent_cycle``, ``latent_tree`` and ``from_skeleton`` make a `SyntheticModel`; the skeleton may be
-a cage by name, a random regular graph, or a list of edges.
-"""
+"""Models with a known graph: exact distances, exact samples (the oracle of section 5.1)."""
 
 from __future__ import annotations
 

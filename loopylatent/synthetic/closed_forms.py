@@ -1,9 +1,5 @@
 """Models in closed form: Gaussian ones, and Ising models without fields with at most one cycle.
 
-An edge of correlation c adds c²/(1-c²) at both ends of the precision matrix and -c/(1-c²) between
-them. On a tree every column then has variance 1 and correlations multiply along paths; cycles
-change both, and where edges are too strong for their cycles there is no such model.
-
 Of spins on a forest the correlation of two nodes is the product along their path; on a ring with a
 and b the products along its two arcs it is (a + b) / (1 + ab).
 """
@@ -156,10 +152,8 @@ def sample_spins(parts: Parts, n: int, rng: np.random.Generator) -> Spins:
 
 
 def _sample_ring(spins: Spins, parts: Parts, rng: np.random.Generator) -> None:
-    """Draw the ring after its first node, each node given the one before it and the first.
-
-    The way from a node on to the first acts like one edge whose correlation is the product.
-    """
+    """Draw the ring after its first node, each node given the one before it and the first."""
+    # the way from a node on to the first acts like one edge whose correlation is the product
     if len(parts.ring) == 0:
         return
     first = spins[parts.ring[0]]

@@ -1,9 +1,7 @@
 """Pairwise models of two or more states with known tables: exact pairs of columns, exact rows.
 
-Everything is exact where no table of the elimination order is too large. Rows are drawn backwards
-along that order: the last node summed out is drawn first, each other one given the nodes that
-were still beside it when it was summed out. Beyond that rows come from Gibbs sampling, with
-diagnostics that say how far they can be trusted.
+Rows are drawn backwards along the elimination order; where its tables are too large they come from
+Gibbs sampling, with diagnostics.
 """
 
 from __future__ import annotations
@@ -91,10 +89,7 @@ class DiscreteLaw:
 
     @cached_property
     def marginals(self) -> FloatArray:
-        """(cells,) probabilities of the states of nodes and edges.
-
-        Where exact sums are out of reach these are the beliefs of loopy belief propagation.
-        """
+        """(cells,) probabilities of the states of nodes and edges; beliefs where not exact."""
         sums = (ExactPartition if self.is_exact else Propagation)(self.layout, self.elimination)
         return frozen_array(sums.evaluate(self.cells).by_cells, np.float64)
 
@@ -115,11 +110,7 @@ class DiscreteLaw:
         return frozen_array(-logs, np.float64)
 
     def pair_tables(self, progress: Progress | None = None) -> FloatArray:
-        """(p, K, p, K) exact joint probabilities of the states of every two columns.
-
-        A column is held in each of its states in turn; what the others then do is its conditional
-        distribution. On the diagonal stand the probabilities of its own states.
-        """
+        """(p, K, p, K) exact joint probabilities of the states of every two columns."""
         self._check_exact("the distances of all columns", 2 * self.graph.n_observed)
         p, size = self.graph.n_observed, self.n_states
         partition = ExactPartition(self.layout, self.elimination)
@@ -169,11 +160,9 @@ def report(progress: Progress | None, done: int, total: int) -> None:
 def _backward_steps(
     layout: Layout, cells: FloatArray, order: IntArray
 ) -> list[tuple[int, list[int], FloatArray]]:
-    """Sum out the nodes; return, in the order of drawing, how each node is drawn.
-
-    That is the node, those that are given, and for each of their states (an axis a node) the
-    chance of each state of the node, but the last, or a lower one.
-    """
+    """Sum out the nodes; return, in the order of drawing, how each node is drawn."""
+    # the node, those given, and for each of their states (an axis a node) the chance of each state
+    # of the node but the last, or a lower one
     Factor = tuple[list[int], FloatArray]  # logarithms over some nodes, ascending
     edges = layout.graph.edges.tolist()
     waiting: list[Factor] = [
@@ -286,10 +275,7 @@ def _diagnose(law: DiscreteLaw, kept: StateArray, burn_in: int, thinning: int) -
 
 
 def _slowness(rho: FloatArray) -> float:
-    """Rows that are worth one independent row: 1 + 2 times the sum of the autocorrelations.
-
-    Pairs of neighbouring lags sum to more than 0 until only noise is left (Geyer).
-    """
+    """Rows worth one independent row, by Geyer: pairs of lags count until only noise is left."""
     pairs = rho[: len(rho) // 2 * 2].reshape(-1, 2).sum(axis=1)
     kept = int(np.argmax(pairs <= 0)) if (pairs <= 0).any() else len(pairs)
     return 2 * float(pairs[:kept].sum()) - 1

@@ -1,7 +1,6 @@
 """The paper's synthetic experiment (section 6): normalised BIC over r, for growing tables.
 
-A ring of hidden nodes is sampled, learned at several radii, fitted, and scored on as many fresh
-rows. The paper scores by belief propagation; here every likelihood is exact.
+The paper scores by belief propagation; here every likelihood is exact.
 """
 
 from __future__ import annotations
@@ -75,10 +74,7 @@ Outcome = Scored | FailedTrial
 def iter_experiment(
     plan: Experiment = PAPER, *, threads: int | None = None, progress: Progress | None = None
 ) -> Iterator[Outcome]:
-    """Run the experiment on threads; yield each graph's score as soon as it is there.
-
-    ``progress`` is called with the graphs done and the graphs in all, and may raise to stop.
-    """
+    """Run the experiment on threads; yield each graph's score as soon as it is there."""
     places: tuple[float | str, ...] = (*plan.radii, TREE, TRUTH)
     sources = {}
     for n, k in product(plan.rows, range(plan.n_repeats)):

@@ -433,11 +433,8 @@ def _with_lengths(plan: LatentGraph, lengths: FloatArray) -> LatentGraph:
 
 
 def _states(graph: LatentGraph, choice: Choice, rng: np.random.Generator) -> DiscreteLaw:
-    """Edges that keep a state with a chance that gives them their lengths, perhaps made uneven.
-
-    With a share s of rows in which both ends agree by more than chance, the determinant of the
-    channel is s^(K-1): an edge of length l has s = e^(-l/(K-1)).
-    """
+    """Edges that keep a state with a chance that gives them their lengths, perhaps made uneven."""
+    # an edge whose ends agree by more than chance in a share s of rows has the determinant s^(K-1)
     size = choice.n_states
     layout = Layout(graph, frozen_array(np.full(graph.n_nodes, size), np.int64))
     share = np.exp(-graph.lengths / (size - 1))

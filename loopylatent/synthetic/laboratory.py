@@ -1,7 +1,6 @@
 """Learn a made-up model back: how much of the true graph is found, and from how many rows.
 
-Hidden nodes have no names. The true and the learned ones are matched as the structure error asks
-(the fewest differing edges), so that all numbers and colours speak of one matching.
+Hidden nodes are matched as the structure error asks, so that all numbers speak of one matching.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """A model with a known graph: what the learner should find, exact distances, rows.
 
-An edge of length l has, on its own, the strength e^-l: |tanh(theta)| for an Ising model without
-node potentials, theta its potential; the normalised determinant of the joint table for more
-states; |correlation| for numbers.
+An edge of length l has, on its own, the strength e^-l: |tanh(theta)| for Ising potentials theta,
+the normalised determinant of the joint table for more states, |correlation| for numbers.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""The conditions and bounds of the paper as numbers and tables (section 5).
-
-Takes a synthetic model, or the numbers of an ensemble; gives conditions with verdicts, thresholds
-and sample sizes.
-"""
+"""The conditions and bounds of the paper as numbers and tables (section 5)."""
 
 from loopylatent.theory.assumptions import Condition, Verdict, conditions, depth, ensemble_of
 from loopylatent.theory.ensemble import (

@@ -1,10 +1,8 @@
 """What the paper promises: its conditions, thresholds and sample sizes, as numbers.
 
-Symbols are the paper's. Distances are the normalised ones (-log|correlation| for two states), for
-which its statements hold. Three of its lines are corrected: the bound on r after (B3) reads
-r < (g/4) d_min, the exponent under uniform sampling is 2 and not 4, and zeta, for which it has no
-closed form, is C alpha^l with a constant C that you can set. Where it says o(1), omega(1) or Omega
-there is no constant, so the quantity is given and no verdict.
+Distances are the normalised ones. Three of its lines are corrected: the bound on r after (B3) reads
+r < (g/4) d_min, the exponent under uniform sampling is 2 and not 4, and zeta is C alpha^l with a C
+that you can set. Where it says o(1), omega(1) or Omega there is a quantity and no verdict.
 """
 
 from __future__ import annotations
@@ -163,11 +161,7 @@ MOST_QUARTETS = 5_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Distortion:
-    """How tree-like the balls of the columns are, for those with at least four columns.
-
-    ``median`` and ``largest`` are distortions of the quartets in a ball; ``inner``, the median
-    length of the inner path that they show, is what to hold them against.
-    """
+    """How tree-like the balls of at least four columns are; to be held against ``inner``."""
 
     columns: IntArray = field(repr=False)
     sizes: IntArray = field(repr=False)
@@ -212,10 +206,7 @@ def quartet_sums(distances: FloatArray, quartets: IntArray) -> QuartetSums:
 
 
 def distortion(D: DistanceMatrix, r: float, *, seed: int = 0) -> Distortion:
-    """Return how far the balls of radius r are from trees.
-
-    Quartets with an infinite distance are left out.
-    """
+    """Return how far the balls of radius r are from trees, by quartets of finite distances."""
     rng = np.random.default_rng(seed)
     rows: list[tuple[int, int, float, float, float]] = []
     total = 0

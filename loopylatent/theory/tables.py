@@ -1,8 +1,4 @@
-"""The paper's guarantees as tables and curves: every quantity with a sentence, rows against p.
-
-`theory` has the formulas. Here they are put into words, and taken along the number of columns,
-the depth of the hidden nodes and the unevenness of the edges.
-"""
+"""The paper's guarantees as tables and curves: every quantity with a sentence, rows against p."""
 
 from __future__ import annotations
 
@@ -32,10 +28,7 @@ LARGEST_GIRTH = 4096
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """One number of the paper, in its symbols and in plain words.
-
-    ``value`` is None where the paper's formula does not apply; ``sentence`` then says why.
-    """
+    """One number of the paper, in its symbols and in plain words; None where it does not apply."""
 
     symbol: str
     name: str
@@ -44,10 +37,7 @@ class Quantity:
 
 
 def speaking_girth(e: Ensemble) -> int | None:
-    """Return the smallest girth at which Theorem 2 asks for a finite number of rows.
-
-    None where there is none up to 4,096: where correlations do not die out no girth helps.
-    """
+    """Return the smallest girth at which Theorem 2 asks for a finite number of rows, if any."""
     if not (e.alpha < 1 and math.isfinite(e.depth)):
         return None
 
@@ -75,11 +65,8 @@ class CurvePoint:
 
 
 def along(e: Ensemble, axis: Axis, values: Sequence[float]) -> tuple[CurvePoint, ...]:
-    """Return the rows that the theorems ask for as one number changes and the others stay.
-
-    The nodes grow with the columns; edges become uneven by a smaller ``theta_min``. Where the girth
-    is too small for Theorem 2, the smallest one at which it speaks is taken.
-    """
+    """Return the rows that the theorems ask for as one number changes and the others stay."""
+    # nodes grow with the columns; a girth too small for Theorem 2 becomes the first that is not
     return tuple(_curve_point(_changed(e, axis, value), value) for value in values)
 
 

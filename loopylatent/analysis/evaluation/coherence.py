@@ -1,9 +1,7 @@
-"""Topic coherence: do the words of a topic occur together in some body of text? (section 6.1)
+"""Topic coherence, the paper's mean pointwise mutual information of a topic's words (section 6.1).
 
-The paper's measure is the mean pointwise mutual information (PMI) of the pairs among the ten
-nearest words of each topic, log P(both) / (P(one) P(other)), in a corpus. Which corpus matters:
-the rows that were learned from flatter every method, rows that were kept apart do so less, and
-other texts say whether the topics mean something beyond this table.
+Rows that were learned from flatter every method, rows kept apart less so; other texts say whether
+topics mean something beyond this table.
 """
 
 from __future__ import annotations
@@ -25,10 +23,7 @@ NEVER = 0.5
 
 @dataclass(frozen=True, eq=False)
 class WordPairs:
-    """The pointwise mutual information (PMI) of pairs of words in some corpus.
-
-    NaN where the corpus says nothing of a pair, and on the diagonal.
-    """
+    """The PMI of pairs of words in some corpus; NaN where it says nothing of a pair."""
 
     title: str
     names: tuple[str, ...]
@@ -53,10 +48,7 @@ class WordPairs:
 
 @dataclass(frozen=True, slots=True)
 class Coherence:
-    """How well the words of topics go together in a corpus: means over the covered pairs.
-
-    ``with_zeros`` counts 0 for a pair that is not covered; a mean over no pair is NaN.
-    """
+    """Means over the covered pairs; ``with_zeros`` counts the others as 0; of no pair it is NaN."""
 
     mean: float
     with_zeros: float
@@ -105,10 +97,7 @@ def coherence(topics: Sequence[Sequence[int]], pairs: WordPairs) -> Coherence:
 
 
 def pairs_in_rows(obs: Observations, title: str = "these rows") -> WordPairs:
-    """Count how often two columns are both there in the rows of a table.
-
-    A pair is counted in the rows in which both columns have a value; weights count.
-    """
+    """Count how often two columns are both there, in the rows in which both have a value."""
     for column in obs.columns:
         if column.kind != "binary":
             raise DataError(
@@ -135,10 +124,7 @@ def _pmi(both: FloatArray, alone: FloatArray, n: FloatArray) -> FloatArray:
 
 
 def newspaper_pairs() -> WordPairs:
-    """Return the bundled table of the New York Times.
-
-    It covers 70 of the 100 newsgroup words; of pairs with one of the other 30 it says nothing.
-    """
+    """Return the bundled table of the New York Times; it covers 70 of the 100 newsgroup words."""
     table = load_word_pmi()
     names = tuple(str(name) for name in table.columns)
     values = table.to_numpy(np.float64)
@@ -148,12 +134,7 @@ def newspaper_pairs() -> WordPairs:
 
 
 def pairs_in_table(frame: pd.DataFrame, title: str, names: Sequence[str]) -> WordPairs:
-    """Read word pairs from a table that a user brings.
-
-    It is either square, with the same words down the first column and across the head, and holds
-    the PMI of each pair; or it has one row for each text and one column for each word, and what
-    is larger than 0 is there. At least two of ``names`` must be among the words.
-    """
+    """Read a table that a user brings: a square of PMI, or a row for each text (above 0: there)."""
     head = [str(name) for name in frame.columns]
     side = [str(name) for name in frame.iloc[:, 0]] if len(head) > 1 else []
     if [_folded(name) for name in side] == [_folded(name) for name in head[1:]]:

@@ -1,8 +1,4 @@
-"""Scores of many models on the same rows that none of them has seen (section 6, Tables 1 and 4).
-
-The rows are split once, at random or by a column. Every contestant learns from one part alone
-and is scored on the other: independent columns, trees, graphs with and without hidden nodes, LDA.
-"""
+"""Scores of many models on the same rows that none of them has seen (section 6, Tables 1 and 4)."""
 
 from __future__ import annotations
 
@@ -48,10 +44,7 @@ def split_by_share(
 def split_by_column(
     obs: Observations, column: str, test: str = "test", metric: Metric = "auto", seed: int = 0
 ) -> Split:
-    """Keep the rows whose label ``column`` is ``test`` to be foretold; learn from the others.
-
-    ``seed`` chooses the half of each row that is foretold.
-    """
+    """Keep the rows whose label ``column`` is ``test``; ``seed`` is for the halves to foretell."""
     known = [str(name) for name in obs.labels.columns]
     if column not in known:
         remedy = did_you_mean(column, known) if known else "this table has no label columns."
@@ -105,9 +98,7 @@ class Contestant:
 class Evaluation:
     """How one contestant does: perplexities (lower is better), and what was learned.
 
-    Errors and biases come from estimating, and are 0 where the likelihood is exact. For LDA
-    ``n_hidden`` counts topics and ``train_bic`` is NaN. ``top_columns`` are the ten first columns
-    of each topic, ``belief`` is the paper's own estimate where it was asked for.
+    Errors and biases are 0 where the likelihood is exact. For LDA ``n_hidden`` counts topics.
     """
 
     contestant: Contestant
@@ -309,10 +300,7 @@ METHODS = {"relaxed": "relaxed grouping", "nj": "neighbor joining"}
 
 
 def best_of(found: Sequence[Entry]) -> dict[str, int]:
-    """Return for each of the four scores the position of the lowest one.
-
-    An estimate counts with its bias taken off, the kindest reading.
-    """
+    """Return the position of the lowest of each score, where estimates lose their bias."""
     rows = [k for k, one in enumerate(found) if isinstance(one, Evaluation)]
     return {name: min(rows, key=lambda k: (_value(found[k], name), k)) for name in SCORES if rows}
 

@@ -1,23 +1,13 @@
 """Latent Dirichlet allocation as a distribution over yes/no rows, the paper's comparison (6.1).
 
-Scikit-learn finds the topics. What makes them a distribution over rows of yes and no is the model
-of Blei, Ng and Jordan itself, of which only the presence of words is seen. A row has topic shares
-theta, drawn from a Dirichlet distribution, and a length xi. The number of times that word w is
-written is Poisson with mean xi * sum_k theta_k phi_kw, so that
+Scikit-learn finds the topics phi. A row has topic shares theta, Dirichlet, and a length xi, Gamma
+with the mean and variance of the training rows; a word is written a Poisson number of times, so
 
-    P(w occurs | theta, xi) = 1 - exp(-xi * sum_k theta_k phi_kw),
+    P(w occurs | theta, xi) = 1 - exp(-xi * sum_k theta_k phi_kw).
 
-independently of the other words, given theta and xi. Posts differ much more in length than a
-Poisson number does, so xi has a Gamma distribution, chosen such that the number of words in a row
-has the mean and the variance of the training rows; with one length for all rows LDA would look
-worse than it is. The parameters of the Dirichlet distribution are estimated too.
-
-The integral over theta and xi has no closed form. It is estimated by importance sampling, one set
-of draws for each row: a part from the prior, the rest from the variational posterior of that row.
-The estimate of a row's *probability* has no bias; its logarithm lies on average about half its
-variance too low, and both that and the standard error are reported.
-
-What LDA estimates beside its topics: the shares of a row, their prior, the length of rows.
+The integral over theta and xi is estimated by importance sampling, from the prior and from the
+variational posterior of the row. The estimate of a *probability* has no bias; its logarithm lies
+about half its variance too low. That and the standard error are reported.
 """
 
 from __future__ import annotations
@@ -55,10 +45,7 @@ BLOCK = 2_000_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowEstimates:
-    """Logarithms of unbiased estimates of the probabilities of rows, and their variances.
-
-    Equal rows have one number in ``same``, and one estimate.
-    """
+    """Logarithms of unbiased estimates of row probabilities; equal rows share one (``same``)."""
 
     values: FloatArray
     variances: FloatArray
@@ -73,10 +60,9 @@ class RowEstimates:
 
 @dataclass(frozen=True, slots=True)
 class LdaScores:
-    """The paper's four perplexities, with how wide they are.
+    """The paper's four perplexities and how wide they are; ``df`` is p * topics - 1, as it counts.
 
-    The errors come from the draws; a bias is how much a perplexity lies too high on average: half
-    of the variance, made a perplexity. ``df`` is p * topics - 1, as the paper counts.
+    A bias is how much a perplexity lies too high on average: half the variance, as a perplexity.
     """
 
     perp_ll: float
@@ -95,11 +81,7 @@ class LdaScores:
 
 @dataclass(frozen=True, eq=False)
 class LdaModel:
-    """Latent Dirichlet allocation with Poisson words, of which only the presence is seen.
-
-    ``topics`` is phi, (topics, p), with rows that sum to 1; ``alpha`` belongs to the Dirichlet
-    distribution of the shares, ``shape`` and ``rate`` to the Gamma distribution of the length.
-    """
+    """LDA with Poisson words whose presence is seen: phi, Dirichlet alpha, Gamma shape and rate."""
 
     names: tuple[str, ...]
     topics: FloatArray = field(repr=False)
@@ -163,11 +145,7 @@ class LdaModel:
         seed: int = 0,
         progress: Progress | None = None,
     ) -> LdaScores:
-        """Score the model on other rows, with the same hidden halves as the graphs.
-
-        The predictive score is document completion: the probability of the hidden half of a row
-        given the other half, which is the ratio of two estimated probabilities.
-        """
+        """Score on other rows, with the hidden halves of the graphs (document completion)."""
         chosen = obs.select(list(self.names))
         n, n_values = obs.n_rows, obs.n_rows * obs.n_columns - chosen.n_missing
         whole, kept = (
@@ -351,10 +329,7 @@ def topic_shares(
 
 
 def dirichlet_of(words: FloatArray, topics: FloatArray, alpha: FloatArray) -> FloatArray:
-    """(topics,) the Dirichlet parameters that suit the rows best, by variational EM.
-
-    Given the posteriors of the rows, the parameters follow by Newton's method (Minka, 2000).
-    """
+    """(topics,) the Dirichlet parameters that suit the rows best: variational EM (Minka, 2000)."""
     for _ in range(ALPHA_ROUNDS):
         gamma = topic_shares(words, topics, alpha)
         target = (digamma(gamma) - digamma(gamma.sum(axis=1, keepdims=True))).mean(axis=0)

@@ -1,8 +1,4 @@
-"""Hidden nodes as topics: the columns nearest to each, how strongly and with which sign (6.1).
-
-The paper takes the ten words that are nearest to a hidden node on the learned graph. A fitted model
-adds the correlation of each of them with the hidden node, exact where the model is.
-"""
+"""Hidden nodes as topics: the columns nearest to each, with strength and sign (section 6.1)."""
 
 from __future__ import annotations
 
@@ -26,11 +22,7 @@ FAR = 80.0
 
 @dataclass(frozen=True, slots=True)
 class TopicWord:
-    """A column of a topic: its distance along the graph, and its correlation with the hidden node.
-
-    Before a fit the strength is e^-distance, without a sign; with more than two states it is the
-    largest canonical correlation, without a sign.
-    """
+    """A column, its path length, its correlation with the hidden node (e^-distance if unfitted)."""
 
     column: int
     distance: float
@@ -56,10 +48,7 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class SharedColumn:
-    """A column that several topics have in common, and what it meets on cycles.
-
-    ``others`` are the columns on its cycles, ``between`` the nodes next to it on them.
-    """
+    """A column of several topics, the columns on its cycles, the nodes next to it on them."""
 
     column: int
     topics: tuple[int, ...]
@@ -103,11 +92,7 @@ def topics(
 
 
 def hidden_strengths(graph: LatentGraph, model: Model) -> FloatArray:
-    """(hidden, columns) the correlation of each hidden node with each column under the model.
-
-    For discrete models the hidden node is held at each of its states in turn; the shares of all
-    other nodes then follow by one sum each, exact where the model is.
-    """
+    """(hidden, columns) correlations by the model; hidden nodes are held at each state in turn."""
     if model.graph.digest != graph.digest:
         raise InferenceError("the model is a fit of another graph; fit this one.")
     found = model.distribution
@@ -189,10 +174,7 @@ def _next_to(cycle: tuple[int, ...], node: int) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class CycleGroups:
-    """A cycle, the columns on it and beside it, and how many of these each group has.
-
-    ``beside`` are columns next to a hidden node of the cycle: what that node stands for.
-    """
+    """A cycle, the columns on it, those beside its hidden nodes, and how many each group has."""
 
     cycle: tuple[int, ...]
     columns: tuple[int, ...]

@@ -1,8 +1,4 @@
-"""Which columns belong together: communities of one graph, and a consensus over many.
-
-``communities`` reads one learned graph; that is quick, and moves with every resample. ``groups``
-learns a graph on each of many resamples and keeps the columns together that stay together.
-"""
+"""Which columns belong together: communities of one graph, and a consensus over many."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Are the loops real? A test against tables that a tree explains (not in the paper).
 
-Noise alone closes loops: local trees that should agree do not. So the loops of the learned graph
-are counted again on tables of the same size, drawn from the tree that is learned at r_max. Where
-those hardly ever have as many, a tree does not explain the loops.
+Noise alone closes loops, so those of the graph are counted again on tables of the same size, drawn
+from the tree that is learned at r_max.
 """
 
 from __future__ import annotations
@@ -73,11 +72,8 @@ def loop_test(
 ) -> LoopTest:
     """Test whether noise on a tree would give as many loops as there are at ``r``.
 
-    The tree is learned at r_max. Each simulated table is Gaussian, with as many rows as the data
-    (the typical number for two columns, where values are missing) and with correlation e^-path
-    between columns. All graphs are learned alike, with the default thresholds of their own
-    table beside ``r``. Rare 0/1 columns are noisier than Gaussian ones: do not trust the test
-    on sparse binary data.
+    Simulated tables are Gaussian, with correlation e^-path between columns and the rows of a
+    typical pair. Rare 0/1 columns are noisier: do not trust the test on sparse binary data.
     """
     check_many("n_simulations", n_simulations, 1, ", such as 39")
     n_rows = _rows(D)
@@ -116,10 +112,7 @@ def opening_radius(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Opening:
-    """Return the radius to open at: with loops where they are real, else as a tree.
-
-    ``n_simulations`` is at least 19, or no p-value could reach 0.05.
-    """
+    """Return the radius to open at: with loops where they are real, else as a tree."""
     check_many("n_simulations", n_simulations, FEWEST_TO_DECIDE, ", such as 39")
     r, tree = loop_radius(D), f"Opened as a tree (r = {D.r_max:.3g})"
     if r >= D.r_max:
@@ -178,11 +171,8 @@ def _root(tree: LatentGraph) -> FloatArray:
 
 
 def _simulated_distances(root: FloatArray, n_rows: int, rng: np.random.Generator) -> FloatArray:
-    """Distances between the columns of a Gaussian table of ``n_rows`` rows.
-
-    The table itself is not drawn: its scatter matrix is Wishart with ``n_rows - 1`` degrees of
-    freedom, and p squared numbers are enough for that (Bartlett).
-    """
+    """Distances between the columns of a Gaussian table of ``n_rows`` rows."""
+    # not the table but its scatter matrix is drawn, which is Wishart (Bartlett)
     p, freedom = len(root), n_rows - 1
     if freedom >= p:
         standard = np.tril(rng.normal(size=(p, p)), -1)

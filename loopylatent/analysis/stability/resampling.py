@@ -1,8 +1,4 @@
-"""Other tables that the same source could have given: what `groups` and `stability` learn from.
-
-A resampler takes a random generator and returns the distances of one such table. Rows are drawn
-again where they are there; distances alone are shaken by the standard error of a correlation.
-"""
+"""Other tables that the same source could have given: what `groups` and `stability` learn from."""
 
 from __future__ import annotations
 
@@ -85,10 +81,7 @@ def default_block(n_rows: int) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Resampler:
-    """Draws another table: takes a random generator and returns its distances.
-
-    It can be sent to another process.
-    """
+    """Takes a random generator, returns the distances of another table; can be sent elsewhere."""
 
     draw: Callable[[np.random.Generator], FloatArray]
     """All that chance decides."""

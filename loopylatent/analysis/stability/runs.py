@@ -1,9 +1,7 @@
-"""How sure is a graph? What of it comes back on other tables of the same kind (not in the paper).
+"""How much of a graph comes back on other tables of the same kind (not in the paper).
 
-The learner is run again on resampled rows, on shaken distances, or in other visiting orders. The
-support of an edge, of a hidden node or of a cycle is the share of the runs in which it is found
-again, by the definitions of `support`. Support is no probability: docs/guide/stability.md says what
-it meant on graphs whose truth is known.
+Support, a share of runs, is no probability: docs/guide/stability.md says what it meant on graphs
+whose truth is known.
 """
 
 from __future__ import annotations
@@ -145,9 +143,7 @@ def stability(
 ) -> Stability:
     """Say how much of a learned graph comes back when the data are drawn again.
 
-    ``settings`` are those of every run; a radius of at least r_max means one tree, and every run
-    then takes its own r_max. ``result`` is the graph whose parts are supported, where it was
-    already learned. Each run has its own generator, so threads and clusters change nothing.
+    A radius of at least r_max means one tree: every run then takes its own r_max.
     """
     steps = iter_stability(table, settings, how, result=result, progress=progress)
     (found,) = deque(steps, maxlen=1)  # it yields or raises
@@ -162,11 +158,7 @@ def iter_stability(
     result: LearnResult | None = None,
     progress: Progress | None = None,
 ) -> Generator[Stability, None, None]:
-    """Yield the support after each resample that could be learned.
-
-    Whoever stops here keeps what was yielded last. Where no resample at all could be learned, the
-    end is a `DataError` with the commonest reason.
-    """
+    """Yield the support after each resample that could be learned; `DataError` where none could."""
     total = how.n_resamples
     check_many("n_resamples", total, 2, ", as 50")
     scheme = how.scheme_for(table)

@@ -1,12 +1,6 @@
-"""Which parts of one graph another graph has too (not in the paper; see docs/guide/stability.md).
+"""Which parts of a graph other graphs have too, and what many have in common (not in the paper).
 
-Columns are the same where their names are. Hidden nodes are matched by their profiles; an edge
-between a column and a hidden node is found again where the matched ends are adjacent, an edge
-between two hidden nodes where its split of the columns occurs again, a cycle where one with nearly
-the same columns does.
-
-What many graphs have in common: each is added in turn, its hidden nodes are matched with those met
-before, every edge has a count, and those that enough graphs have make one graph.
+docs/guide/stability.md defines when an edge, a hidden node or a cycle is found again.
 """
 
 from __future__ import annotations
@@ -135,10 +129,7 @@ class Tally:
     """(edges,) mean over those."""
 
     def graph(self, share: float = MAJORITY) -> LatentGraph:
-        """Return the graph of the edges that at least ``share`` of the graphs have.
-
-        A hidden node that is left with one neighbour goes; one with two becomes an edge.
-        """
+        """Return the graph of the edges that at least ``share`` of the graphs have."""
         if not 0 < share <= 1:
             raise ThresholdError(f"share = {share} is not above 0 and at most 1; try 0.5.")
         kept = self.counts >= share * self.n_graphs - 1e-9

@@ -1,8 +1,4 @@
-"""When each cycle and each hidden node is born and dies while r grows (not in the paper).
-
-What lives long does not hang on one choice of r. From one radius to the next a hidden node is
-followed by its profile (``match_hidden``), a cycle by its columns (``cycle_columns``).
-"""
+"""When each cycle and each hidden node is born and dies while r grows (not in the paper)."""
 
 from __future__ import annotations
 
@@ -115,10 +111,7 @@ def barcode(points: Sequence[SweepPoint], end: float | None = None) -> tuple[Bar
 
 
 def _lives(counts: Sequence[int], same: Callable[[int], Pairs]) -> list[list[tuple[int, int]]]:
-    """Follow parts from graph to graph: for each its (graph, number in that graph).
-
-    ``same(k)`` says which part of graph k is which of graph k - 1.
-    """
+    """Follow parts through graphs as (graph, part); ``same(k)`` pairs graph k with graph k - 1."""
     lives: list[list[tuple[int, int]]] = []
     current: list[list[tuple[int, int]]] = []
     for k, count in enumerate(counts):

@@ -1,8 +1,4 @@
-"""Graphs at many thresholds, each different start learned once (section 6.1 sweeps r).
-
-Along r the initial graph changes only at the breakpoints of the exact curve. Where two radii have
-the same initial graph they have the same result, so a sweep learns it once.
-"""
+"""Graphs at many thresholds, each different initial graph learned once (section 6.1 sweeps r)."""
 
 from __future__ import annotations
 
@@ -71,12 +67,9 @@ class SweepPoint:
 
 
 def radii(curve: EdgeDensity, most: int = MOST_RADII) -> FloatArray:
-    """Return the radii at which to look, ascending: breakpoints from r_min to r_max, and r_max.
-
-    Between two breakpoints nothing changes. Where there are more than ``most``, those stay that
-    lie evenly on a scale which counts the edges that come and go and the way along r, half each:
-    a busy stretch is looked at closely, and a quiet one is not left out.
-    """
+    """Return the radii at which to look, ascending: breakpoints from r_min to r_max, and r_max."""
+    # of too many those stay that lie evenly by changes and by r, half each: busy stretches are
+    # looked at closely, and quiet ones are not left out
     if most < 2:
         raise ThresholdError(f"most = {most} is too few radii for a sweep; give at least 2.")
     D = curve.D
@@ -155,10 +148,7 @@ LENGTH_STEPS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
 
 
 def grid(D: DistanceMatrix) -> Grid:
-    """Return 8 margins and 8 shortest edges: multiples of those of the default rule.
-
-    Where the number of rows is unknown the default margin is 0; then the grid is made around 0.02.
-    """
+    """Return multiples of the margin (of 0.02 where that is 0) and length of the default rule."""
     default = default_thresholds(D)
     margins = (default.Lambda or 0.02) * np.array(MARGIN_STEPS)
     return Grid(
@@ -185,13 +175,8 @@ def iter_points(
     threads: int | None = None,
     run: Runner | None = None,
 ) -> Iterator[SweepPoint]:
-    """Yield the point of each of the settings, in the order in which they are done.
-
-    Each point is what ``learn`` gives there. Settings that differ in r but not in the initial
-    graph, or in a threshold that the method does not read, are learned once. What is in ``known``
-    is not learned at all; new points are kept there. On threads there is one by default: learning
-    is mostly Python, and several threads would wait for each other.
-    """
+    """Yield what ``learn`` gives for each of the settings, as they are done; kept in ``known``."""
+    # by default on one thread: learning is mostly Python, several would wait for each other
     where = run or OnThreads(threads)
     where = OnThreads(1) if where == OnThreads() else where
     curve = edge_density(D) if curve is None else curve

@@ -1,10 +1,4 @@
-"""How well the graphs of a sweep foretell rows that they have not seen (section 6.1).
-
-The rows are split once. At each setting the graph is learned and fitted on one part alone, and
-scored on the other: a row that is foretold has taken no part in finding the graph.
-
-How well compared settings explain the rows that they were learned from, and rows kept apart.
-"""
+"""How well graphs foretell rows that had no part in learning or fitting them (section 6.1)."""
 
 from __future__ import annotations
 
@@ -159,12 +153,8 @@ def iter_scores(
     threads: int | None = None,
     run: Runner | None = None,
 ) -> Iterator[Scored]:
-    """Yield the scores of each of the settings as they come; equal graphs are fitted once.
-
-    The ends come first, then the middle, then the quarters, so that the first few already show
-    how the scores run. A setting that cannot be scored is told with its reason and stops nothing.
-    Scores that are in ``known`` are not computed again; new ones are kept there.
-    """
+    """Yield the scores of each of the settings as they come; equal graphs are fitted once."""
+    # ends first, then the middle, then the quarters: the first few already show how scores run
     fit = fit or FitSettings()
     known = ResultCache() if known is None else known
     possible = []
@@ -244,11 +234,7 @@ def _scored(rows: _Rows, piece: tuple[LatentGraph, LearnSettings], check: Check)
 
 @dataclass(frozen=True, slots=True)
 class ComparedScores:
-    """Scores of one setting for one row each, higher is better.
-
-    The first two are of the graph as it is shown, fitted to all rows; ``held_out`` is of rows kept
-    apart, after learning and fitting on the others.
-    """
+    """Scores a row, higher is better; ``held_out`` of rows kept apart, the others of all rows."""
 
     log_likelihood: float
     bic: float

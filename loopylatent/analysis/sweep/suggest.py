@@ -74,11 +74,7 @@ def beyond_noise(D: DistanceMatrix, r: float) -> str:
 def choose(
     D: DistanceMatrix, points: Sequence[SweepPoint], scores: Iterable[Scored | None]
 ) -> tuple[Suggestion, ...]:
-    """Choose among the points of a sweep: a tree, the best BIC, the best held-out likelihood.
-
-    Each has at most one of the points; where two reasons lead to one graph it is named once,
-    with both. ``scores`` may be those of some of the points only; without any the tree is left.
-    """
+    """Choose a tree, the best BIC, the best held-out likelihood; equal graphs are named once."""
     if not points:
         return ()
     scored = {one.settings: one for one in scores if isinstance(one, PointScores)}
