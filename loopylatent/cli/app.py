@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from loopylatent.cli import opt
-from loopylatent.cli.opt import say
+from loopylatent.cli.terminal import say
 from loopylatent.errors import DataError, ThresholdError
 from loopylatent.tables.samples import bundled, sample_titles
 

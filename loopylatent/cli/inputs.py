@@ -10,7 +10,7 @@ from typing import Any, get_args
 import numpy as np
 import pandas as pd
 
-from loopylatent.cli.opt import progress, say
+from loopylatent.cli.terminal import progress, say
 from loopylatent.compute.files import check_place
 from loopylatent.compute.limits import LIMITS, check_time, rerun
 from loopylatent.distances.files import read_distances

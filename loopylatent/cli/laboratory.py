@@ -11,7 +11,7 @@ import pandas as pd
 
 from loopylatent.cli import opt
 from loopylatent.cli.inputs import check_graph_file, distances_as_csv
-from loopylatent.cli.opt import say, write_text
+from loopylatent.cli.terminal import say, write_text
 from loopylatent.compute.limits import LIMITS, check_shape
 from loopylatent.errors import DataError, ThresholdError, quoted
 from loopylatent.exporting.graph_files import Provenance, export as export_graph

@@ -24,7 +24,7 @@ from loopylatent.cli.inputs import (
     estimated_distances,
     read_observations,
 )
-from loopylatent.cli.opt import progress, say, write_text
+from loopylatent.cli.terminal import progress, say, write_text
 from loopylatent.compute.files import write_atomically
 from loopylatent.compute.values import check_seed
 from loopylatent.distances.files import to_npz

@@ -15,7 +15,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
-from loopylatent.cli.opt import (
+from loopylatent.cli.terminal import (
     IN_OPTIONS,
     Parser,
     leave_standard_output,

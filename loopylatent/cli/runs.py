@@ -12,7 +12,7 @@ from loopylatent.analysis.sweep.suggest import choose
 from loopylatent.analysis.sweep.table import Sweep, sweep
 from loopylatent.cli import opt
 from loopylatent.cli.inputs import all_distances, check_graph_file
-from loopylatent.cli.opt import progress, say, write_text
+from loopylatent.cli.terminal import progress, say, write_text
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.errors import DataError
 from loopylatent.exporting.graph_files import Provenance, export

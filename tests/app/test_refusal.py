@@ -18,7 +18,7 @@ from helpers.nasty import csv_of, numbers
 from helpers.uploads import BUTTONS, RING, pressed, shown
 from streamlit.testing.v1 import AppTest
 
-from loopylatent.cli.opt import IN_OPTIONS
+from loopylatent.cli.terminal import IN_OPTIONS
 from loopylatent.errors import IN_PYTHON, DataError, Remedy, in_words
 from loopylatent.ui.open.dialog import DISTANCES, TABLE
 from loopylatent.ui.shell.widgets import ON_PAGES

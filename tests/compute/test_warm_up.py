@@ -98,8 +98,8 @@ def test_a_warm_up_runs_every_compiled_function(warmed):
 
 def test_after_a_warm_up_samples_bring_no_new_kind_of_argument(warmed):
     assert warmed["new"] == {}
-    used = {"quartets.group_by_quartets", "families.best_split", "neighbor_joining.join_neighbors"}
-    used |= {"spanning.local_tree_intervals", "layout.majorise", "circuit_run.run_backward"}
+    used = {"grouping.group_by_quartets", "grouping.best_split", "grouping.join_neighbors"}
+    used |= {"graphs.local_tree_intervals", "graphs.majorise", "circuit.run_backward"}
     assert used <= set(warmed["known"])
 
 
