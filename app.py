@@ -5,7 +5,8 @@ from loopylatent.ui.page import chosen_first, say_notices, setup
 
 session = setup("Explore")
 with chosen_first(session) as now:
-    say_notices(session, now)
+    explore.follow_test(session, now.source.distances)
+    say_notices(session)
     explore.offer_tour(session)
     explore.headline(session, now)
     scene = explore.show_graph(session, now)

@@ -63,6 +63,7 @@ def sample_folder() -> Path:
     return folder
 
 
+@cache
 def sample_names() -> tuple[str, ...]:
     """Return the names that `load_sample` knows.
 
@@ -74,6 +75,7 @@ def sample_names() -> tuple[str, ...]:
     return tuple(_catalogue(sample_folder()))
 
 
+@cache
 def sample_titles() -> dict[str, str]:
     """Return the title of every sample by its name, without reading the tables.
 

@@ -27,15 +27,15 @@ from loopylatent.graph import LatentGraph
 from loopylatent.learning.initial_graph import EdgeDensity, default_thresholds, loop_radius
 from loopylatent.learning.learner import LearnResult
 from loopylatent.settings import READS
-from loopylatent.tables.observations import Observations
 from loopylatent.tables.samples import sample_titles
-from loopylatent.ui.open.dialog import follow_curve, follow_test, open_columns, open_file
+from loopylatent.ui.open.dialog import follow_curve, open_columns, open_file
 from loopylatent.ui.shell import widgets
 from loopylatent.ui.shell.background import upkeep, warm_up_once
 from loopylatent.ui.shell.results import (
     DataKey,
     LearnedKey,
     Source,
+    TableKey,
     bic_work,
     known_curve,
     learned,
@@ -44,7 +44,7 @@ from loopylatent.ui.shell.results import (
     source_of,
 )
 from loopylatent.ui.shell.session import Session, bound, offer_pin, params_of, pin_params, session
-from loopylatent.ui.shell.widgets import said, time_needed, wait_for
+from loopylatent.ui.shell.widgets import TimeNeeded, said, time_needed, wait_for
 
 OWN = "own"
 
@@ -81,21 +81,20 @@ def choose_data(s: Session) -> None:
         open_columns(s)
 
 
-def choose_thresholds(s: Session, D: DistanceMatrix, curve: EdgeDensity | None) -> None:
+def choose_thresholds(
+    s: Session, D: DistanceMatrix, scales: Scales, curve: EdgeDensity | None
+) -> None:
     """Draw the three sliders with their presets; what needs the curve comes with it."""
-    _presets(s, D, curve)
-    _radius(s, D, curve)
-    margin = margin_range(D).holding(s.recipe.Lambda)
-    _slider(s, "Lambda", "Λ, the margin", margin, widgets.LAMBDA)
-    _slider(
-        s, "tau", "τ, the shortest edge", contraction_range(D).holding(s.recipe.tau), widgets.TAU
-    )
+    _presets(s, preset_radii(D, scales.few_loops, curve))
+    _radius(s, D, scales.r, curve)
+    _slider(s, "Lambda", "Λ, the margin", scales.Lambda, widgets.LAMBDA)
+    _slider(s, "tau", "τ, the shortest edge", scales.tau, widgets.TAU)
     note = st.container()  # always there, or what is open below would close
     if widgets.NO_PART[s.recipe.method]:
         note.caption(widgets.NO_PART[s.recipe.method])
 
 
-def choose_method(s: Session, D: DistanceMatrix, obs: Observations | None) -> None:
+def choose_method(s: Session, D: DistanceMatrix, bic_time: TimeNeeded | None) -> None:
     """Draw what is seldom changed: distance, method, order."""
 
     def choice(label: str, name: str, texts: Mapping[str, str], tip: str) -> None:
@@ -112,8 +111,7 @@ def choose_method(s: Session, D: DistanceMatrix, obs: Observations | None) -> No
         tip = "On noisy data the result depends on it: try another one to see how much."
         choice("Order of visits", "order", widgets.ORDER, tip)
         without = s.recipe.regularize == "none"
-        if obs is not None:
-            time = time_needed(bic_work(obs), 1, "graph")
+        if bic_time is not None:
 
             def report(on: bool) -> None:
                 s.change(regularize="bic" if on else "none")
@@ -121,11 +119,11 @@ def choose_method(s: Session, D: DistanceMatrix, obs: Observations | None) -> No
             st.toggle(
                 "Hidden nodes must pay (BIC)",
                 help=widgets.BIC,
-                disabled=not time.is_allowed and without,
+                disabled=not bic_time.is_allowed and without,
                 **bound("bic", s.recipe.regularize == "bic", report),
             )
             if without:
-                st.caption(f"With it: {time.words[:1].lower()}{time.words[1:]}")
+                st.caption(f"With it: {bic_time.words[:1].lower()}{bic_time.words[1:]}")
         if s.recipe.order == "random" or s.recipe.method == "relaxed":
             st.number_input(
                 "Seed",
@@ -156,8 +154,7 @@ def step_through_history(s: Session) -> None:
     reset.button("Reset", on_click=s.reset, width="stretch", help=tip)
 
 
-def _presets(s: Session, D: DistanceMatrix, curve: EdgeDensity | None) -> None:
-    radii = preset_radii(D, curve)
+def _presets(s: Session, radii: Mapping[str, float]) -> None:
     here = next((name for name, r in radii.items() if r == s.recipe.r), None)
 
     def report(name: str | None) -> None:
@@ -173,8 +170,7 @@ def _presets(s: Session, D: DistanceMatrix, curve: EdgeDensity | None) -> None:
     )
 
 
-def _radius(s: Session, D: DistanceMatrix, curve: EdgeDensity | None) -> None:
-    within = radius_range(D).holding(s.recipe.r)
+def _radius(s: Session, D: DistanceMatrix, within: Range, curve: EdgeDensity | None) -> None:
     if s.snap and curve is not None:
         values = s.memo.get("radii", D.digest, lambda: [float(r) for r in curve.r])
         here = max((r for r in values if r <= s.recipe.r), default=values[0])
@@ -185,10 +181,9 @@ def _radius(s: Session, D: DistanceMatrix, curve: EdgeDensity | None) -> None:
             help=widgets.R,
             **bound("r_snapped", here, lambda r: s.change(r=r), limits=D.digest),
         )
-        within = Range(values[0], values[-1], within.step)
     else:
         _slider(s, "r", "r, the radius", within, widgets.R)
-        _marks(radius_marks(D, within))
+        _marks(radius_marks(D, within.holding(s.recipe.r)))
 
     def report(on: bool) -> None:
         s.snap = on
@@ -197,7 +192,8 @@ def _radius(s: Session, D: DistanceMatrix, curve: EdgeDensity | None) -> None:
         st.toggle("only where it changes", help=widgets.SNAP, **bound("snap", s.snap, report))
 
 
-def _slider(s: Session, name: str, label: str, within: Range, explanation: str) -> None:
+def _slider(s: Session, name: str, label: str, usual: Range, explanation: str) -> None:
+    within = usual.holding(getattr(s.recipe, name))
     st.slider(
         label,
         min_value=within.low,
@@ -252,6 +248,31 @@ class Mark:
     """Marks that stand close together are written in rows below each other."""
 
 
+@dataclass(frozen=True, slots=True)
+class Scales:
+    """What the sidebar says of a table, whatever is chosen."""
+
+    r: Range
+    Lambda: Range
+    tau: Range
+    few_loops: float
+    """The radius of this preset."""
+    bic: TimeNeeded | None
+    """How long the BIC takes; None without rows."""
+
+
+def scales_of(s: Session, source: Source) -> Scales:
+    """Return the scales of a table, computed once."""
+    D, obs = source.distances, source.observations
+
+    def compute() -> Scales:
+        ranges = (radius_range(D), margin_range(D), contraction_range(D))
+        time = None if obs is None else time_needed(bic_work(obs), 1, "graph")
+        return Scales(*ranges, loop_radius(D), time)
+
+    return s.memo.get("scales", TableKey.of(source), compute)
+
+
 def radius_range(D: DistanceMatrix) -> Range:
     """From just above the smallest distance to a little beyond r_max."""
     spread = max(D.r_max - D.smallest, 1e-3)
@@ -289,20 +310,14 @@ def radius_marks(D: DistanceMatrix, within: Range) -> tuple[Mark, ...]:
     return tuple(marks)
 
 
-def preset_radius(name: str, D: DistanceMatrix, curve: EdgeDensity | None) -> float:
-    """Return r for "Tree", "Few loops" or, from the curve, "Dense"."""
-    if name == "Tree":
-        return D.r_max
-    if name == "Few loops":
-        return loop_radius(D)
-    assert curve is not None, "only the curve knows where it is densest"
-    return max(float(curve.r[int(np.argmax(curve.n_edges))]), D.smallest)
-
-
-def preset_radii(D: DistanceMatrix, curve: EdgeDensity | None) -> dict[str, float]:
+def preset_radii(
+    D: DistanceMatrix, few_loops: float, curve: EdgeDensity | None
+) -> dict[str, float]:
     """Return the radii to start from by name; the densest one is known with the curve."""
-    names = ("Tree", "Few loops") if curve is None else ("Tree", "Few loops", "Dense")
-    return {name: preset_radius(name, D, curve) for name in names}
+    radii = {"Tree": D.r_max, "Few loops": few_loops}
+    if curve is not None:
+        radii["Dense"] = max(float(curve.r[int(np.argmax(curve.n_edges))]), D.smallest)
+    return radii
 
 
 def decimals(step: float) -> int:
@@ -459,10 +474,11 @@ def _sidebar(s: Session) -> tuple[Source, EdgeDensity | None]:
                 source = source_of(s.memo, s.uploads, s.recipe)
             with st.spinner("Following the local trees over all radii …"):
                 curve = known_curve(s.jobs, s.memo, source.distances)
-            choose_thresholds(s, source.distances, curve)
+            scales = scales_of(s, source)
+            choose_thresholds(s, source.distances, scales, curve)
             if curve is None:
                 follow_curve(s, source.distances)
-            choose_method(s, source.distances, source.observations)
+            choose_method(s, source.distances, scales.bic)
         step_through_history(s)
         offer_pin(s)
     return source, curve
@@ -536,10 +552,8 @@ def refusals(s: Session, *, history: bool = True) -> Iterator[None]:
         st.stop()
 
 
-def say_notices(s: Session, now: Present | None = None) -> None:
+def say_notices(s: Session) -> None:
     """What has to be said once; it goes when it has been read."""
-    if now is not None:
-        follow_test(s, now.source.distances)
     if s.notice is not None:
         left, right = st.columns([20, 1], vertical_alignment="center")
         left.info(said(s.notice), icon=":material/info:")

@@ -254,8 +254,14 @@ def test_without_any_folder_functions_are_compiled_each_time(tiny, monkeypatch):
 # The bundled tables are gone ---------------------------------------------------------------
 
 
+def forget_samples() -> None:
+    samples.sample_names.cache_clear()
+    samples.sample_titles.cache_clear()
+
+
 @pytest.fixture
 def no_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    forget_samples()
     monkeypatch.setattr(samples, "bundled", lambda *_: None)
 
 
@@ -314,6 +320,7 @@ def test_a_sample_that_is_gone_is_said_and_the_graph_stays(monkeypatch, tmp_path
 @pytest.mark.parametrize("content", ["", "{", "\ud800"])
 def test_a_damaged_list_of_samples_is_said_in_one_line(content, tmp_path, monkeypatch):
     (tmp_path / "samples.json").write_text(content, encoding="utf-8", errors="surrogatepass")
+    forget_samples()
     monkeypatch.setattr(samples, "bundled", lambda *_: tmp_path)
     with pytest.raises(DataError, match="cannot be read; install the package again"):
         ll.sample_names()

@@ -244,7 +244,7 @@ def after_test(page: AppTest) -> AppTest:
     """Run the page until it has taken note of the test of loops."""
     assert curve_of(page).finished.wait(PATIENCE)
     page = ran(page)
-    job = session_of(page).jobs.current(dialog.TEST)
+    job = session_of(page).jobs.current(large.TEST)
     if job is not None:
         assert job.finished.wait(PATIENCE)
         page = ran(page)
@@ -254,7 +254,7 @@ def after_test(page: AppTest) -> AppTest:
 
 def test_loops_are_tested_after_the_table_is_shown(table, D, monkeypatch):
     quicker = partial(opening_radius, n_simulations=19)
-    monkeypatch.setattr(dialog, "opening_radius", quicker)
+    monkeypatch.setattr(large, "opening_radius", quicker)
     page = open_table(table, D)
     session = session_of(page)
     assert session.recipe.r == D.r_max
@@ -268,24 +268,24 @@ def test_loops_are_tested_after_the_table_is_shown(table, D, monkeypatch):
 
 
 def test_the_test_of_loops_can_be_stopped(table, D, monkeypatch):
-    monkeypatch.setattr(dialog, "opening_radius", _never_done)
+    monkeypatch.setattr(large, "opening_radius", _never_done)
     page = open_table(table, D)
     session = session_of(page)
     assert curve_of(page).finished.wait(PATIENCE)
     page = ran(page)
-    job = session.jobs.current(dialog.TEST)
+    job = session.jobs.current(large.TEST)
     assert job is not None
     page = ran(page.button(key="cancel_opening").click())
     assert job.finished.wait(PATIENCE)
     ran(page)
-    assert session.jobs.current(dialog.TEST) is None, "it is not begun again"
-    assert session.notice == dialog.STOPPED
+    assert session.jobs.current(large.TEST) is None, "it is not begun again"
+    assert session.notice == large.STOPPED
     assert session.recipe.r == D.r_max
 
 
 def test_a_table_that_was_changed_meanwhile_is_left_alone(table, D, monkeypatch):
     found = Opening(ll.loop_radius(D), None, "Loops are real.")
-    monkeypatch.setattr(dialog, "opening_radius", lambda *_, **__: found)
+    monkeypatch.setattr(large, "opening_radius", lambda *_, **__: found)
     page = open_table(table, D)
     session = session_of(page)
     session.change(tau=0.5)

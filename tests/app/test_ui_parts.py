@@ -20,7 +20,7 @@ from loopylatent.ui.open.dialog import _kept_columns, reading_of, understand
 from loopylatent.ui.page import (
     contraction_range,
     margin_range,
-    preset_radius,
+    preset_radii,
     radius_marks,
     radius_range,
 )
@@ -79,8 +79,9 @@ def test_slider_ranges_hold_what_matters(name):
     assert {mark.name for mark in radius_marks(D, r)} >= {"r min", "r max"}
     assert all(0 <= mark.share <= 1 for mark in radius_marks(D, r))
     curve = ll.edge_density(D)
-    assert curve.at(preset_radius("Dense", D, curve)) == curve.n_edges.max()
-    assert preset_radius("Tree", D, curve) == D.r_max
+    radii = preset_radii(D, ll.loop_radius(D), curve)
+    assert curve.at(radii["Dense"]) == curve.n_edges.max()
+    assert radii["Tree"] == D.r_max
 
 
 # Links -------------------------------------------------------------------------------------

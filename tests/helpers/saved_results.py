@@ -30,7 +30,7 @@ from loopylatent.ui.shell.results import (
     LoopsKey,
     Source,
     SupportKey,
-    SweepSplitKey,
+    TableKey,
     curve_of,
     learned,
     source_of,
@@ -78,7 +78,7 @@ def work(s: Session, source: Source) -> None:
     s.swept.put(BarsKey(AlongKey.of(D.digest, here)), barcode(points, D.r_max))
     s.swept.put(LoopsKey(D.digest, here.thresholds.r), loop_test(D, D.r_min, n_simulations=2))
     split = Split.of(obs, D)
-    s.swept.put(SweepSplitKey(D.digest, obs.digest), split.digest)
+    s.swept.put(TableKey(D.digest, obs.digest), split.digest)
     list(iter_scores(split, along[-2:], known=s.swept))
     found = stability(obs, here, Resampling(n_resamples=3), result=result)
     graph = result.graph.digest

@@ -108,6 +108,7 @@ def test_an_unknown_sample_is_refused_with_close_names() -> None:
 def test_a_missing_folder_is_refused_in_one_line(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    sample_names.cache_clear()
     monkeypatch.setattr(
         samples, "__file__", str(tmp_path / "loopylatent" / "tables" / "samples.py")
     )

@@ -12,7 +12,6 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
-from loopylatent.analysis.matching import follow_names
 from loopylatent.analysis.overlay import BOTH, LEFT, RIGHT, Difference, Overlay
 from loopylatent.errors import LoopyLatentError
 from loopylatent.exporting.project.file import LONGEST_PIN_NAME, MOST_PINS
@@ -146,7 +145,7 @@ def _names(s: Session, pair: Pair, laid: Overlay) -> dict[int, str]:
     """Names given to hidden nodes, by the common numbering; those of the left graph come first."""
     names: dict[int, str] = {}
     for which, side in reversed(list(enumerate((pair.left, pair.right)))):
-        given = follow_names(s.now.names, side.graph).by_node
+        given = s.names_on(side.graph).by_node
         names |= {int(laid.nodes[which][node]): name for node, name in given.items()}
     return names
 

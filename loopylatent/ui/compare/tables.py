@@ -32,7 +32,7 @@ from loopylatent.learning.initial_graph import loop_radius
 from loopylatent.learning.learner import LearnResult
 from loopylatent.learning.regularized import learn_regularized
 from loopylatent.tables.files import free_name
-from loopylatent.ui.page import Present, preset_radius
+from loopylatent.ui.page import Present, preset_radii
 from loopylatent.ui.shell.background import Cancelled, Job
 from loopylatent.ui.shell.results import (
     ComparedKey,
@@ -150,10 +150,8 @@ def pin_two(s: Session, now: Present) -> None:
     """Pin a tree and a graph with loops of the present data."""
     D = now.source.distances
     r = loop_radius(D)
-    if (
-        r >= D.r_max and now.curve is not None
-    ):  # the distances are too alike for that radius to differ
-        r = preset_radius("Dense", D, now.curve)
+    if r >= D.r_max:  # the distances are too alike for that radius to differ
+        r = preset_radii(D, r, now.curve).get("Dense", r)
     add_pin(s, replace(s.recipe, r=D.r_max, regularize="none"), "tree")
     add_pin(s, replace(s.recipe, r=r, regularize="none"), "with loops")
 

@@ -8,7 +8,6 @@ import pandas as pd
 import streamlit as st
 
 from loopylatent.analysis.evaluation.topics import SharedColumn, cycle_groups, joined_groups
-from loopylatent.analysis.matching import follow_names
 from loopylatent.errors import LoopyLatentError
 from loopylatent.ui.evaluate.scores import scoreboard, show_scores
 from loopylatent.ui.evaluate.topics import Found, found_topics, show_topics
@@ -34,7 +33,7 @@ def headline(now: Present) -> None:
 def show(s: Session, now: Present) -> None:
     """Topics, what joins them, and how well models foretell."""
     graph, board = now.result.graph, scoreboard()
-    given = follow_names(s.now.names, graph).by_node
+    given = s.names_on(graph).by_node
     labels = tuple(given.get(node, label) for node, label in enumerate(graph.labels))
     found = found_topics(s, now, labels)
     contents: dict[str, Callable[[], None]] = {

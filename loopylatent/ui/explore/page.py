@@ -9,7 +9,9 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from loopylatent.analysis.matching import follow_names, nearest_on_graph, summaries
+from loopylatent.analysis.matching import nearest_on_graph, summaries
+from loopylatent.analysis.stability.loop_test import Opening, opening_radius
+from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.figures.charts import density_figure, described
 from loopylatent.figures.labels import LONGEST_LABEL, shown_label
 from loopylatent.figures.simplify import (
@@ -36,10 +38,11 @@ from loopylatent.ui.explore.scene import (
 )
 from loopylatent.ui.explore.stability import SUPPORT, choose_least, show_stability, support_of
 from loopylatent.ui.graph_view import graph_view
-from loopylatent.ui.open.dialog import say_curve_is_missing
+from loopylatent.ui.open.dialog import say_curve_is_missing, wait_to_stop
 from loopylatent.ui.page import Present, file_stem, summary_line, theme
 from loopylatent.ui.shell import widgets
 from loopylatent.ui.shell.background import Job
+from loopylatent.ui.shell.results import DataKey, curve_job
 from loopylatent.ui.shell.session import Session
 from loopylatent.ui.shell.widgets import escaped, fitted_of, height_of, in_view, select_by_row
 
@@ -212,6 +215,54 @@ ROW_HEIGHT = 50
 """Taken from the graph by the sentence above a large one."""
 
 
+TEST = "opening"
+"""The kind of job that tests the loops of a table that was just opened."""
+LATER = (
+    "Opened as a tree. Whether a smaller r shows loops that are real is tested once the local "
+    "trees have been followed over all r."
+)
+TESTING = "Opened as a tree. Are loops at a smaller r real? Simulated table {done} of {total}"
+STOPPED = "The test of loops was stopped; the page Tune can run it again."
+
+
+def follow_test(s: Session, D: DistanceMatrix) -> None:
+    """Test the loops of a new table once its curve is there, and open it as the test says."""
+    job = s.jobs.current(TEST)
+    if s.untested is None or DataKey.of(s.untested) != DataKey.of(s.recipe):
+        if job is not None:
+            job.cancelled.set()
+        return
+    curve = curve_job(s.jobs, D)
+    if curve is not None and curve.is_running:
+        st.caption(LATER)
+        return
+    if job is None or job.key != D.digest:  # a stopped one is not begun again
+        job = s.jobs.get(TEST, D.digest, lambda report: opening_radius(D, progress=report))
+    if job.is_running:
+        wait_to_stop(job, TESTING, "cancel_opening")
+    else:
+        _take(s, job)
+        st.rerun()
+
+
+def _take(s: Session, job: Job) -> None:
+    """Go where the test says, unless the user has gone somewhere else meanwhile."""
+    opened, s.untested = s.untested, None
+    s.jobs.drop(TEST)
+    if job.error is not None:
+        s.notice = STOPPED if job.error == "stopped" else job.error
+        return
+    found: Opening = job.result
+    s.notice = found.reason
+    if opened is None or found.r == opened.r:
+        return
+    if s.recipe == opened:
+        s.change(r=found.r)
+        s.notice += " Undo goes back to the tree."
+    else:
+        s.notice += f" Set r to {found.r:.3g} to see them."
+
+
 def offer_tour(s: Session) -> None:
     """A tour of four steps for the first visit; it can be skipped and called back."""
     if s.tour is None:
@@ -269,7 +320,7 @@ def warnings(now: Present) -> None:
 def show_graph(s: Session, now: Present) -> Scene:
     """A row of choices, under it the graph and, on the right, what is known of a node."""
     graph = now.result.graph
-    names = follow_names(s.now.names, graph)
+    names = s.names_on(graph)
     labels = _labels(graph, names.by_node)
     s.follow(graph)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):

@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from loopylatent.analysis.matching import follow_names
 from loopylatent.compute.values import FloatArray
 from loopylatent.figures.labels import shown_label
 from loopylatent.learning.grouping import VERDICTS
@@ -486,7 +485,7 @@ def begin(s: Session) -> Walk:
 def lesson_of(s: Session, w: Walk, now: Present) -> Lesson:
     """Return the lesson on the present graph, at the corresponding place."""
     graph = now.result.graph
-    names = follow_names(s.now.names, graph).by_node
+    names = s.names_on(graph).by_node
     labels = tuple(names.get(node, label) for node, label in enumerate(graph.labels))
     places = s.place(graph, labels)
     preset = preset_of(s)

@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from loopylatent.analysis.stability.loop_test import Opening, opening_radius
+from loopylatent.analysis.stability.loop_test import opening_radius
 from loopylatent.compute.limits import (
     APP,
     Estimate,
@@ -33,7 +33,6 @@ from loopylatent.ui.open.project import checked, take, uploads_with
 from loopylatent.ui.shell import widgets
 from loopylatent.ui.shell.background import Job
 from loopylatent.ui.shell.results import (
-    DataKey,
     Source,
     begin_curve,
     curve_job,
@@ -46,18 +45,10 @@ from loopylatent.ui.shell.widgets import escaped, said, wait_for
 
 EVERY = 1.0
 """Seconds between two looks at how far the work is."""
-TEST = "opening"
-"""The kind of job that tests the loops of a table that was just opened."""
-LATER = (
-    "Opened as a tree. Whether a smaller r shows loops that are real is tested once the local "
-    "trees have been followed over all r."
-)
-TESTING = "Opened as a tree. Are loops at a smaller r real? Simulated table {done} of {total}"
 UNTESTED = (
     "Opened as a tree (r = {r:.3g}). With {p:,} columns the loops are not tested of themselves; "
     "the page Tune has a button for it."
 )
-STOPPED = "The test of loops was stopped; the page Tune can run it again."
 
 
 def open_quickly(s: Session, D: DistanceMatrix, recipe: Recipe) -> None:
@@ -76,47 +67,6 @@ def opens_quickly(D: DistanceMatrix) -> bool:
     return D.n_columns > SIMPLE_FROM
 
 
-# The test of loops -------------------------------------------------------------------------
-
-
-def follow_test(s: Session, D: DistanceMatrix) -> None:
-    """Test the loops of a new table once its curve is there, and open it as the test says."""
-    job = s.jobs.current(TEST)
-    if s.untested is None or DataKey.of(s.untested) != DataKey.of(s.recipe):
-        if job is not None:
-            job.cancelled.set()
-        return
-    curve = curve_job(s.jobs, D)
-    if curve is not None and curve.is_running:
-        st.caption(LATER)
-        return
-    if job is None or job.key != D.digest:  # a stopped one is not begun again
-        job = s.jobs.get(TEST, D.digest, lambda report: opening_radius(D, progress=report))
-    if job.is_running:
-        _wait(job, TESTING, "cancel_opening")
-    else:
-        _take(s, job)
-        st.rerun()
-
-
-def _take(s: Session, job: Job) -> None:
-    """Go where the test says, unless the user has gone somewhere else meanwhile."""
-    opened, s.untested = s.untested, None
-    s.jobs.drop(TEST)
-    if job.error is not None:
-        s.notice = STOPPED if job.error == "stopped" else job.error
-        return
-    found: Opening = job.result
-    s.notice = found.reason
-    if opened is None or found.r == opened.r:
-        return
-    if s.recipe == opened:
-        s.change(r=found.r)
-        s.notice += " Undo goes back to the tree."
-    else:
-        s.notice += f" Set r to {found.r:.3g} to see them."
-
-
 # The curve ---------------------------------------------------------------------------------
 
 
@@ -124,7 +74,7 @@ def follow_curve(s: Session, D: DistanceMatrix) -> None:
     """Say how far the curve is, with a way to stop it and to begin again."""
     job = curve_job(s.jobs, D)
     if job is not None and job.is_running:
-        _wait(job, "All radii: ball {done:,} of {total:,}", "cancel_curve")
+        wait_to_stop(job, "All radii: ball {done:,} of {total:,}", "cancel_curve")
         return
     if job is not None and job.error not in (None, "stopped"):
         st.caption(said(job.error))
@@ -151,7 +101,9 @@ def say_curve_is_missing(s: Session, D: DistanceMatrix) -> None:
     )
 
 
-def _wait(job: Job, line: str, key: str) -> None:
+def wait_to_stop(job: Job, line: str, key: str) -> None:
+    """Draw how far a job is and a button that stops it."""
+
     def said_now() -> str:
         return line.format(done=job.done, total=job.total)
 

@@ -48,7 +48,7 @@ from loopylatent.ui.shell.results import (
     Source,
     SplitKey,
     SupportKey,
-    SweepSplitKey,
+    TableKey,
     digest_or_none,
 )
 from loopylatent.ui.shell.session import Placed, Session
@@ -203,7 +203,7 @@ def _fits(name: str, value: Any) -> bool:
 def results_of(s: Session, source: Source) -> Results:
     """Everything that was computed on the present data."""
     D, obs = source.distances, source.observations
-    split = s.swept.get(SweepSplitKey(D.digest, digest_or_none(obs)))
+    split = s.swept.get(TableKey.of(source))
     swept = s.swept.items()
     grouped, fit, placed = s.jobs.of("groups", D.digest), s.jobs.current("fit"), s.placed
     found: Fitted | None = None if fit is None else fit.found
@@ -346,7 +346,7 @@ def _take_sweep(s: Session, source: Source, results: Results) -> None:
     for tested in results.loops:
         s.swept.put(LoopsKey(D.digest, tested.r), tested.test)
     if obs is not None and results.split:
-        s.swept.put(SweepSplitKey(D.digest, obs.digest), results.split)
+        s.swept.put(TableKey.of(source), results.split)
         for scored in reversed(results.scores):
             s.swept.put(ScoreKey(results.split, scored.settings), scored)
     for kept in reversed(results.support):

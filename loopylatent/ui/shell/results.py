@@ -135,6 +135,18 @@ class DistancesKey:
 
 
 @dataclass(frozen=True, slots=True)
+class TableKey:
+    """What follows from a table and its distances alone, as the rows that a sweep holds out."""
+
+    distances: str
+    data: str | None
+
+    @classmethod
+    def of(cls, source: Source) -> TableKey:
+        return cls(source.distances.digest, digest_or_none(source.observations))
+
+
+@dataclass(frozen=True, slots=True)
 class LearnedKey:
     """A graph, or several graphs learned in one go."""
 
@@ -234,14 +246,6 @@ class LoopsKey:
 
     distances: str
     r: float
-
-
-@dataclass(frozen=True, slots=True)
-class SweepSplitKey:
-    """The rows that a sweep learns from and holds out; their digest is known under it too."""
-
-    distances: str
-    data: str | None
 
 
 # Evaluate ----------------------------------------------------------------------------------

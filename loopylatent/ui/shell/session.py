@@ -16,7 +16,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from loopylatent.analysis.matching import NamedNode
+from loopylatent.analysis.matching import FollowedNames, NamedNode, follow_names
 from loopylatent.compute.cache import ResultCache
 from loopylatent.compute.limits import APP
 from loopylatent.distances.matrix import METRICS
@@ -130,6 +130,10 @@ class Session:
         """Name a hidden node; ``instead_of`` is the name that it had."""
         kept = tuple(named for named in self.now.names if named.name != instead_of)
         self._go_to(replace(self.now, names=kept if node is None else (*kept, node)))
+
+    def names_on(self, graph: LatentGraph) -> FollowedNames:
+        """Say which hidden nodes of a graph carry the names that were given."""
+        return follow_names(self.now.names, graph) if self.now.names else FollowedNames({}, ())
 
     def step_back(self) -> None:
         if self.before:

@@ -46,7 +46,7 @@ from loopylatent.ui.shell.results import (
     BarsKey,
     CellsKey,
     LoopsKey,
-    SweepSplitKey,
+    TableKey,
     digest_or_none,
 )
 from loopylatent.ui.shell.session import Session, session
@@ -126,7 +126,7 @@ class Plan:
 
     @property
     def split_key(self) -> Hashable:
-        return SweepSplitKey(self.D.digest, digest_or_none(self.obs))
+        return TableKey(self.D.digest, digest_or_none(self.obs))
 
     @property
     def loops_key(self) -> Hashable:
