@@ -52,10 +52,10 @@ from .errors import (
 )
 from .exporting.project.file import (
     Project as Project,
+    Recipe as Recipe,
     open_project as open_project,
     write_project as write_project,
 )
-from .exporting.project.recipe import Recipe as Recipe
 from .exporting.report.findings import Findings as Findings, examine as examine
 from .exporting.report.page import to_report as to_report, write_report as write_report
 from .graph import LatentGraph as LatentGraph

@@ -20,8 +20,13 @@ from tempfile import TemporaryDirectory
 
 from playwright.sync_api import Page, sync_playwright
 
-from loopylatent.exporting.project.file import Project, open_project, write_project
-from loopylatent.exporting.project.recipe import Recipe, digest_of
+from loopylatent.exporting.project.file import (
+    Project,
+    Recipe,
+    digest_of,
+    open_project,
+    write_project,
+)
 from loopylatent.synthetic.families import latent_cycle
 from tests.helpers.app_server import ROOT, started
 from tests.helpers.browser import ARGUMENTS, EXECUTABLES

@@ -14,7 +14,7 @@ from playwright.sync_api import Page
 
 import loopylatent as ll
 from benchmarks.app.session_line import Line
-from loopylatent.exporting.project.recipe import digest_of
+from loopylatent.exporting.project.file import digest_of
 from tests.helpers.browser import AppTab
 
 SLIDER = ".st-key-slider_r input[type=range]"

@@ -32,8 +32,7 @@ from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.distances.sparse import Distances
 from loopylatent.errors import DataError
 from loopylatent.exporting.graph_files import WRITERS, Extras, format_of, provenance, to_edge_csv
-from loopylatent.exporting.project.file import open_project
-from loopylatent.exporting.project.recipe import SAMPLE, Recipe, digest_of
+from loopylatent.exporting.project.file import SAMPLE, Recipe, digest_of, open_project
 from loopylatent.exporting.report.findings import examine
 from loopylatent.exporting.report.page import write_report
 from loopylatent.inference.evidence import rows_like

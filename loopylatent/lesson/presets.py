@@ -10,7 +10,7 @@ from typing import Any
 import networkx as nx
 import pandas as pd
 
-from loopylatent.exporting.project.recipe import Recipe, digest_of
+from loopylatent.exporting.project.file import Recipe, digest_of
 from loopylatent.graph import LatentGraph
 from loopylatent.lesson.cast import WORDS
 from loopylatent.synthetic.families import from_skeleton, latent_cycle, latent_tree

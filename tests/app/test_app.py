@@ -34,7 +34,7 @@ from streamlit.testing.v1 import AppTest
 
 import loopylatent as ll
 from loopylatent.analysis.matching import follow_names
-from loopylatent.exporting.project.recipe import digest_of
+from loopylatent.exporting.project.file import digest_of
 from loopylatent.figures.overlays import difference
 from loopylatent.ui.explore.scene import BROUGHT, CHANGED, FOUND, KNOWN, LOCAL, STAYED
 from loopylatent.ui.shell.results import Memo

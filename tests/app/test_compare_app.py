@@ -15,8 +15,7 @@ from streamlit.testing.v1 import AppTest
 
 import loopylatent as ll
 from loopylatent.analysis.overlay import BOTH, LEFT, RIGHT, overlay
-from loopylatent.exporting.project.file import Pin
-from loopylatent.exporting.project.recipe import Recipe
+from loopylatent.exporting.project.file import Pin, Recipe
 from loopylatent.figures.overlays import COLOURS
 from loopylatent.ui.explore.stability import SUPPORT, placed_like
 from loopylatent.ui.shell import session

@@ -25,7 +25,7 @@ from loopylatent.analysis.evaluation.coherence import (
 from loopylatent.analysis.evaluation.contest import split_by_share
 from loopylatent.analysis.evaluation.topics import cycle_groups, topics
 from loopylatent.errors import ThresholdError
-from loopylatent.exporting.project.recipe import digest_of
+from loopylatent.exporting.project.file import digest_of
 from loopylatent.inference.fit import fit_parameters
 from loopylatent.tables.observations import Observations
 from loopylatent.ui.evaluate.page import MEETING, SCORES

@@ -29,8 +29,13 @@ from loopylatent.compute._kernels.jit import FunctionCache
 from loopylatent.compute.files import Checkpoint
 from loopylatent.distances.files import read_npz
 from loopylatent.errors import DataError, DistanceError
-from loopylatent.exporting.project.file import Project, open_project, write_project
-from loopylatent.exporting.project.recipe import Recipe, digest_of
+from loopylatent.exporting.project.file import (
+    Project,
+    Recipe,
+    digest_of,
+    open_project,
+    write_project,
+)
 from loopylatent.exporting.report.findings import Findings, examine
 from loopylatent.exporting.report.page import write_report
 from loopylatent.synthetic.families import latent_cycle

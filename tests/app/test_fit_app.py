@@ -25,7 +25,7 @@ from helpers.app import (
 from streamlit.testing.v1 import AppTest
 
 import loopylatent as ll
-from loopylatent.exporting.project.recipe import digest_of
+from loopylatent.exporting.project.file import digest_of
 from loopylatent.ui.explore.fit import table_with_hidden
 from loopylatent.ui.shell.widgets import Fitted
 

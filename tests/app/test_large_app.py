@@ -28,7 +28,7 @@ from streamlit.testing.v1 import AppTest
 
 import loopylatent as ll
 from loopylatent.analysis.stability.loop_test import Opening, opening_radius
-from loopylatent.exporting.project.recipe import digest_of
+from loopylatent.exporting.project.file import digest_of
 from loopylatent.figures.simplify import MOST_DRAWN, fold
 from loopylatent.ui.explore import page as large
 from loopylatent.ui.explore.scene import CHANGED, LOCAL

@@ -23,7 +23,7 @@ from helpers.lesson_page import (
 )
 
 import loopylatent as ll
-from loopylatent.exporting.project.recipe import Recipe, digest_of
+from loopylatent.exporting.project.file import Recipe, digest_of
 
 # Numbers -----------------------------------------------------------------------------------
 

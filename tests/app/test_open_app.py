@@ -18,8 +18,7 @@ import loopylatent as ll
 from loopylatent.compute import limits
 from loopylatent.compute.limits import APP
 from loopylatent.distances import files as distance_files
-from loopylatent.exporting.project.file import Project, save_project
-from loopylatent.exporting.project.recipe import Recipe, digest_of
+from loopylatent.exporting.project.file import Project, Recipe, digest_of, save_project
 from loopylatent.tables.read import read_frame
 from loopylatent.ui.explore.stability import work_of
 from loopylatent.ui.open import dialog as open_data

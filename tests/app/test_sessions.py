@@ -34,7 +34,7 @@ from loopylatent.analysis.sweep.points import PointKey
 from loopylatent.analysis.sweep.scores import Split
 from loopylatent.compute.cache import ResultCache, size_of
 from loopylatent.compute.limits import APP as APP_LIMITS
-from loopylatent.exporting.project.recipe import Recipe, digest_of
+from loopylatent.exporting.project.file import Recipe, digest_of
 from loopylatent.lesson.presets import made_up
 from loopylatent.tables.observations import Observations
 from loopylatent.ui.evaluate.scores import JOB, Choice, Scoreboard, begin_scores

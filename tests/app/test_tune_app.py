@@ -28,7 +28,7 @@ from loopylatent.analysis.sweep import points as sweep_points, scores as sweep_s
 from loopylatent.analysis.sweep.points import radii
 from loopylatent.analysis.sweep.suggest import choose
 from loopylatent.compute.cache import ResultCache
-from loopylatent.exporting.project.recipe import Recipe, digest_of
+from loopylatent.exporting.project.file import Recipe, digest_of
 from loopylatent.ui.shell.background import Job
 from loopylatent.ui.shell.widgets import progress_line, texts
 from loopylatent.ui.tune import state

@@ -17,7 +17,7 @@ from helpers.hostile import HOSTILE_NAMES, hostile_frame
 
 import loopylatent as ll
 from loopylatent.exporting.graph_files import Extras, provenance, to_html
-from loopylatent.exporting.project.recipe import Recipe
+from loopylatent.exporting.project.file import Recipe
 from loopylatent.exporting.report.findings import examine
 from loopylatent.exporting.report.page import to_report
 from loopylatent.lesson.lesson import build

@@ -23,11 +23,12 @@ from loopylatent.exporting.project import file as projects
 from loopylatent.exporting.project.file import (
     Pin,
     Project,
+    Recipe,
+    digest_of,
     open_project,
     save_project,
     write_project,
 )
-from loopylatent.exporting.project.recipe import Recipe, digest_of
 
 SAMPLE = Recipe(source="sample:bfi25", source_kind="sample", r=2.5, Lambda=0.01, tau=0.1)
 TABLE = b"a,b,c\n1,2,3\n"

@@ -24,7 +24,7 @@ import loopylatent as ll
 from loopylatent.cli import inputs as cli_input, main as cli
 from loopylatent.distances.files import read_distances
 from loopylatent.errors import DataError, LoopyLatentError
-from loopylatent.exporting.project.recipe import (
+from loopylatent.exporting.project.file import (
     LONGEST_COMMAND,
     Recipe,
     digest_of,

@@ -27,7 +27,7 @@ from loopylatent.analysis.stability.runs import scale
 from loopylatent.cli.main import main
 from loopylatent.errors import DataError
 from loopylatent.exporting.graph_files import Extras
-from loopylatent.exporting.project.recipe import Recipe, digest_of
+from loopylatent.exporting.project.file import Recipe, digest_of
 from loopylatent.exporting.report import content
 from loopylatent.exporting.report.findings import SHARES, Findings, HeldOut, Known, Skipped, examine
 from loopylatent.exporting.report.page import to_report

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 
 import loopylatent as ll
-from loopylatent.exporting.project.recipe import Recipe
+from loopylatent.exporting.project.file import Recipe
 
 LONGEST = 130
 COLUMNS = 100

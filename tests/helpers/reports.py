@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import loopylatent as ll
-from loopylatent.exporting.project.recipe import Recipe
+from loopylatent.exporting.project.file import Recipe
 from loopylatent.exporting.report.findings import Findings, examine
 from loopylatent.learning.learner import learn
 

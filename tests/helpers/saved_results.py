@@ -17,8 +17,7 @@ from loopylatent.analysis.sweep.barcode import barcode
 from loopylatent.analysis.sweep.points import along_r, iter_points, radii
 from loopylatent.analysis.sweep.scores import Split, compared_scores, iter_scores
 from loopylatent.errors import LoopyLatentError
-from loopylatent.exporting.project.file import Pin, open_project
-from loopylatent.exporting.project.recipe import Recipe, digest_of
+from loopylatent.exporting.project.file import Pin, Recipe, digest_of, open_project
 from loopylatent.synthetic.families import latent_cycle
 from loopylatent.ui.evaluate.scores import Choice, Scoreboard, begin_scores
 from loopylatent.ui.open.project import checked, take, uploads_with

@@ -23,7 +23,7 @@ from loopylatent.distances.files import read_distances
 from loopylatent.distances.matrix import METRICS, DistanceMatrix
 from loopylatent.errors import DataError, DistanceError
 from loopylatent.exporting.graph_files import provenance
-from loopylatent.exporting.project.recipe import digest_of
+from loopylatent.exporting.project.file import digest_of
 from loopylatent.figures.network import LABEL_BELOW
 from loopylatent.learning.grouping import VERDICTS, quartets
 from loopylatent.learning.learner import learn

@@ -19,7 +19,7 @@ from streamlit.testing.v1 import AppTest
 
 import loopylatent as ll
 from loopylatent.cli.main import main
-from loopylatent.exporting.project.recipe import digest_of
+from loopylatent.exporting.project.file import digest_of
 from loopylatent.tables.files import name_from_csv, name_to_csv, table_to_csv, xml_text
 from loopylatent.ui.explore.fit import table_with_hidden
 from loopylatent.ui.page import file_stem

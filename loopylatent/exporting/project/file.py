@@ -1,9 +1,7 @@
-"""A project in one file: the recipe, the data, names, pins, results, and what the eye was on.
+"""Recipe and project file: what determines a graph, and a file with its data, names and results.
 
-The file is a zip archive with ``project.json``, for an upload its bytes as they came, so that
-reading them again by the same recipe gives the same table, and ``results.json``. Whatever is opened
-may be damaged, foreign or hostile: number, names and sizes of the members are checked before
-anything is unpacked, and every value before it is used.
+Both may be damaged, foreign or hostile, and column names are data: sizes are checked before
+anything is unpacked, every value before it is used, and no name breaks out of a script or line.
 """
 
 from __future__ import annotations
@@ -13,24 +11,369 @@ import io
 import json
 import math
 import os
+import re
+import shlex
 import struct
 import zipfile
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 import numpy as np
+from msgspec import Meta
 
 from loopylatent.analysis.matching import NamedNode
 from loopylatent.compute.files import write_atomically
-from loopylatent.errors import DataError, LoopyLatentError, listed, quoted
-from loopylatent.exporting.project.recipe import Recipe, check_encodable, digest_of
+from loopylatent.distances.matrix import METRICS, Metric
+from loopylatent.errors import DataError, LoopyLatentError, did_you_mean, listed, quoted
 from loopylatent.exporting.project.results import Results, encoded, in_short, read_results
-from loopylatent.settings import __version__
+from loopylatent.settings import LearnSettings, Method, Order, Thresholds, __version__
 from loopylatent.tables.files import MAX_BYTES
+from loopylatent.tables.kinds import KINDS, Kind
+from loopylatent.tables.samples import sample_names
+
+SourceKind = Literal["sample", "table", "distances"]
+Regularize = Literal["none", "bic"]
+
+SAMPLE = "sample:"
+LONGEST_FILE_NAME = 255
+_FILE_NAME = re.compile(rf"(?!\.\.?\Z)[^/\0]{{1,{LONGEST_FILE_NAME}}}")
+LARGEST_WHOLE = 2**63 - 1
+LONGEST_COMMAND = 100_000
+"""Characters; systems refuse longer command lines."""
+WIDTH = 100
+SETTINGS = ("r", "Lambda", "tau", "method", "order", "seed")
+READING = ("drop", "labels", "kinds", "weights")
+
+
+def _choice(words: Sequence[str]) -> tuple[Any, str]:
+    return Literal[*words], f"be one of {', '.join(words)}"
+
+
+def _whole(least: int) -> tuple[Any, str]:
+    kind = Annotated[int, Meta(ge=least, le=LARGEST_WHOLE)]
+    return kind, f"be a whole number from {least} on"
+
+
+_SOME_TEXT = (Annotated[str, Meta(pattern=r"\S")], "be some text")
+_DIGEST = Annotated[str, Meta(pattern=r"^[0-9a-f]{16}\Z")]
+_NUMBER = Annotated[float, Meta(ge=-LARGEST_WHOLE, le=LARGEST_WHOLE)]
+_FIELDS: Mapping[str, tuple[Any, str]] = {
+    "source_kind": _choice(get_args(SourceKind)),
+    "metric": _choice(METRICS),
+    "method": _choice(get_args(Method)),
+    "order": _choice(get_args(Order)),
+    "regularize": _choice(get_args(Regularize)),
+    "source": _SOME_TEXT,
+    "weights": _SOME_TEXT,
+    "n_samples": _whole(3),
+    "seed": _whole(0),
+    "drop_degenerate": (bool, "be true or false"),
+    "data_digest": (_DIGEST, "be 16 hexadecimal digits"),
+    **dict.fromkeys(("r", "Lambda", "tau"), (_NUMBER, "be a finite number")),
+}
+"""What each entry of a recipe is, and how that is said; one that is None by default may be None."""
+_UNUSED: Mapping[SourceKind, tuple[str, tuple[str, ...]]] = {
+    "sample": ("a bundled sample", ("data_digest", *READING, "n_samples")),
+    "table": ("a table", ("n_samples",)),
+    "distances": ("given distances", (*READING, "metric", "drop_degenerate", "regularize")),
+}
+"""How each kind of source is called, and what plays no part for it, and so keeps its default."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """Everything that determines a graph; the same recipe gives the same graph, bit for bit.
+
+    Parameters
+    ----------
+    source : str
+        ``sample:NAME``, or the name of a file without its folder.
+    source_kind : {"sample", "table", "distances"}
+    r, Lambda, tau : float
+    data_digest : str, optional
+        `digest_of` the content of the file.
+    drop, labels : tuple of str
+        Columns that are left out, and columns that only describe rows; kept sorted.
+    kinds : tuple of (column, kind), or a mapping
+        Corrected kinds; kept sorted.
+    weights : str, optional
+        The column that says how often each row counts.
+    metric : str
+    drop_degenerate : bool
+        Whether constant and repeated columns are left out.
+    n_samples : int, optional
+        Rows behind given distances.
+    method, order, seed
+        See `LearnSettings`.
+    regularize : {"none", "bic"}
+        Whether hidden nodes must pay by the Bayesian information criterion.
+
+    Examples
+    --------
+    >>> recipe = Recipe(source="sample:bfi25", source_kind="sample", r=2.5, Lambda=0, tau=0.1)
+    >>> recipe.settings.thresholds
+    Thresholds(r=2.5, Lambda=0.0, tau=0.1)
+    >>> Recipe.from_dict(recipe.to_dict()) == recipe
+    True
+    """
+
+    source: str
+    source_kind: SourceKind
+    r: float
+    Lambda: float
+    tau: float
+    data_digest: str | None = None
+    drop: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    kinds: tuple[tuple[str, Kind], ...] = ()
+    weights: str | None = None
+    metric: Metric = "auto"
+    drop_degenerate: bool = False
+    n_samples: int | None = None
+    method: Method = "quartet"
+    order: Order = "degree"
+    seed: int = 0
+    regularize: Regularize = "none"
+
+    def __post_init__(self) -> None:
+        default = {one.name: one.default for one in fields(self)}
+        for name, (kind, must) in _FIELDS.items():
+            value = getattr(self, name)
+            if value is not None or default[name] is not None:
+                object.__setattr__(self, name, _checked(name, value, kind, must))
+        for name in ("drop", "labels"):
+            columns = _checked(name, getattr(self, name), list[Any], "be a list of column names")
+            found = {_checked(f"a name in {name}", column, *_SOME_TEXT) for column in columns}
+            object.__setattr__(self, name, tuple(sorted(found)))
+        object.__setattr__(self, "kinds", _checked_kinds(self.kinds))
+        self._check_source()
+        _ = self.settings  # refuses thresholds outside their limits
+
+    @property
+    def settings(self) -> LearnSettings:
+        """What the learner reads beside the distances."""
+        thresholds = Thresholds(self.r, self.Lambda, self.tau)
+        return LearnSettings(thresholds, self.method, self.order, self.seed)
+
+    @property
+    def sample_name(self) -> str:
+        """The name of the bundled sample."""
+        if self.source_kind != "sample":
+            raise DataError(f"{quoted(self.source)} is a file and no bundled sample.")
+        return self.source.removeprefix(SAMPLE)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON; its floats are exact."""
+        plain = {one.name: getattr(self, one.name) for one in fields(self)}
+        columns = {"drop": list(self.drop), "labels": list(self.labels)}
+        return plain | columns | {"kinds": dict(self.kinds)}
+
+    @classmethod
+    def from_dict(cls, values: Any) -> Recipe:
+        """Check plain values from a file or a link, and make a recipe of them.
+
+        Raises
+        ------
+        LoopyLatentError
+            One line that names the entry which is missing, unknown or wrong.
+
+        Examples
+        --------
+        >>> Recipe.from_dict({"source": "sample:bfi25", "speed": 9})
+        Traceback (most recent call last):
+        loopylatent.errors.DataError: a recipe has no entry 'speed'; is it from a newer version?
+        """
+        if not isinstance(values, Mapping):
+            raise DataError(f"a recipe is a set of named values, not a {type(values).__name__}.")
+        known = {one.name: one for one in fields(cls)}
+        unknown = [str(name) for name in values if name not in known]
+        if unknown:
+            shown = listed(unknown, 3)
+            raise DataError(f"a recipe has no entry {shown}; is it from a newer version?")
+        missing = [n for n, one in known.items() if n not in values and one.default is MISSING]
+        if missing:
+            raise DataError(f"the recipe lacks {', '.join(missing)}; write it again.")
+        return cls(**values)
+
+    def _check_source(self) -> None:
+        if self.source_kind == "sample":
+            name, known = self.sample_name, sample_names()
+            if not self.source.startswith(SAMPLE) or name not in known:
+                close = did_you_mean(name[:99], known)
+                raise DataError(f"there is no sample {quoted(name)}; {close}")
+        elif not _FILE_NAME.fullmatch(self.source):
+            raise DataError(
+                f"{quoted(self.source)} is not the name of a file; give it without its folder, "
+                f"at most {LONGEST_FILE_NAME} characters."
+            )
+        shown, unused = _UNUSED[self.source_kind]
+        for one in fields(self):
+            if one.name in unused and getattr(self, one.name) != one.default:
+                raise DataError(f"{one.name} plays no part for {shown}; leave it out.")
+
+
+def digest_of(content: bytes) -> str:
+    """Return the fingerprint of a file's content that a recipe keeps."""
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+def _checked(what: str, value: Any, kind: Any, must: str) -> Any:
+    """Return a value of the kind; any other is refused, shown on one line and not too long."""
+    try:
+        found = msgspec.convert(value.item() if isinstance(value, np.generic) else value, kind)
+    except msgspec.ValidationError:
+        is_short = value is None or isinstance(value, bool | int | float)
+        shown = repr(value) if is_short else f"a {type(value).__name__}"
+        if isinstance(value, str):
+            shown = quoted(value)
+        elif isinstance(value, int) and abs(value) > LARGEST_WHOLE:
+            shown = "a huge number"
+        raise DataError(f"{what} is {shown}; it must {must}.") from None
+    if isinstance(found, str):
+        check_encodable(what, found)
+    return found + 0.0 if isinstance(found, float) else found  # one way to write zero
+
+
+def _checked_kinds(values: Any) -> tuple[tuple[str, Kind], ...]:
+    pairs = list(values.items()) if isinstance(values, Mapping) else values
+    found: dict[str, Kind] = {}
+    for column, kind in _checked("kinds", pairs, list[tuple[Any, Any]], "give columns their kinds"):
+        name = _checked("a name in kinds", column, *_SOME_TEXT)
+        _checked(f"the kind of column {quoted(name)}", kind, *_choice(KINDS))
+        if found.setdefault(name, kind) != kind:
+            raise DataError(f"column {quoted(name)} is given two kinds; give it one.")
+    return tuple(sorted(found.items()))
+
+
+def check_encodable(what: str, text: str) -> None:
+    """Refuse text that no file can hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise DataError(f"{what} {quoted(text)} holds half a character; correct it.") from None
+
+
+# The same, elsewhere -----------------------------------------------------------------------
+
+
+def to_python(recipe: Recipe, *, max_hidden: int | None = None) -> str:
+    """Return a script that learns the same graph and writes it to a file.
+
+    It reads the table from the folder in which it runs. ``max_hidden`` is the limit with which a
+    graph with a penalty was learned.
+    """
+    named = [f"{name}={getattr(recipe, name)!r}" for name in SETTINGS]
+    if recipe.regularize != "none":
+        named += ["obs=obs", f"regularize={recipe.regularize!r}"]
+        named += [] if max_hidden is None else [f"max_hidden={max_hidden}"]
+    lines = [
+        f'"""Learn a graph again, with loopylatent {__version__}."""',
+        "",
+        "import loopylatent as ll",
+        "",
+        *_reading(recipe),
+        _call("result = ll.learn", ["D", *named]),
+        "print(result.graph)",
+        f"ll.export(result, {_output(recipe)!r})",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _reading(recipe: Recipe) -> list[str]:
+    """Lines of Python that read the data and compute the distances."""
+    degenerate = ["on_degenerate='drop'"] if recipe.drop_degenerate else []
+    read = ["obs", f"metric={recipe.metric!r}", *degenerate]
+    distances = _call("D = ll.information_distances", read)
+    if recipe.source_kind == "sample":
+        return [f"obs = ll.load_sample({recipe.sample_name!r}).observations", distances]
+    digest = recipe.data_digest
+    note = [f"# the SHA-256 of the file began with {digest}"] if digest else []
+    if recipe.source_kind == "distances":
+        rows = [] if recipe.n_samples is None else [f"n_samples={recipe.n_samples}"]
+        return [*note, _call("D = ll.read_distances", [repr(recipe.source), *rows])]
+    values = recipe.to_dict()
+    roles = [f"{n}={values[n]!r}" for n in READING if values[n]]
+    table = _call("obs = ll.read_table", [repr(recipe.source), *roles, *degenerate])
+    return [*note, table, distances]
+
+
+def _call(start: str, arguments: Sequence[str]) -> str:
+    line = f"{start}({', '.join(arguments)})"
+    if len(line) <= WIDTH:
+        return line
+    return f"{start}(\n" + "".join(f"    {argument},\n" for argument in arguments) + ")"
+
+
+def to_command(
+    recipe: Recipe, program: str = "python -m loopylatent", *, max_hidden: int | None = None
+) -> str:
+    """Return a line for a POSIX shell that learns the same graph and writes it to a file.
+
+    Names that hold control characters are written with backslash escapes, which the option
+    ``--escaped`` announces. ``program`` goes into the line as it is.
+    """
+    is_file = recipe.source_kind != "sample"
+    looks_special = recipe.source.startswith(("-", SAMPLE))
+    texts = [  # which hold names of files and columns, and so may be anything
+        f"./{recipe.source}" if is_file and looks_special else recipe.source,
+        *(f"--drop={name}" for name in recipe.drop),
+        *(f"--label={name}" for name in recipe.labels),
+        *(f"--kind={name}={kind}" for name, kind in recipe.kinds),
+        *([] if recipe.weights is None else [f"--weights={recipe.weights}"]),
+    ]
+    if not all(text.isprintable() for text in texts):
+        texts = ["--escaped", *map(escaped, texts)]
+    if recipe.source_kind == "distances":
+        texts.append("--from-distances")
+        texts += [] if recipe.n_samples is None else [f"--n-samples={recipe.n_samples}"]
+    else:
+        texts.append(f"--metric={recipe.metric}")
+        texts += ["--drop-degenerate"] if recipe.drop_degenerate else []
+    texts += [f"--{name}={getattr(recipe, name)}" for name in SETTINGS]
+    if recipe.regularize != "none":
+        texts.append(f"--regularize={recipe.regularize}")
+        texts += [] if max_hidden is None else [f"--max-hidden={max_hidden}"]
+    line = " ".join([program, "learn", *map(shlex.quote, texts), "-o", _output(recipe)])
+    if len(line) > LONGEST_COMMAND:
+        raise DataError(
+            f"the command line would have {len(line):,} characters, more than a shell takes; "
+            "use the Python script."
+        )
+    return line
+
+
+def _output(recipe: Recipe) -> str:
+    """Return the name of the file to be written, which is not the one that is read."""
+    return "graph.graphml" if recipe.source != "graph.graphml" else "learned.graphml"
+
+
+_ESCAPE = re.compile(r"\\(?:[\\ntr]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
+
+
+def escaped(text: str) -> str:
+    r"""Write backslashes, and what is not seen, as backslash escapes."""
+    return "".join(
+        char if char.isprintable() and char != "\\" else char.encode("unicode_escape").decode()
+        for char in text
+    )
+
+
+def unescaped(text: str) -> str:
+    r"""Return the text that `escaped` has written."""
+    try:
+        if "\\" in _ESCAPE.sub("", text):
+            raise ValueError
+        return _ESCAPE.sub(lambda match: match[0].encode().decode("unicode_escape"), text)
+    except ValueError:
+        fault = "holds a backslash that begins no escape; write it twice."
+        raise DataError(f"{quoted(text)} {fault}") from None
+
+
+# Projects ----------------------------------------------------------------------------------
 
 Plain = str | int | float | bool | None
 Preference = Plain | tuple[Plain, ...]
@@ -49,10 +392,13 @@ MAX_TEXT = 10_000
 """Characters of a title, and of a preference or its name."""
 MOST_PINS = 8
 LONGEST_PIN_NAME = 40
+MAX_DIRECTORY = 1_000
+"""Bytes of the list of members at the end of the archive; each of them takes about 60."""
+ENDING = ".loopylatent"
+DAMAGED = "it is damaged or cut off; save it again, or take another copy"
 
 _DESCRIPTION, _DATA, _RESULTS = "project.json", "data", "results.json"
 _PINNED_DATA = tuple(f"data{k}" for k in range(1, MOST_PINS + 1))
-
 
 _MIGRATIONS: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
     1: lambda values: (  # which had neither pins nor results
@@ -138,7 +484,11 @@ class Project:
                 check_encodable("the name", text)
         object.__setattr__(self, "names", tuple(self.names))
         object.__setattr__(self, "view", _checked_view(self.view))
-        object.__setattr__(self, "groups", _checked_groups(self.groups))
+        if not isinstance(self.groups, Mapping):
+            raise DataError("the groups must be columns, each with the name of its group.")
+        for text in (*self.groups, *self.groups.values()):
+            _check_text("name of a column or group", text)
+        object.__setattr__(self, "groups", MappingProxyType(dict(self.groups)))
         if self.data is not None and self.recipe.source_kind == "sample":
             raise DataError("a bundled sample brings its own data; leave the data out.")
         if self.data is not None and self.recipe.data_digest != digest_of(self.data):
@@ -146,9 +496,6 @@ class Project:
                 f"the data is not the file {quoted(self.recipe.source)} of the recipe: "
                 "its digest is another one."
             )
-        self._check_pins()
-
-    def _check_pins(self) -> None:
         names = [pin.name for pin in self.pins]
         if len(names) > MOST_PINS or len(set(names)) < len(names):
             raise DataError(f"pins are at most {MOST_PINS}, each with a name of its own.")
@@ -174,38 +521,26 @@ def _checked_view(view: Any) -> Mapping[str, Preference]:
         raise DataError(f"the view must be at most {MAX_PREFERENCES} named preferences.")
     for name, value in view.items():
         _check_text("name of a preference", name)
-        if isinstance(value, tuple) and len(value) > MAX_LISTED:
-            raise DataError(f"the preference {quoted(name)} lists more than {MAX_LISTED} values.")
-        for one in value if isinstance(value, tuple) else (value,):
+        shown, values = quoted(name), value if isinstance(value, tuple) else (value,)
+        if len(values) > MAX_LISTED:
+            raise DataError(f"the preference {shown} lists more than {MAX_LISTED} values.")
+        for one in values:
             if isinstance(one, str):
-                _check_text(f"preference {quoted(name)}", one)
-            elif one is not None and not _is_finite(one):
-                raise DataError(
-                    f"the preference {quoted(name)} must be text, a finite number, true, false "
-                    "or none."
-                )
+                _check_text(f"preference {shown}", one)
+            elif not (
+                one is None
+                or (isinstance(one, float) and math.isfinite(one))
+                or (isinstance(one, int) and abs(one) <= 2**53)
+            ):
+                must = "text, a finite number, true, false or none"
+                raise DataError(f"the preference {shown} must be {must}.")
     return MappingProxyType({name: view[name] for name in sorted(view)})
-
-
-def _is_finite(value: Any) -> bool:
-    if isinstance(value, float):
-        return math.isfinite(value)
-    return isinstance(value, int) and abs(value) <= 2**53
-
-
-def _checked_groups(groups: Any) -> Mapping[str, str]:
-    if not isinstance(groups, Mapping):
-        raise DataError("the groups must be columns, each with the name of its group.")
-    for text in (*groups, *groups.values()):
-        _check_text("name of a column or group", text)
-    return MappingProxyType(dict(groups))
 
 
 def _check_size(what: str, size: int, most: int) -> None:
     if size > most:
-        raise DataError(
-            f"the {what} takes {size / 2**20:,.0f} MB; at most {most / 2**20:,.0f} are allowed."
-        )
+        taken, allowed = (f"{n / 2**20:,.0f}" for n in (size, most))
+        raise DataError(f"the {what} takes {taken} MB; at most {allowed} are allowed.")
 
 
 def _check_json(what: str, content: bytes, most: int) -> None:
@@ -215,45 +550,7 @@ def _check_json(what: str, content: bytes, most: int) -> None:
         raise DataError(f"the {what} holds more values than a project can have")
 
 
-# Writing -----------------------------------------------------------------------------------
-
-
-def save_project(project: Project) -> bytes:
-    """Return the content of a project file; the same project gives the same bytes."""
-    data = () if project.data is None else (project.data,)
-    _check_size("data", sum(map(len, (*data, *project.pinned_data))), MAX_BYTES)
-    results = None if project.results is None else encoded(project.results)
-    described = _described(project, results)
-    _check_json("description", described, MAX_DESCRIPTION)
-    _check_json("results", results or b"", MAX_RESULTS)
-    pinned = dict(zip(_PINNED_DATA, project.pinned_data, strict=False))
-    members = {_DESCRIPTION: described, _DATA: project.data, **pinned, _RESULTS: results}
-    return _packed({name: one for name, one in members.items() if one is not None})
-
-
-def write_project(project: Project, path: str | os.PathLike[str]) -> Path:
-    """Write a project file, whole or not at all.
-
-    Parameters
-    ----------
-    project : Project
-    path : path
-
-    Returns
-    -------
-    Path
-        The file.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> recipe = Recipe(source="sample:bfi25", source_kind="sample", r=2.5, Lambda=0, tau=0.1)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = write_project(Project(recipe), Path(folder) / "traits.loopylatent")
-    ...     open_project(file).recipe == recipe
-    True
-    """
-    return write_atomically(path, save_project(project))
+# The file ----------------------------------------------------------------------------------
 
 
 class _Fingerprint(msgspec.Struct, forbid_unknown_fields=True):
@@ -289,8 +586,18 @@ class _Description(msgspec.Struct, forbid_unknown_fields=True):
     results: _Fingerprint | None
 
 
-def _described(project: Project, results: bytes | None) -> bytes:
-    described = _Description(
+def _fingerprint(content: bytes | None) -> _Fingerprint | None:
+    if content is None:
+        return None
+    return _Fingerprint(len(content), hashlib.sha256(content).hexdigest())
+
+
+def save_project(project: Project) -> bytes:
+    """Return the content of a project file; the same project gives the same bytes."""
+    data = () if project.data is None else (project.data,)
+    _check_size("data", sum(map(len, (*data, *project.pinned_data))), MAX_BYTES)
+    results = None if project.results is None else encoded(project.results)
+    description = _Description(
         FORMAT,
         project.version,
         project.written_by,
@@ -304,17 +611,47 @@ def _described(project: Project, results: bytes | None) -> bytes:
         dict(project.groups),
         _fingerprint(results),
     )
-    plain = msgspec.to_builtins(described)
-    return json.dumps(plain, allow_nan=False, indent=1).encode("ascii")
+    plain = msgspec.to_builtins(description)
+    described = json.dumps(plain, allow_nan=False, indent=1).encode("ascii")
+    _check_json("description", described, MAX_DESCRIPTION)
+    _check_json("results", results or b"", MAX_RESULTS)
+    pinned = dict(zip(_PINNED_DATA, project.pinned_data, strict=False))
+    members = {_DESCRIPTION: described, _DATA: project.data, **pinned, _RESULTS: results}
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            if content is None:
+                continue
+            entry = zipfile.ZipInfo(name)  # dated 1980: the time of saving is not content
+            entry.create_system = 3  # the same everywhere
+            entry.external_attr = 0o600 << 16
+            archive.writestr(entry, content, zipfile.ZIP_DEFLATED)
+    return buffer.getvalue()
 
 
-def _fingerprint(content: bytes | None) -> _Fingerprint | None:
-    if content is None:
-        return None
-    return _Fingerprint(len(content), hashlib.sha256(content).hexdigest())
+def write_project(project: Project, path: str | os.PathLike[str]) -> Path:
+    """Write a project file, whole or not at all.
 
+    Parameters
+    ----------
+    project : Project
+    path : path
 
-# Opening -----------------------------------------------------------------------------------
+    Returns
+    -------
+    Path
+        The file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> recipe = Recipe(source="sample:bfi25", source_kind="sample", r=2.5, Lambda=0, tau=0.1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = write_project(Project(recipe), Path(folder) / "traits.loopylatent")
+    ...     open_project(file).recipe == recipe
+    True
+    """
+    return write_atomically(path, save_project(project))
 
 
 def open_project(source: str | os.PathLike[str] | bytes, *, max_bytes: int = MAX_BYTES) -> Project:
@@ -343,25 +680,22 @@ def open_project(source: str | os.PathLike[str] | bytes, *, max_bytes: int = MAX
 file whose name ends in .loopylatent.
     """
     shown = "the project" if isinstance(source, bytes) else quoted(os.fspath(source))
+    most = max_bytes + MAX_DESCRIPTION + MAX_RESULTS
     try:
-        content = _content(source, max_bytes + MAX_DESCRIPTION + MAX_RESULTS)
+        content = source if isinstance(source, bytes) else _first_bytes(source, most + 1)
+        _check_size("file", len(content), most)
         return _project(_unpacked(content, max_bytes))
     except LoopyLatentError as error:
         raise DataError(f"{shown} cannot be opened: {str(error).rstrip('.')}.") from None
 
 
-def _content(source: str | os.PathLike[str] | bytes, most: int) -> bytes:
-    if isinstance(source, bytes):
-        content = source
-    else:
-        try:
-            with Path(source).open("rb") as stream:
-                content = stream.read(most + 1)
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or "no file can have this name"
-            raise DataError(f"{reason}; check the path") from None
-    _check_size("file", len(content), most)
-    return content
+def _first_bytes(path: str | os.PathLike[str], most: int) -> bytes:
+    try:
+        with Path(path).open("rb") as stream:
+            return stream.read(most)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "no file can have this name"
+        raise DataError(f"{reason}; check the path") from None
 
 
 def _description(content: bytes) -> _Description:
@@ -398,8 +732,7 @@ def _project(members: Mapping[str, bytes]) -> Project:
     if values.pinned_data != [_fingerprint(content) for content in pinned_data]:
         raise DataError("the data of its pins has been changed since it was saved")
     results = members.get(_RESULTS)
-    if results is not None:
-        _check_json("results", results, MAX_RESULTS)
+    _check_json("results", results or b"", MAX_RESULTS)
     return Project(
         Recipe.from_dict(values.recipe),
         members.get(_DATA),
@@ -420,28 +753,8 @@ def _check_fingerprint(what: str, described: _Fingerprint | None, content: bytes
         missing = f"its {what} is missing" if content is None else f"it holds unnamed {what}"
         raise DataError(f"{missing}; save it again")
     if described != _fingerprint(content):
-        raise DataError(
-            f"its {what} has been changed since it was saved: the digest is another one"
-        )
-
-
-# The archive -------------------------------------------------------------------------------
-
-ENDING = ".loopylatent"
-DAMAGED = "it is damaged or cut off; save it again, or take another copy"
-MAX_DIRECTORY = 1_000
-"""Bytes of the list of members at the end of the archive; each of them takes about 60."""
-
-
-def _packed(members: Mapping[str, bytes]) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in members.items():
-            entry = zipfile.ZipInfo(name)  # dated 1980: the time of saving is not content
-            entry.create_system = 3  # the same everywhere
-            entry.external_attr = 0o600 << 16
-            archive.writestr(entry, content, zipfile.ZIP_DEFLATED)
-    return buffer.getvalue()
+        changed = f"its {what} has been changed since it was saved"
+        raise DataError(f"{changed}: the digest is another one")
 
 
 def _unpacked(content: bytes, max_bytes: int) -> dict[str, bytes]:
@@ -480,8 +793,6 @@ def _check_members(members: list[zipfile.ZipInfo], limits: Mapping[str, int]) ->
     for member in members:
         shown = {_DESCRIPTION: "description", _RESULTS: "results"}.get(member.filename, "data")
         _check_size(shown, member.file_size, limits[member.filename])
-        if member.flag_bits & 1 or member.compress_type not in (
-            zipfile.ZIP_STORED,
-            zipfile.ZIP_DEFLATED,
-        ):
+        usual = member.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+        if member.flag_bits & 1 or not usual:
             raise DataError("it is encrypted or packed in a way that no project is")

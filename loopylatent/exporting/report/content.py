@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from loopylatent.analysis.stability.runs import Stability
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.exporting.graph_files import count
-from loopylatent.exporting.project.recipe import Recipe
+from loopylatent.exporting.project.file import Recipe
 from loopylatent.exporting.report.findings import Findings, HeldOut, Skipped, sentence
 from loopylatent.inference.model import Model
 from loopylatent.learning.initial_graph import default_thresholds

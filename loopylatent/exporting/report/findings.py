@@ -21,7 +21,7 @@ from loopylatent.analysis.sweep.scores import Split
 from loopylatent.compute.values import Progress
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.errors import DataError, LoopyLatentError
-from loopylatent.exporting.project.recipe import Recipe
+from loopylatent.exporting.project.file import Recipe
 from loopylatent.graph import LatentGraph
 from loopylatent.inference.fit import fit_parameters
 from loopylatent.inference.model import Model

@@ -26,7 +26,7 @@ from loopylatent.exporting.graph_files import (
     rendered,
     summary_of,
 )
-from loopylatent.exporting.project.recipe import to_command, to_python
+from loopylatent.exporting.project.file import to_command, to_python
 from loopylatent.exporting.report import content
 from loopylatent.exporting.report.content import SURE, signed
 from loopylatent.exporting.report.findings import Findings, HeldOut, Skipped, sentence

@@ -25,8 +25,7 @@ from loopylatent.analysis.sweep.scores import ComparedScores, compared_scores
 from loopylatent.compute.limits import Estimate, comparison, estimate
 from loopylatent.compute.values import Progress
 from loopylatent.errors import LoopyLatentError
-from loopylatent.exporting.project.file import Pin
-from loopylatent.exporting.project.recipe import Recipe
+from loopylatent.exporting.project.file import Pin, Recipe
 from loopylatent.graph import LatentGraph
 from loopylatent.learning.initial_graph import loop_radius
 from loopylatent.learning.learner import LearnResult

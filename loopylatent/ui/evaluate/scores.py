@@ -29,7 +29,7 @@ from loopylatent.compute.cache import ResultCache
 from loopylatent.compute.limits import rerun
 from loopylatent.compute.values import Progress
 from loopylatent.errors import LoopyLatentError, ThresholdError
-from loopylatent.exporting.project.recipe import Recipe
+from loopylatent.exporting.project.file import Recipe
 from loopylatent.learning.initial_graph import loop_radius
 from loopylatent.settings import Method, Thresholds
 from loopylatent.tables.files import table_to_csv

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import streamlit as st
 
-from loopylatent.exporting.project.recipe import Recipe, digest_of
+from loopylatent.exporting.project.file import Recipe, digest_of
 from loopylatent.figures.recovery import (
     experiment_figure,
     mark_mistakes,

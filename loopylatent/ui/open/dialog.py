@@ -23,8 +23,7 @@ from loopylatent.compute.limits import (
 )
 from loopylatent.distances.matrix import DistanceMatrix, check_n_samples
 from loopylatent.errors import DataError, LoopyLatentError
-from loopylatent.exporting.project.file import Project, open_project
-from loopylatent.exporting.project.recipe import Recipe, digest_of
+from loopylatent.exporting.project.file import Project, Recipe, digest_of, open_project
 from loopylatent.figures.simplify import SIMPLE_FROM, WHOLE_UP_TO
 from loopylatent.learning.initial_graph import check_radius, default_thresholds
 from loopylatent.tables.kinds import Kind, type_column

@@ -20,8 +20,7 @@ from loopylatent.analysis.sweep.points import PointKey
 from loopylatent.analysis.sweep.scores import ComparedScores, ScoreKey
 from loopylatent.compute.limits import MEGABYTE, size
 from loopylatent.errors import DataError
-from loopylatent.exporting.project.file import MAX_RESULTS, Preference, Project
-from loopylatent.exporting.project.recipe import digest_of
+from loopylatent.exporting.project.file import MAX_RESULTS, Preference, Project, digest_of
 from loopylatent.exporting.project.results import (
     Barcode,
     Compared,

@@ -19,7 +19,7 @@ from loopylatent.compute.values import Progress
 from loopylatent.distances.files import read_distances
 from loopylatent.distances.matrix import DistanceMatrix, information_distances
 from loopylatent.errors import DataError, quoted
-from loopylatent.exporting.project.recipe import Recipe, digest_of
+from loopylatent.exporting.project.file import Recipe, digest_of
 from loopylatent.figures.simplify import SIMPLE_FROM, WHOLE_UP_TO
 from loopylatent.graph import LatentGraph
 from loopylatent.learning.initial_graph import (

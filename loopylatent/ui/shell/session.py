@@ -21,8 +21,13 @@ from loopylatent.compute.cache import ResultCache
 from loopylatent.compute.limits import APP
 from loopylatent.distances.matrix import METRICS
 from loopylatent.errors import DataError, LoopyLatentError, Message
-from loopylatent.exporting.project.file import LONGEST_PIN_NAME, MOST_PINS, Pin
-from loopylatent.exporting.project.recipe import Recipe, check_encodable
+from loopylatent.exporting.project.file import (
+    LONGEST_PIN_NAME,
+    MOST_PINS,
+    Pin,
+    Recipe,
+    check_encodable,
+)
 from loopylatent.figures.layout import positions
 from loopylatent.figures.network import filling
 from loopylatent.figures.simplify import SimplifiedGraph

@@ -34,7 +34,7 @@ from loopylatent.compute.cache import ResultCache
 from loopylatent.compute.limits import Estimate, estimate, rerun
 from loopylatent.compute.values import Progress
 from loopylatent.distances.matrix import DistanceMatrix
-from loopylatent.exporting.project.recipe import Recipe
+from loopylatent.exporting.project.file import Recipe
 from loopylatent.learning.initial_graph import EdgeDensity, default_thresholds
 from loopylatent.settings import LearnSettings
 from loopylatent.tables.observations import Observations
