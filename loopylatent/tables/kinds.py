@@ -128,6 +128,10 @@ def text_numbers(texts: Sequence[str]) -> FloatArray:
     >>> text_numbers(["\u22121.5", "\uff11\uff12\uff0e\uff15", "blue"])
     array([-1.5, 12.5,  nan])
     """
+    joined = "".join(texts)
+    if "_" not in joined and joined.isascii():
+        with suppress(ValueError):
+            return np.array(list(map(float, texts)), dtype=np.float64)
     return np.array([_number(text) for text in texts], dtype=np.float64)
 
 

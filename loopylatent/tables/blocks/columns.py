@@ -6,7 +6,7 @@ column instead of all its rows. So it decides alike, whatever the number of bloc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -113,15 +113,16 @@ class Levels:
     is_full: bool = False
     """Whether there were more than could be kept."""
 
-    def add(self, value: Any, tally: list[int]) -> None:
-        """Count a value; whoever counted it before saw it first."""
-        if value in self.tallies:
-            known = self.tallies[value]
-            known[:2] = known[0] + tally[0], known[1] + tally[1]
-        elif len(self.tallies) < self.most:
-            self.tallies[value] = tally
-        else:
-            self.is_full = True
+    def add(self, found: Iterable[tuple[Any, list[int]]]) -> None:
+        """Count values; whoever counted one before saw it first."""
+        for value, tally in found:
+            known = self.tallies.get(value)
+            if known is not None:
+                known[:2] = known[0] + tally[0], known[1] + tally[1]
+            elif len(self.tallies) < self.most:
+                self.tallies[value] = tally
+            else:
+                self.is_full = True
 
     def count(
         self, values: Sequence[Any], codes: NDArray[np.intp], counted: Rows, first_row: int
@@ -129,23 +130,18 @@ class Levels:
         """Add a block of rows, given the position of each among ``values`` (-1: missing)."""
         size = len(values) + 1
         self.is_full |= len(values) > self.most
-        rows = np.bincount(codes + 1, minlength=size)[1:].tolist()
-        weighed = rows
-        if counted is not None:
-            weighed = np.bincount(codes[counted] + 1, minlength=size)[1:].tolist()
-        present = np.flatnonzero(codes >= 0)
+        rows = np.bincount(codes + 1, minlength=size)[1:]
+        weighed = rows if counted is None else np.bincount(codes[counted] + 1, minlength=size)[1:]
         first = np.zeros(size, dtype=np.int64)
-        first[codes[present][::-1]] = present[::-1]  # the last one written is the first row
-        for k, value in enumerate(values[: self.most]):
-            if not rows[k]:  # a word for nothing
-                continue
-            self.add(value, [rows[k], weighed[k], first_row + int(first[k])])
+        first[codes[::-1]] = np.arange(len(codes))[::-1]  # the last one written is the first row
+        tallies = np.column_stack([rows, weighed, first_row + first[:-1]])[: self.most]
+        kept = np.flatnonzero(tallies[:, 0])  # a word for nothing has no rows
+        self.add(zip([values[k] for k in kept], tallies[kept].tolist(), strict=True))
 
     def merge(self, other: Levels) -> None:
         self.most = max(self.most, other.most)
         self.is_full |= other.is_full
-        for value, tally in other.tallies.items():
-            self.add(value, tally)
+        self.add(other.tallies.items())
 
 
 @dataclass(slots=True, eq=False)
@@ -363,7 +359,8 @@ def decide(
 ) -> CodedColumn:
     """Give a column its kind, by the rules for tables in memory."""
     form: Form = next(iter(scan.forms), "numbers")
-    keys, tallies = list(scan.levels.tallies), list(scan.levels.tallies.values())
+    keys = list(scan.levels.tallies)
+    tallies = np.array(list(scan.levels.tallies.values()), dtype=np.int64).reshape(-1, 3)
     way = scan.way(has_commas) if form in ("numbers", "texts") else None
     has_size = wanted in ("ordinal", "continuous")
     are_names = form == "texts" and not has_size and (scan.too_long or are_too_long(keys))
@@ -380,19 +377,17 @@ def decide(
     if are_names and is_full:
         raise _too_many(name)
     shown = MANY_NUMBERS if is_full and way else _representatives(scan, form, way, keys)
-    first = [*(tally[2] for tally in tallies), 0]
-    typed = type_column(name, shown, wanted, Seen(scan.n_rows, np.array(first, dtype=np.int64)))
+    typed = type_column(name, shown, wanted, Seen(scan.n_rows, np.append(tallies[:, 2], 0)))
     if is_full and way is None:
         raise _too_many(name)
     n_missing = scan.n_rows - scan.n_present
     values = typed.numbers[: len(keys)]
     if numbers is not None and (not typed.column.states or is_full):
         return CodedColumn(typed.column, form, way, None, numbers, n_missing)
-    coded = np.array([tally[1] > 0 for tally in tallies], dtype=bool)
-    counted = values[coded] if len(keys) else values
+    counted = values[tallies[:, 1] > 0]
     known = Numbers(
-        sum(tally[0] for tally in tallies),
-        float(sum(value * tally[0] for value, tally in zip(values, tallies, strict=True))),
+        int(tallies[:, 0].sum()),
+        float(np.cumsum([0.0, *values * tallies[:, 0]])[-1]),
         bool((values == np.rint(values)).all()),
         min(counted, default=np.inf),
         max(counted, default=-np.inf),
