@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 from collections.abc import Iterable
@@ -13,15 +12,15 @@ import numpy as np
 from loopylatent.compute.files import Checkpoint, Saved
 from loopylatent.compute.limits import free_bytes
 from loopylatent.compute.values import Check, FloatArray, IntArray, Progress
-from loopylatent.compute.workers import Engine, in_order, one_thread, runner
+from loopylatent.compute.workers import Engine, one_thread, runner
 from loopylatent.distances.strengths import SumPlan, Sums
-from loopylatent.errors import DataError
 from loopylatent.settings import __version__
 from loopylatent.tables.blocks.columns import block_rows
 from loopylatent.tables.blocks.table import (
     MOST_PORTIONS,
     Block,
     BlockTable,
+    add_portions,
     in_portions,
     stamps,
     stretches,
@@ -80,31 +79,15 @@ def sum_blocks(
     """
     job = _Job(table, plan, wanted)
     file = None if checkpoint is None else Checkpoint(checkpoint, _key(job))
-    saved = None if file is None else file.load()
-    total = _Total(job, saved)
-    chosen = stretches(table.parts, table.portions, _portions_together(plan))
-    left = [[k for k in one if k >= total.done] for one in chosen]
-    pieces = [one for one in left if one]
-    n_portions = len(table.portions)
-
-    def report(*_: int) -> None:
-        if progress is not None:
-            progress(total.done, n_portions)
-
+    total = _Total(job, None if file is None else file.load())
     with runner(engine, scheduler) as run, one_thread():
-        try:
-            for parts in in_order(run(_sum_stretch, job, pieces, report, _held(job))):
-                while parts:  # none is kept while the next one comes
-                    total.add(parts.pop(0))
-                if file is not None:
-                    file.save_now_and_then(total.done, total.arrays)
-        except BaseException:
-            if file is not None and total.done and total.is_whole:
-                file.save(total.done, total.arrays())
-            raise
-    if file is not None and pieces:
-        with contextlib.suppress(DataError):  # a full disk does not cost sums that are complete
-            file.save(total.done, total.arrays())
+        add_portions(
+            total,
+            lambda pieces, report: run(_sum_stretch, job, pieces, report, _held(job)),
+            stretches(table.parts, table.portions, _portions_together(plan)),
+            progress,
+            file,
+        )
     return total.finished()
 
 
@@ -133,12 +116,8 @@ def _key(job: _Job) -> str:
 def _sum_stretch(job: _Job, numbers: list[int], check: Check) -> list[_Part]:
     """Sum over some consecutive portions."""
     table = job.table
-    chosen = [table.portions[k] for k in numbers]
-    stream = table.blocks(range(chosen[0].start, chosen[-1].stop))
-    return [
-        _sum_portion(job, rows.start, own, check)
-        for rows, own in in_portions(stream, chosen, table.rows_a_block)
-    ]
+    shared = in_portions(table.blocks, [table.portions[k] for k in numbers], table.rows_a_block)
+    return [_sum_portion(job, position, own, check) for position, own in shared]
 
 
 def _sum_portion(job: _Job, position: int, stream: Iterable[Block], check: Check) -> _Part:
@@ -157,41 +136,28 @@ def _sum_portion(job: _Job, position: int, stream: Iterable[Block], check: Check
 
 
 class _Total:
-    """The sums of the portions so far, in the order of the rows."""
+    """The sums of the portions so far, and the wanted rows of them."""
 
     def __init__(self, job: _Job, saved: Saved | None) -> None:
-        self._job = job
+        self._table, self._sums = job.table, job.plan.zeros()
+        self._rows, self._weights = [np.empty((0, job.table.n_columns))], [np.empty(0)]
         self.done = 0
-        self.is_whole = True
-        """Not while a portion is added: what an interrupt tears is not saved."""
-        self._sums: Sums | None = None
-        self._rows: list[FloatArray] = [np.empty((0, job.table.n_columns))]
-        self._weights: list[FloatArray] = [np.empty(0)]
         if saved is not None:
-            self.done = saved.done
+            self._sums = Sums({name: saved.arrays[_SUM + name] for name in self._sums.arrays})
             self._rows, self._weights = [saved.arrays[_ROWS]], [saved.arrays[_WEIGHTS]]
-            named = {name: saved.arrays[_SUM + name] for name in job.plan.zeros().arrays}
-            self._sums = Sums(named)
+            self.done = saved.done
 
-    def add(self, part: _Part) -> None:
-        self.is_whole = False
-        if self._sums is None:
-            self._sums = self._job.plan.zeros()
+    def merge(self, part: _Part) -> None:
         self._sums.merge(part.sums)
         self._rows.append(part.rows)
         self._weights.append(part.weights)
-        self.done += 1
-        self.is_whole = True
 
     def arrays(self) -> dict[str, FloatArray]:
-        """Return everything by name, to be written to a file."""
-        sums = self._job.plan.zeros() if self._sums is None else self._sums
-        named = {_SUM + name: array for name, array in sums.arrays.items()}
+        sums = {_SUM + name: array for name, array in self._sums.arrays.items()}
         rows, weights = np.concatenate(self._rows), np.concatenate(self._weights)
-        return {**named, _ROWS: rows, _WEIGHTS: weights}
+        return {**sums, _ROWS: rows, _WEIGHTS: weights}
 
     def finished(self) -> BlockSums:
-        table, found = self._job.table, self.arrays()
+        table, found = self._table, self.arrays()
         weights = None if table.weight_column is None else found[_WEIGHTS]
-        rows = Observations(found[_ROWS], table.columns, weights=weights)
-        return BlockSums(self._sums or self._job.plan.zeros(), rows)
+        return BlockSums(self._sums, Observations(found[_ROWS], table.columns, weights=weights))

@@ -174,7 +174,7 @@ def test_sums_wait_for_a_slow_portion_only_as_far_as_memory_reaches(
     monkeypatch.setattr("loopylatent.compute.workers.os.cpu_count", lambda: 5)
     monkeypatch.setattr(block_sums, "free_bytes", lambda: memory)
     begun, held, added = [], [], []
-    portion, add = block_sums._sum_portion, block_sums._Total.add
+    portion, add = block_sums._sum_portion, block_sums._Total.merge
 
     def slow_at_first(*given):
         begun.append(given[1])
@@ -183,7 +183,7 @@ def test_sums_wait_for_a_slow_portion_only_as_far_as_memory_reaches(
         return portion(*given)
 
     monkeypatch.setattr(block_sums, "_sum_portion", slow_at_first)
-    monkeypatch.setattr(block_sums._Total, "add", lambda *a: (add(*a), added.append(1)))
+    monkeypatch.setattr(block_sums._Total, "merge", lambda *a: (add(*a), added.append(1)))
     assert_same(ll.information_distances(table), expected)
     assert len(added) == len(table.portions) > most
     assert max(held) <= most

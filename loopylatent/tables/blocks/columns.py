@@ -135,7 +135,7 @@ class Levels:
         first = np.zeros(size, dtype=np.int64)
         first[codes[::-1]] = np.arange(len(codes))[::-1]  # the last one written is the first row
         tallies = np.column_stack([rows, weighed, first_row + first[:-1]])[: self.most]
-        kept = np.flatnonzero(tallies[:, 0])  # a word for nothing has no rows
+        kept = np.flatnonzero(tallies[:, 0]).tolist()  # a word for nothing has no rows
         self.add(zip([values[k] for k in kept], tallies[kept].tolist(), strict=True))
 
     def merge(self, other: Levels) -> None:
@@ -158,17 +158,18 @@ class Numbers:
     """The first row with an infinite number."""
 
     def add(self, x: FloatArray, counted: Rows, first_row: int) -> None:
-        present = ~np.isnan(x)
-        self.count += int(present.sum())
-        # one after the other, as a sum over the rows of a matrix does
-        self.total += float(np.cumsum(np.where(present, x, 0.0))[-1]) if len(x) else 0.0
-        self.whole &= bool(((x == np.rint(x)) | ~present).all())
+        present, infinite = ~np.isnan(x), np.isinf(x)
         speaking = x[present if counted is None else present & counted]
-        if len(speaking):
-            self.low = min(self.low, float(speaking.min()))
-            self.high = max(self.high, float(speaking.max()))
-        if self.infinite is None and np.isinf(x).any():
-            self.infinite = first_row + int(np.isinf(x).argmax())
+        block = Numbers(
+            int(present.sum()),
+            # one after the other, as a sum over the rows of a matrix does
+            float(np.cumsum(np.where(present, x, 0.0))[-1]) if len(x) else 0.0,
+            bool(((x == np.rint(x)) | ~present).all()),
+            float(speaking.min(initial=np.inf)),
+            float(speaking.max(initial=-np.inf)),
+            first_row + int(infinite.argmax()) if infinite.any() else None,
+        )
+        self.merge(block)
 
     def merge(self, other: Numbers) -> None:
         self.count += other.count

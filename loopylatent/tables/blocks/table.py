@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -25,7 +25,7 @@ import pyarrow as pa
 from loopylatent.compute.files import Checkpoint, Saved
 from loopylatent.compute.limits import LIMITS
 from loopylatent.compute.values import Check, FloatArray, Progress
-from loopylatent.compute.workers import Engine, Runner, in_order, runner
+from loopylatent.compute.workers import Engine, in_order, runner
 from loopylatent.errors import DataError, Remedy, ThresholdError, listed, quoted
 from loopylatent.settings import __version__
 from loopylatent.tables.blocks.columns import (
@@ -203,11 +203,8 @@ def stretches(
 ) -> list[list[int]]:
     """Return which portions are read in one go: at most so many that begin in one row group.
 
-    Their sums are held until all of them are there.
-
     Examples
     --------
-    >>> from loopylatent.tables.parquet import ParquetPart
     >>> part = ParquetPart("t.parquet", ("a",), (50, 50, 150))
     >>> stretches([part], portions(250, 2))
     [[0, 1, 2, 3], [4, 5, 6], [7, 8, 9, 10, 11, 12, 13, 14], [15]]
@@ -226,11 +223,46 @@ def stretches(
 
 
 def in_portions(
-    found: Iterator[T], chosen: Sequence[range], size: int
-) -> Iterator[tuple[range, Iterator[T]]]:
-    """Share out the blocks of consecutive portions: yield each portion with its own blocks."""
+    read: Callable[[range], Iterator[T]], chosen: Sequence[range], size: int
+) -> Iterator[tuple[int, Iterator[T]]]:
+    """Share out the blocks of consecutive portions: yield the first row of each and its blocks."""
+    found = read(range(chosen[0].start, chosen[-1].stop))
     for rows in chosen:
-        yield rows, islice(found, -(-len(rows) // size))
+        yield rows.start, islice(found, -(-len(rows) // size))
+
+
+def add_portions(
+    total: Any,
+    begin: Callable[[list[list[int]], Progress], Generator[tuple[int, list[Any]], None, None]],
+    chosen: Sequence[list[int]],
+    progress: Progress | None,
+    file: Checkpoint | None,
+) -> None:
+    """Begin the portions that are left and merge them into a total, in the order of the rows.
+
+    ``file`` holds how many are ``done`` and the ``arrays`` of the total.
+    """
+    pieces = [left for one in chosen if (left := [k for k in one if k >= total.done])]
+    n_portions = sum(map(len, chosen))
+
+    def report(*_: int) -> None:
+        if progress is not None:
+            progress(total.done, n_portions)
+
+    is_whole = True  # not while a portion is added: what an interrupt tears is not saved
+    try:
+        for parts in in_order(begin(pieces, report)):
+            while parts:  # none is kept while the next one comes
+                is_whole = False
+                total.merge(parts.pop(0))
+                total.done += 1
+                is_whole = True
+            if file is not None:
+                file.save_now_and_then(total.done, total.arrays)
+    finally:
+        if file is not None and pieces and total.done and is_whole:
+            with suppress(DataError):  # a full disk does not cost work that is complete
+                file.save(total.done, total.arrays())
 
 
 def frames(parts: Sequence[Part], rows: range, size: int, columns: Sequence[str]) -> Iterator[Any]:
@@ -411,8 +443,19 @@ def scan_table(
     saved = None if file is None else file.load()
     job = _Job(_with_rows(heads, size, saved, progress), columns, weights, size)
     check_rows(job.n_rows, None)
+    total = _Total(job, saved)
+    if file is not None and saved is None:
+        with suppress(DataError):
+            file.save(0, total.arrays())
     with runner(engine, scheduler) as run:
-        found = _scan(run, job, progress, file, saved)
+        add_portions(
+            total,
+            lambda pieces, report: run(_scan_stretch, job, pieces, report, len(pieces)),
+            stretches(job.parts, job.portions),
+            progress,
+            file,
+        )
+    found = total.found
     for name, scan in found.columns.items():
         if len(scan.forms) > 1:
             raise disagreeing(name)
@@ -502,45 +545,23 @@ class _Found:
             self.columns.setdefault(name, ColumnScan(scan.separator)).merge(scan)
 
 
-def _scan(
-    run: Runner,
-    job: _Job,
-    progress: Progress | None = None,
-    file: Checkpoint | None = None,
-    saved: Saved | None = None,
-) -> _Found:
-    found = _Found()
-    if saved is not None:
-        found = msgspec.msgpack.decode(saved.arrays[_FOUND].tobytes(), type=_Found)
-    done = 0 if saved is None else saved.done
-    left = [[k for k in one if k >= done] for one in stretches(job.parts, job.portions)]
-    n_portions = len(job.portions)
+class _Total:
+    """What the portions so far say, and where the rows of texts begin."""
 
-    def report(*_: int) -> None:
-        if progress is not None:
-            progress(done, n_portions)
-
-    def arrays() -> dict[str, Any]:
+    def __init__(self, job: _Job, saved: Saved | None) -> None:
         texts = [(k, part) for k, part in enumerate(job.parts) if isinstance(part, TextPart)]
-        rows = {f"{_ROWS}{k}": np.array([part.n_rows, *part.offsets]) for k, part in texts}
-        return {_FOUND: np.frombuffer(msgspec.msgpack.encode(found), np.uint8), **rows}
+        self._rows = {f"{_ROWS}{k}": np.array([part.n_rows, *part.offsets]) for k, part in texts}
+        self.found, self.done = _Found(), 0
+        if saved is not None:
+            found = saved.arrays[_FOUND].tobytes()
+            self.found, self.done = msgspec.msgpack.decode(found, type=_Found), saved.done
 
-    is_whole = True  # not while a portion is merged: what an interrupt tears is not saved
-    try:
-        pieces = [one for one in left if one]
-        for results in in_order(run(_scan_stretch, job, pieces, report, len(pieces))):
-            for one in results:
-                is_whole = False
-                found.merge(one)
-                done += 1
-                is_whole = True
-            if file is not None:
-                file.save_now_and_then(done, arrays)
-    finally:
-        if file is not None and is_whole:
-            with suppress(DataError):  # a full disk does not cost a scan that is complete
-                file.save(done, arrays())
-    return found
+    def merge(self, part: _Found) -> None:
+        self.found.merge(part)
+
+    def arrays(self) -> dict[str, Any]:
+        found = msgspec.msgpack.encode(self.found)
+        return {_FOUND: np.frombuffer(found, np.uint8), **self._rows}
 
 
 def _key(heads: Sequence[Part], columns: tuple[str, ...], weights: str | None, size: int) -> str:
@@ -552,18 +573,17 @@ def _key(heads: Sequence[Part], columns: tuple[str, ...], weights: str | None, s
 
 def _scan_stretch(job: _Job, numbers: list[int], check: Check) -> list[_Found]:
     """Look through some consecutive portions."""
-    chosen = [job.portions[k] for k in numbers]
-    rows = range(chosen[0].start, chosen[-1].stop)
     names = [*job.columns, *([job.weights] if job.weights else [])]
-    stream = frames(job.parts, rows, job.size, names)
-    return [
-        _scan_portion(job, portion.start, own, check)
-        for portion, own in in_portions(stream, chosen, job.size)
-    ]
+    shared = in_portions(
+        lambda rows: frames(job.parts, rows, job.size, names),
+        [job.portions[k] for k in numbers],
+        job.size,
+    )
+    return [_scan_portion(job, position, own, check) for position, own in shared]
 
 
 def _scan_portion(job: _Job, position: int, stream: Iterator[Any], check: Check) -> _Found:
-    found = _Found({name: ColumnScan(separator=job.separator) for name in job.columns})
+    found = _Found({name: ColumnScan(job.separator) for name in job.columns})
     for frame in stream:
         check(0, 0)
         weights = block_weights(frame, job.weights, position)
