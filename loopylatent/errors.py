@@ -1,8 +1,4 @@
-"""Errors that say what is wrong, where, and what to do about it.
-
-A remedy is data: the kind of advice with its values. Python words it from `IN_PYTHON`; the command
-line and the pages have a table of their own for what is called otherwise there.
-"""
+"""Errors that say what is wrong, where, and what to do; front ends have own words for remedies."""
 
 from __future__ import annotations
 
@@ -51,13 +47,7 @@ IN_PYTHON: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True, init=False)
 class Remedy:
-    """A part of a message that every front end has its own words for.
-
-    Examples
-    --------
-    >>> Remedy("setting", "n_states", 1).worded({"setting n_states": "--states {1}"})
-    '--states 1'
-    """
+    """A part of a message that every front end has its own words for."""
 
     kind: str
     values: tuple[str, ...]
@@ -95,13 +85,7 @@ def worded(parts: Sequence[str | Remedy], words: Mapping[str, str]) -> str:
 
 
 def in_words(said: object, words: Mapping[str, str]) -> str:
-    """Return an error, or the text of one, in the words of a front end.
-
-    Examples
-    --------
-    >>> in_words(LoopyLatentError("not with ", Remedy("bic")), {"bic": "--regularize bic"})
-    'not with --regularize bic'
-    """
+    """Return an error, or the text of one, in the words of a front end."""
     text = str(said) if isinstance(said, Exception) else said
     return worded(text.parts, words) if isinstance(text, Message) else str(text)
 
@@ -140,29 +124,13 @@ LONGEST_NAME = 60
 
 
 def quoted(name: str) -> str:
-    """Show a name, which may hold anything, in quotes, on one line and not too long.
-
-    Examples
-    --------
-    >>> print(quoted("two\\nlines"))
-    'two\\nlines'
-    >>> len(quoted("x" * 1000))
-    62
-    """
+    """Show a name, which may hold anything, in quotes, on one line and not too long."""
     text = str(name)
     return repr(text if len(text) <= LONGEST_NAME else text[: LONGEST_NAME - 1] + "…")
 
 
 def did_you_mean(name: str, known: Sequence[str]) -> str:
-    """Return the end of a message about an unknown name: the names that come closest.
-
-    Examples
-    --------
-    >>> print(did_you_mean("aeg", ["age", "sex"]))
-    did you mean 'age'?
-    >>> print(did_you_mean("height", ["age", "sex"]))
-    known are 'age', 'sex'.
-    """
+    """Return the end of a message about an unknown name: the names that come closest."""
     close = difflib.get_close_matches(name, known, n=3)
     if close:
         return f"did you mean {' or '.join(quoted(other) for other in close)}?"
@@ -170,12 +138,6 @@ def did_you_mean(name: str, known: Sequence[str]) -> str:
 
 
 def listed(names: Sequence[str], most: int = 5) -> str:
-    """Return quoted names with commas, the first few of them where there are many.
-
-    Examples
-    --------
-    >>> print(listed(["a", "b", "c"], most=2))
-    'a', 'b' and 1 more
-    """
+    """Return quoted names with commas, the first few of them where there are many."""
     shown = ", ".join(quoted(name) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

@@ -17,23 +17,7 @@ MOST_PARTS = 20_000
 
 
 class ResultCache:
-    """Keeps at most so many results, or so many bytes; the least recently used go first.
-
-    The last one is kept however large it is.
-
-    Examples
-    --------
-    >>> cache = ResultCache(most=2)
-    >>> for key in "abc":
-    ...     cache.put(key, key.upper())
-    >>> cache.get("a"), cache.get("c")
-    (None, 'C')
-    >>> cache = ResultCache(most_bytes=5)
-    >>> for word in ("abc", "de", "f"):
-    ...     cache.put(word, word)
-    >>> cache.get("abc"), cache.get("f")
-    (None, 'f')
-    """
+    """Keeps so many results or bytes, and always the last one; the least recently used go first."""
 
     def __init__(self, most: int = MOST_KEPT, most_bytes: int | None = None) -> None:
         def room(result: Any) -> int:
@@ -60,13 +44,7 @@ class ResultCache:
 
 
 def size_of(result: Any) -> int:
-    """Return about how many bytes the arrays and texts in a result take.
-
-    Examples
-    --------
-    >>> size_of((np.zeros(100), {"text": b"abc"}))
-    803
-    """
+    """Return about how many bytes the arrays and texts in a result take."""
     total, seen, waiting = 0, set[int](), [result]
     while waiting and len(seen) < MOST_PARTS:
         one = waiting.pop()

@@ -1,9 +1,4 @@
-"""What a table, a session and a piece of work may take, and what they will take.
-
-Times are estimated from rows and columns before long work begins. The constants below were measured
-once; how fast the present machine is beside that one is measured at the first question. An
-estimate is meant to tell seconds from minutes and minutes from hours, not more.
-"""
+"""What a table, a session and a piece of work may take, and roughly what they will take."""
 
 from __future__ import annotations
 
@@ -156,10 +151,7 @@ def check_shape(n_rows: int, n_columns: int, limits: Limits) -> None:
 
 
 def check_memory(n_columns: int, stage: Stage = "distances", width: float = 1.0) -> None:
-    """Refuse work for which this machine has too little memory, and say what would fit.
-
-    ``width`` is how many numbers a column stands for: more than one where its states are counted.
-    """
+    """Refuse work for which memory is too small; a column stands for ``width`` numbers."""
     needed, free = int(estimate(stage, 0, n_columns).bytes * width**2), free_bytes()
     if needed > free:
         fitting = int(n_columns * (free / needed) ** 0.5)

@@ -36,13 +36,7 @@ Range = tuple[float, float]
 
 
 def not_wanted(wanted: str, found: object, give: str) -> Parts:
-    """Return the message for something of another type; ``give`` is code that makes the right one.
-
-    Examples
-    --------
-    >>> print(LoopyLatentError(*not_wanted("a LatentGraph is", 3, "result.graph")))
-    a LatentGraph is wanted here, not a int; give result.graph.
-    """
+    """Return the message for something of another type; ``give`` is code for the right one."""
     shown = f"{wanted} wanted here, not a {type(found).__name__}; give "
     return shown, Remedy("call", give), "."
 
@@ -60,14 +54,7 @@ def check_whole(name: str, value: object, least: int, kind: type = int) -> None:
 
 
 def check_seed(seed: object) -> None:
-    """Refuse what begins no sequence of random numbers.
-
-    Examples
-    --------
-    >>> check_seed(1.5)
-    Traceback (most recent call last):
-    loopylatent.errors.ThresholdError: seed = 1.5 is not a whole number of at least 0.
-    """
+    """Refuse what begins no sequence of random numbers."""
     check_whole("seed", seed, 0, Integral)
 
 

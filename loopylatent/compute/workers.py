@@ -164,10 +164,9 @@ class _Limit:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Run matrix products on one thread, in the whole process, while any such block runs.
+    """Run matrix products on one thread while any such block runs, in the whole process.
 
-    The matrices are small, so that several threads only get into each other's way; and the last
-    digits of a product may depend on their number. The first block sets the limit and the last
+    Their last digits may depend on the number of threads. The first block sets the limit, the last
     one lifts it, in whatever order they end.
     """
     with _Limit.lock:

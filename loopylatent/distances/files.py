@@ -30,14 +30,7 @@ _UNREADABLE = (
 
 
 def to_npz(D: DistanceMatrix) -> bytes:
-    """Return the content of a .npz file, which numpy reads too.
-
-    Examples
-    --------
-    >>> D = DistanceMatrix.from_array([[0, 1, 3], [1, 0, 2.5], [3, 2.5, 0]], n_samples=50)
-    >>> sorted(np.load(io.BytesIO(to_npz(D))))
-    ['is_additive', 'metric', 'n_samples', 'names', 'noise_floor', 'values']
-    """
+    """Return the content of a .npz file, which numpy reads too."""
     target = io.BytesIO()
     known: dict[str, Any] = {key: getattr(D, key) for key in _KEYS}
     arrays: dict[str, Any] = {key: np.array(one) for key, one in known.items() if one is not None}

@@ -1,10 +1,4 @@
-"""Information distances between the columns of a table (section 3.1 and equation 8).
-
-With s = e^-d the strength of a pair, s is |correlation| for binary and numeric columns, the
-normalised determinant of the joint table for columns over one alphabet, and the largest canonical
-correlation for mixed kinds. All of them come from sums over rows, taken block by block as matrix
-products; there is no loop over pairs.
-"""
+"""Information distances between the columns of a table: -log of strengths (section 3.1)."""
 
 from __future__ import annotations
 

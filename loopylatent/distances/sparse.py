@@ -1,9 +1,4 @@
-"""Distances between very many sparse columns: only the short ones are kept (section 3.1).
-
-A word occurs in few rows, so most pairs of words say nothing: their correlation is below what
-noise gives. Lists of near neighbours hold the pairs up to a cut-off; any other distance is
-computed from the columns when it is asked for.
-"""
+"""Distances between very many sparse columns: only the short ones are kept (section 3.1)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Strength s = e^-d of every two columns, from sums over rows (section 3.1).
-
-Sums of whole numbers are exact, so equal counts give equal strengths, bit for bit.
-"""
+"""Strength s = e^-d of every two columns, from sums over blocks of rows (section 3.1)."""
 
 from __future__ import annotations
 
@@ -192,9 +189,8 @@ def correlation_noise_floor(n_samples: float) -> float:
 def permutation_noise_floor(rows: Observations, metric: Measure, weight: float, seed: int) -> float:
     """Return the distance beyond which NULL_TAIL of the pairs of shuffled columns do not come.
 
-    A long table, whose rows count as ``weight``, is represented by some of them; strengths of pure
-    noise fall with the root of the number of rows, those of determinants with that root once for
-    each state but one.
+    Strengths of pure noise fall with the root of the rows that the given ones stand for, those of
+    determinants with that root once for each state but one.
     """
     rng = np.random.default_rng(seed)
     upper = np.triu_indices(rows.n_columns, 1)
@@ -339,11 +335,7 @@ def _whitened(plan: SumPlan, sums: Sums) -> FloatArray:
 
 
 def _pearson(sums: Arrays, counts: FloatArray | None) -> Strengths:
-    """Return |correlation| from sums over the rows in which both columns of a pair are present.
-
-    ``first`` and ``square`` are of column i (row index) over the rows that i shares with j; where
-    nothing is missing they are (p, 1) and ``count`` is (1, 1).
-    """
+    """Return |correlation|; ``first`` and ``square`` are of column i over rows shared with j."""
     n, first, spread = sums["count"], sums["first"], _spread(sums)
     covariance = n * sums["product"] - first * first.T
     scale = np.sqrt(spread * spread.T)
@@ -364,11 +356,7 @@ def spread_of(most: FloatArray, first: FloatArray) -> FloatArray:
 
 
 def check_spread(obs: Observations, spread: FloatArray, most: FloatArray) -> None:
-    """Refuse sparse columns far from 0: what is left of their sums would be rounding.
-
-    ``most`` is the number of rows times the sum of squares, which ``spread`` is a part of. A
-    column that is constant in the rows that count has no spread, and that is known exactly.
-    """
+    """Refuse sparse columns that vary, but too little beside their size: the rest is rounding."""
     close = np.flatnonzero(spread < LEAST_SPREAD * most)
     rows = sparse.csr_array(obs.values[:, close])
     if obs.weights is not None:

@@ -25,11 +25,7 @@ Row = tuple[Any, ...]
 
 
 def read_workbook(file: File, sheet: str | int | None, max_bytes: int) -> pd.DataFrame:
-    """Read one sheet; its first row that is not empty holds the names.
-
-    Formulas count with the values that were saved with them, wrong ones (#DIV/0!) as missing.
-    Without ``sheet`` the first one is read that is not hidden and not empty.
-    """
+    """Read one sheet, or the first that is neither hidden nor empty; wrong formulas are missing."""
     try:
         with zipfile.ZipFile(stream(file)) as archive:
             members = archive.infolist()

@@ -1,8 +1,4 @@
-"""The bytes of a file, read within limits: what is packed is unpacked piece by piece.
-
-A few kilobytes can unpack to gigabytes. So the size is counted while a file is unpacked, and one
-that grows far beyond its packed size is refused before it fills the memory.
-"""
+"""What a file is, its bytes read within limits, names of columns, and cells for other programs."""
 
 from __future__ import annotations
 

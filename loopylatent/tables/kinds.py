@@ -90,15 +90,7 @@ class Cells:
 
 
 def read_numbers(texts: Sequence[str], way: Way = "plain") -> FloatArray | None:
-    """Return texts as numbers that are written so; None where one is none.
-
-    Examples
-    --------
-    >>> read_numbers(["1.234,5", "2"], "decimal")
-    array([1234.5,    2. ])
-    >>> read_numbers(["1,5", "a"], "decimal") is None
-    True
-    """
+    """Return texts as numbers that are written so; None where one is none."""
     if way != "plain":
         form, group, decimal = _MARKS[way]
         if not all(re.fullmatch(form, text, re.ASCII) for text in texts):
@@ -121,13 +113,7 @@ def _number(text: str) -> float:
 
 
 def text_numbers(texts: Sequence[str]) -> FloatArray:
-    """Return what the texts are as numbers, in the digits of any script; NaN where they are none.
-
-    Examples
-    --------
-    >>> text_numbers(["\u22121.5", "\uff11\uff12\uff0e\uff15", "blue"])
-    array([-1.5, 12.5,  nan])
-    """
+    """Return the texts as numbers, in the digits of any script; NaN where they are none."""
     joined = "".join(texts)
     if "_" not in joined and joined.isascii():
         with suppress(ValueError):
@@ -156,17 +142,7 @@ def are_money(texts: Sequence[str]) -> bool:
 
 
 def marked_numbers(texts: Sequence[str]) -> FloatArray | str | None:
-    """Read percentages and numbers with marks; None where they are none, or what is in doubt.
-
-    Examples
-    --------
-    >>> marked_numbers(["1.234,50", "950", "-3,20"]), marked_numbers(["45 %", "7.5%"])
-    (array([1234.5,  950. ,   -3.2]), array([45. ,  7.5]))
-    >>> marked_numbers(["1,234", "2,500"])
-    "'1,234' may be 1234 or 1.234; write it without a mark for thousands."
-    >>> marked_numbers(["yes", "no"]) is None
-    True
-    """
+    """Read percentages and numbers with marks; None where they are none, or what is in doubt."""
     if any(len(text) > LONGEST for text in texts):
         return None
     plain = [_BRACKETS.sub(r"-\1", text.strip().translate(_SPACES)) for text in texts]
@@ -203,15 +179,7 @@ _WHOLE = re.compile(r"[+-]?\d{16,}")
 
 
 def are_too_long(texts: Iterable[str]) -> bool:
-    """Whether different whole numbers, written out, come to the same float: as identifiers do.
-
-    Examples
-    --------
-    >>> are_too_long(["1000000000000000000001", "1000000000000000000002"])
-    True
-    >>> are_too_long(["1000000000000000000001", "2000000000000000000001", "7"])
-    False
-    """
+    """Whether different whole numbers, written out, come to the same float: as identifiers do."""
     found = {text.lstrip("+0") for text in texts if _WHOLE.fullmatch(text)}
     finite = [x for x in map(float, found) if EXACT < abs(x) < np.inf]
     return len(set(finite)) < len(finite)
@@ -297,16 +265,7 @@ class _Levels:
 def type_column(
     name: str, series: pd.Series[Any], wanted: Kind | None = None, seen: Seen | None = None
 ) -> TypedColumn:
-    """Find the kind of a column, or give it the wanted one, and turn its values into numbers.
-
-    ``seen`` says where values come from that are the different ones of a longer column.
-
-    Examples
-    --------
-    >>> typed = type_column("vote", pd.Series(["y", "n", None, "y"]))
-    >>> typed.column, typed.numbers
-    (Column(name='vote', kind='binary', states=('n', 'y')), array([ 1.,  0., nan,  1.]))
-    """
+    """Find the kind of a column, which may be ``seen`` in part, or give it the wanted one."""
     dtype = series.dtype
     seen = seen or Seen(len(series), np.arange(len(series)))
     if wanted is not None and wanted not in KINDS:
@@ -350,11 +309,7 @@ def _hold_dates(texts: Sequence[str]) -> bool:
 def type_sparse_column(
     name: str, entries: FloatArray, has_zero: bool, wanted: Kind | None = None
 ) -> Column:
-    """Find the kind of a column of a sparse matrix from its nonzero entries.
-
-    Only zero and one positive number make a sparse column binary: any other coding would have
-    to store the zeros.
-    """
+    """Find the kind of a sparse column from its nonzero entries; binary is 0 and one positive."""
     distinct = np.unique(np.append(entries, 0.0) if has_zero else entries)
     check_range(name, distinct)
     can_be_binary = len(distinct) < 2 or (len(distinct) == 2 and distinct[0] == 0)

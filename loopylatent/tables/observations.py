@@ -1,8 +1,4 @@
-"""A table made ready for learning: typed columns, missing values, weights (section 2.1).
-
-`read_table` reads a file, `Observations.from_frame` and `Observations.from_array` take what is
-already in memory. All three refuse what cannot be used with one line that names the column.
-"""
+"""A table made ready for learning: typed columns, missing values, weights (section 2.1)."""
 
 from __future__ import annotations
 
@@ -525,10 +521,7 @@ def check_rows(n_rows: int, weights: FloatArray | None) -> None:
 
 
 def checked_weights(weights: Any, n_rows: int, first_row: int = 0) -> FloatArray | None:
-    """Return the weights as a read-only (n,) array; refuse what cannot be a weight.
-
-    ``first_row`` is for messages: where in the table these rows begin.
-    """
+    """Return the weights as a read-only (n,) array; ``first_row`` is for messages."""
     if weights is None:
         return None
     try:
@@ -582,14 +575,7 @@ def frozen_values(values: Any) -> Any:
 
 
 def summed(matrix: Any) -> Any:
-    """Return a new csr_array of doubles; entries of one cell are added, flags stay 0 or 1.
-
-    Examples
-    --------
-    >>> twice = sparse.coo_array((np.full(2, 200, np.uint8), ([0, 0], [0, 0])))
-    >>> summed(twice).toarray(), summed(twice > 0).toarray()
-    (array([[400.]]), array([[1.]]))
-    """
+    """Return a new csr_array of doubles; entries of one cell are added, flags stay 0 or 1."""
     if matrix.dtype.kind == "b":
         matrix = sparse.csr_array(matrix, copy=True)
         matrix.sum_duplicates()

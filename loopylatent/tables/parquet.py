@@ -1,8 +1,4 @@
-"""Parquet files: read whole, or one row group after the other, a few rows at a time.
-
-How much a file holds is known before it is unpacked. Rows in the middle of a group are reached by
-reading it from its beginning; a thread that goes on where it stopped does so only once.
-"""
+"""Parquet files: read whole, or one row group after the other, a few rows at a time."""
 
 from __future__ import annotations
 

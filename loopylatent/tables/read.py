@@ -1,8 +1,4 @@
-"""Read a file into a data frame: delimited text, Parquet or Excel, within limits.
-
-What a file is, is told by its first bytes and not by its name. Columns keep their own names:
-a repeated or empty one is refused, never renamed.
-"""
+"""Read a file into a data frame: delimited text, Parquet or Excel, told by its first bytes."""
 
 from __future__ import annotations
 
@@ -177,10 +173,7 @@ def _marks(content: bytes) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextPart(Part):
-    """How a file of delimited text is made and, once they are found, where its rows are.
-
-    A column without a name has an empty one.
-    """
+    """How a file of delimited text is made and, once they are found, where its rows are."""
 
     separator: str
     is_packed: bool
@@ -494,10 +487,7 @@ def read_header(path: Path, delimiter: str | None) -> TextPart:
 
 
 def find_rows(header: TextPart, step: int, look: Callable[[int], None] | None = None) -> TextPart:
-    """Look through a file for the beginnings of its rows, and keep every ``step``-th of them.
-
-    ``look`` is called with the bytes of the file that have been read; it may raise to stop.
-    """
+    """Find the beginnings of rows, and keep every ``step``-th; ``look`` is told the bytes read."""
     offsets: list[int] = []
     n_rows, offset, rest, piece = 0, header.start, b"", b"-"
     with _opened(header.path, header.is_packed) as stream:

@@ -77,13 +77,7 @@ def sample_names() -> tuple[str, ...]:
 
 @cache
 def sample_titles() -> dict[str, str]:
-    """Return the title of every sample by its name, without reading the tables.
-
-    Examples
-    --------
-    >>> sample_titles()["latent_cycle"]
-    'Made-up ring: ten hidden nodes'
-    """
+    """Return the title of every sample by its name, without reading the tables."""
     return {name: entry["title"] for name, entry in _catalogue(sample_folder()).items()}
 
 
@@ -128,20 +122,7 @@ def load_sample(name: str) -> Sample:
 
 
 def load_word_pmi() -> pd.DataFrame:
-    """Return how strongly the 100 newsgroup words attract each other in newspaper articles.
-
-    Returns
-    -------
-    DataFrame
-        100 x 100 pointwise mutual information in 8,447 articles of the New York Times; empty
-        for the words that the articles do not cover, and on the diagonal.
-
-    Examples
-    --------
-    >>> pmi = load_word_pmi()
-    >>> pmi.shape, int(pmi.notna().any().sum())
-    ((100, 100), 70)
-    """
+    """Return how newsgroup words attract each other in 8,447 newspaper articles (PMI, 100 x 100)."""
     return pd.read_csv(sample_folder() / "pmi_nyt.csv.gz", index_col=0)
 
 

@@ -1,8 +1,4 @@
-"""Sparse tables in files: Matrix Market (.mtx, also gzipped), and what scipy.sparse saves (.npz).
-
-Rows of the matrix are rows of the table. What a file is, is told by its first bytes. Sizes that a
-file declares are looked at before anything is made of that size.
-"""
+"""Sparse tables in files: Matrix Market (.mtx), and what scipy.sparse saves (.npz)."""
 
 from __future__ import annotations
 

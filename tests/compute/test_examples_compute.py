@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+from loopylatent.compute.cache import ResultCache, size_of
 from loopylatent.compute.files import Checkpoint
 from loopylatent.compute.limits import duration, estimate, size
+from loopylatent.compute.values import check_seed, not_wanted
 from loopylatent.compute.workers import OnThreads, Window, as_they_finish, in_order, runner
+from loopylatent.errors import (
+    LoopyLatentError,
+    Remedy,
+    ThresholdError,
+    did_you_mean,
+    in_words,
+    listed,
+    quoted,
+)
 
 
 def test_example_of_checkpoint(tmp_path):
@@ -50,3 +62,38 @@ def test_example_of_onthreads():
 
 def test_example_of_in_order():
     assert list(in_order(pair for pair in [(1, "b"), (0, "a"), (2, "c")])) == ["a", "b", "c"]
+
+
+def test_example_of_a_remedy():
+    assert Remedy("setting", "n_states", 1).worded({"setting n_states": "--states {1}"}) == (
+        "--states 1"
+    )
+    error = LoopyLatentError("not with ", Remedy("bic"))
+    assert in_words(error, {"bic": "--regularize bic"}) == "not with --regularize bic"
+
+
+def test_example_of_names_in_messages():
+    assert quoted("two\nlines") == r"'two\nlines'"
+    assert len(quoted("x" * 1000)) == 62
+    assert listed(["a", "b", "c"], most=2) == "'a', 'b' and 1 more"
+    assert did_you_mean("aeg", ["age", "sex"]) == "did you mean 'age'?"
+    assert did_you_mean("height", ["age", "sex"]) == "known are 'age', 'sex'."
+
+
+def test_example_of_something_else_than_is_wanted():
+    said = str(LoopyLatentError(*not_wanted("a LatentGraph is", 3, "result.graph")))
+    assert said == "a LatentGraph is wanted here, not a int; give result.graph."
+    with pytest.raises(ThresholdError, match=r"seed = 1\.5 is not a whole number of at least 0\."):
+        check_seed(1.5)
+
+
+def test_example_of_a_cache():
+    cache = ResultCache(most=2)
+    for key in "abc":
+        cache.put(key, key.upper())
+    assert (cache.get("a"), cache.get("c")) == (None, "C")
+    cache = ResultCache(most_bytes=5)
+    for word in ("abc", "de", "f"):
+        cache.put(word, word)
+    assert (cache.get("abc"), cache.get("f")) == (None, "f")
+    assert size_of((np.zeros(100), {"text": b"abc"})) == 803

@@ -1,8 +1,4 @@
-"""What the rows of a long table say about each column, and how its cells become numbers.
-
-Kinds come from `type_column`, as for a table in memory: it is given the different values of a
-column instead of all its rows. So it decides alike, whatever the number of blocks.
-"""
+"""What the rows of a long table say of each column, and how its cells become numbers."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Tables larger than memory: read in blocks, typed like a table in memory (section 2.1).
-
-`scan_table` goes through the files once to learn what their columns are. The rows themselves are
-read again, block by block, by whoever needs sums over them.
-"""
+"""Tables larger than memory: read in blocks, typed like a table in memory (section 2.1)."""
 
 from __future__ import annotations
 
@@ -201,14 +197,7 @@ def block_weights(frame: Any, column: str | None, first_row: int) -> FloatArray 
 def stretches(
     parts: Sequence[Part], chosen: Sequence[range], most: int = MOST_PORTIONS
 ) -> list[list[int]]:
-    """Return which portions are read in one go: at most so many that begin in one row group.
-
-    Examples
-    --------
-    >>> part = ParquetPart("t.parquet", ("a",), (50, 50, 150))
-    >>> stretches([part], portions(250, 2))
-    [[0, 1, 2, 3], [4, 5, 6], [7, 8, 9, 10, 11, 12, 13, 14], [15]]
-    """
+    """Return which portions are read in one go: at most so many that begin in one row group."""
     first = np.cumsum([0, *(part.n_rows for part in parts)])
     starts = [
         int(begin) + row
