@@ -122,7 +122,7 @@ def load_sample(name: str) -> Sample:
 
 
 def load_word_pmi() -> pd.DataFrame:
-    """Return how newsgroup words attract each other in 8,447 newspaper articles (PMI, 100 x 100)."""
+    """Return the PMI of the 100 newsgroup words in newspaper articles; empty where unknown."""
     return pd.read_csv(sample_folder() / "pmi_nyt.csv.gz", index_col=0)
 
 
