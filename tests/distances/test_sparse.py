@@ -1,4 +1,4 @@
-"""Very many columns: lists of near neighbours give what the full matrix gives."""
+"""Very many columns: lists of near neighbours hold what the full matrix holds."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import time
 import networkx as nx
 import numpy as np
 import pytest
+from helpers.word_tables import both, tables
 from hypothesis import example, given, settings, strategies as st
 from scipy import sparse
 
@@ -16,46 +17,6 @@ import loopylatent as ll
 from loopylatent.distances.sparse import SparseDistances, sparse_distances
 from loopylatent.errors import DataError, DistanceError, ThresholdError
 from loopylatent.learning.initial_graph import default_thresholds, initial_graph, loop_radius
-from loopylatent.learning.learner import DenseNodeDistances, LazyNodeDistances
-
-
-@st.composite
-def word_tables(draw):
-    """Rows in which few of the columns are not 0; some columns depend on each other."""
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    n, p = draw(st.integers(20, 150)), draw(st.integers(4, 24))
-    topics = rng.random((n, max(1, p // 4))) < 0.3
-    weights = rng.random((topics.shape[1], p)) < 0.4
-    chance = 0.03 + 0.5 * (topics @ weights > 0) * rng.random(p)
-    often = rng.integers(1, 4, (n, p)) if draw(st.booleans()) else 1
-    obs = ll.Observations.from_array(
-        sparse.csr_array(((rng.random((n, p)) < chance) * often).astype(float)),
-        on_degenerate="drop",
-    )
-    drawn = {
-        "none": None,
-        "whole": rng.integers(0, 4, n).astype(float),
-        "parts": rng.random(n),
-        "few": rng.random(n) * (rng.random(n) < 0.2),  # columns may be constant in what counts
-    }
-    return obs.with_weights(drawn[draw(st.sampled_from(sorted(drawn)))])
-
-
-@st.composite
-def balanced_tables(draw):
-    """Few rows, half or a quarter of them 1: many correlations are exactly 0."""
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    ones = np.repeat([[8], [4]], 8, axis=0).repeat(2, axis=1)[: draw(st.integers(5, 16)), 0]
-    columns = [rng.permutation(np.arange(16) < count) for count in ones]
-    return ll.Observations.from_array(sparse.csr_array(np.array(columns).T.astype(float)))
-
-
-def both(obs, share):
-    """The full matrix and lists up to some quantile of its distances."""
-    D = ll.information_distances(obs, on_degenerate="drop")
-    near = D.values[np.isfinite(D.values) & (D.values > 0)]
-    cutoff = float(np.quantile(near, share))
-    return D, sparse_distances(obs, cutoff, on_degenerate="drop")
 
 
 def as_matrix(D: SparseDistances):
@@ -64,17 +25,6 @@ def as_matrix(D: SparseDistances):
         mine = slice(D.start[column], D.start[column + 1])
         matrix[column, D.other[mine]] = D.length[mine]
     return matrix
-
-
-@st.composite
-def tables(draw):
-    """Tables of either kind; a word table of which too little is left is drawn again."""
-    for _ in range(5):
-        try:
-            return draw(st.one_of(word_tables(), balanced_tables()))
-        except DataError:
-            continue
-    return draw(balanced_tables())
 
 
 @given(obs=tables(), share=st.floats(0.05, 1.0))
@@ -90,31 +40,6 @@ def test_lists_hold_exactly_the_short_distances_of_the_full_matrix(obs, share):
     left, right = (index.ravel() for index in np.indices(D.values.shape))
     assert np.array_equal(lists.columns.distances(left, right)[left != right],
                           D.values.ravel()[left != right])  # fmt: skip
-
-
-@given(
-    obs=tables(),
-    share=st.floats(0.1, 1.0),
-    below=st.floats(0.3, 1.0),
-    Lambda=st.sampled_from([0.0, 0.02, 0.1]),
-    tau=st.sampled_from([0.0, 0.1, 0.5]),
-    method=st.sampled_from(["quartet", "relaxed", "nj"]),
-    order=st.sampled_from(["degree", "random"]),
-)
-@settings(max_examples=150, deadline=None)
-def test_the_learned_graph_is_that_of_the_full_matrix(
-    obs, share, below, Lambda, tau, method, order
-):
-    try:
-        D, lists = both(obs, share)
-    except DistanceError:
-        return
-    r = max(below * lists.cutoff, lists.smallest)
-    assert initial_graph(lists, r) == initial_graph(D, r)
-    how = {"Lambda": Lambda, "tau": tau, "method": method, "order": order, "seed": 3}
-    dense, listed = ll.learn(D, r, **how), ll.learn(lists, r, **how)
-    assert listed.graph == dense.graph
-    assert [repr(step) for step in listed.trace] == [repr(step) for step in dense.trace]
 
 
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(60, 300), most=st.sampled_from([1, 3]))
@@ -186,34 +111,6 @@ def test_thresholds_come_from_the_spanning_forest():
     nearest = (D.values + np.diag(np.full(12, np.inf))).min(axis=0)
     assert default_thresholds(lists).r == np.quantile(nearest, 0.95)
     assert lists.smallest == D.smallest
-
-
-@given(obs=balanced_tables(), seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=60, deadline=None)
-def test_hidden_nodes_lie_where_the_full_matrix_puts_them(obs, seed):
-    """Node by node, with edges that come in between, some of them at once with the node."""
-    rng = np.random.default_rng(seed)
-    try:
-        D, lists = both(obs, 0.3)
-    except DistanceError:
-        return
-    dense, lazy = DenseNodeDistances(D.values), LazyNodeDistances(lists)
-    alive = list(range(D.n_columns))
-    for newest in range(D.n_columns, D.n_columns + 15):
-        members = sorted(rng.choice(alive, 3, replace=False).tolist())
-        paths = np.abs(rng.normal(size=(4, 4)))
-        edges = [rng.choice([*alive, newest], 2, replace=False).tolist() for _ in range(3)]
-        for one in (dense, lazy):
-            one.make_room(newest + 1)
-            for (u, v), length in zip(edges, paths[0], strict=False):
-                one.note_edge(u, v, length)
-            one.place(members, [newest], paths + paths.T, [*alive, newest])
-        alive.append(newest)
-        if newest % 3 == 0:
-            some = sorted(rng.choice(alive, 4, replace=False).tolist())
-            assert np.array_equal(dense.between(some), lazy.between(some))
-    assert np.array_equal(dense.between(alive), lazy.between(alive))
-    assert np.array_equal(lazy.copy().between(alive), lazy.between(alive))
 
 
 def test_bad_input_gets_one_clear_line():
