@@ -20,8 +20,7 @@ from loopylatent.analysis.stability.runs import Stability
 from loopylatent.analysis.sweep.table import Sweep
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.figures.charts import curve_svg
-from loopylatent.figures.labels import shown_label
-from loopylatent.figures.layout import positions
+from loopylatent.figures.layout import positions, shown_label
 from loopylatent.figures.network import FACE, THEMES
 from loopylatent.figures.svg import escaped_xml, to_svg
 from loopylatent.graph import LatentGraph

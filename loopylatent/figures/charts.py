@@ -1,10 +1,12 @@
-"""Plotly figures: what they share, their alternative text, and the curve of edges over r."""
+"""Plotly figures: what they share, their words, the curve of edges over r, bars of a column."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,11 +14,12 @@ import numpy as np
 from loopylatent.compute.values import FloatArray, IntArray
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.errors import ThresholdError
-from loopylatent.figures.network import FACE, Theme, ThemeName, colours_of, see_through
+from loopylatent.figures.network import FACE, THEMES, Theme, ThemeName, colours_of, see_through
 from loopylatent.learning.initial_graph import EdgeDensity
+from loopylatent.tables.observations import Observations
 
 if TYPE_CHECKING:
-    from plotly.graph_objects import Figure
+    from plotly.graph_objects import Figure as Figure
 
 Part = dict[str, Any]
 """A part of a figure as plotly takes it: plain, for plotly checks every part that is added."""
@@ -24,6 +27,13 @@ FONT = 12
 CLEAR = "rgba(0,0,0,0)"
 LEFT = 52
 OPAQUE: Part = {"marker": {"opacity": 1}}
+
+
+def figure_of(data: Sequence[Part], layout: Part) -> Figure:
+    """Make a figure of all its parts at once: plotly checks all again when a part is added."""
+    import plotly.graph_objects as go  # takes long, so only where it is needed
+
+    return go.Figure(data, layout)
 
 
 def framed(
@@ -83,13 +93,8 @@ def radius_axis(colours: Theme, low: float, high: float, n_ticks: int = 9, apart
     """The axis of r."""
     line = {"showline": True, "linecolor": colours.edge, "showgrid": False, "zeroline": False}
     ticks = {"ticks": "outside", "ticklen": 4, "tickcolor": colours.edge, "nticks": n_ticks}
-    return (
-        title("radius r", apart)
-        | line
-        | ticks
-        | {"tickfont": quiet(colours)}
-        | ({"range": [low, high]})
-    )
+    limits = {"tickfont": quiet(colours), "range": [low, high]}
+    return title("radius r", apart) | line | ticks | limits
 
 
 def scatter(name: str | None, x: Any, y: Any, mode: str = "lines", **more: Any) -> Part:
@@ -140,19 +145,25 @@ def beyond_noise(D: DistanceMatrix, low: float, high: float, colours: Theme) -> 
     return [shade | whole_height | {"opacity": 0.06, "line": {"width": 0}, "layer": "below"}]
 
 
-def draw_radii(figure: Figure, D: DistanceMatrix, r: float, colours: Theme) -> None:
-    """Name r_min, r_max and the noise floor above the figure, and mark the present radius."""
-    low, high = figure.layout.xaxis.range
+def along_r(
+    D: DistanceMatrix, r: float, colours: Theme, shapes: Sequence[Part], notes: Sequence[Part]
+) -> Part:
+    """Name r_min, r_max and the noise floor above a sweep, and mark the present radius."""
+    low, high = shown_radii(D, r)
     marks = [(D.r_min, "r min", "left"), (D.r_max, "r max", "right")]
     if D.noise_floor is not None and low < D.noise_floor < high:
         marks.append((D.noise_floor, "beyond noise →", "left"))
-    for value, text, anchor in marks:
-        figure.add_shape(upright(value, 1, color=colours.edge, width=1, dash="dot"))
-        place = {"yanchor": "bottom", "xanchor": anchor}
-        figure.add_annotation(note(text, value, 1, font=quiet(colours), **place))
+    dots: Part = {"color": colours.edge, "width": 1, "dash": "dot"}
+    names: Part = {"font": quiet(colours), "yanchor": "bottom"}
     line, plate = here(r, colours)
-    figure.add_shape(line)
-    figure.add_annotation(plate)
+    ends = [upright(value, 1, **dots) for value, _, _ in marks]
+    texts = [note(text, value, 1, xanchor=anchor, **names) for value, text, anchor in marks]
+    return {
+        "xaxis": radius_axis(colours, low, high),
+        "shapes": [*shapes, *ends, line],
+        "annotations": [*notes, *texts, plate],
+        "uirevision": D.digest,
+    }
 
 
 def shown_radii(D: DistanceMatrix, r: float) -> tuple[float, float]:
@@ -161,9 +172,10 @@ def shown_radii(D: DistanceMatrix, r: float) -> tuple[float, float]:
     return min(r, D.r_min) - room, max(r, D.r_max) + room
 
 
-def draw_mark(figure: Figure, x: float, colours: Theme) -> None:
+def mark_at(x: float, colours: Theme) -> Part:
     """A line where the page stands now."""
-    figure.add_vline(x=x, line={"color": colours.text, "width": 1.2, "dash": "dash"}, opacity=0.6)
+    ends = {"type": "line", "x0": x, "x1": x, "xref": "x", "y0": 0, "y1": 1, "yref": "y domain"}
+    return ends | {"line": {"color": colours.text, "width": 1.2, "dash": "dash"}, "opacity": 0.6}
 
 
 MOST_TRACES = 8
@@ -187,11 +199,9 @@ def described(figure: Figure, about: str) -> str:
 
 
 def _is_seen(trace: Any) -> bool:
-    marker = getattr(trace, "marker", None)
-    opacity = getattr(marker, "opacity", None)
+    opacity = getattr(getattr(trace, "marker", None), "opacity", None)
     is_clear = isinstance(opacity, int | float) and opacity == 0
-    mode = getattr(trace, "mode", None)
-    return not (is_clear and (mode is None or "lines" not in mode))
+    return not is_clear or "lines" in (getattr(trace, "mode", None) or "")
 
 
 def _title(axis: Any, where: str) -> str:
@@ -200,15 +210,19 @@ def _title(axis: Any, where: str) -> str:
 
 
 def _words(text: Any) -> str:
-    """A text without the marks that only a drawing needs."""
     return re.sub(r"\s+", " ", re.sub(r"<[a-zA-Z/][^>]*>", " ", str(text or ""))).strip()
 
 
 def _trace(trace: Any) -> str:
     name = _words(trace.name) or "values"
     if trace.type == "heatmap":
-        return f"{name}: {_heatmap(trace)}."
-    x, y = _values(trace, "x"), _values(trace, "y")
+        z = np.asarray(trace.z, dtype=np.float64)
+        finite = z[np.isfinite(z)]
+        if not len(finite):
+            return f"{name}: no values yet."
+        size = f"{z.shape[0]} rows and {z.shape[1]} columns"
+        return f"{name}: {size}, from {finite.min():.4g} to {finite.max():.4g}."
+    x, y = ([] if one is None else list(one) for one in (trace.x, trace.y))
     n = max(len(x), len(y))
     if n == 0:
         return ""
@@ -221,22 +235,7 @@ def _trace(trace: Any) -> str:
     return f"{name}: {', '.join(part for part in parts if part)}."
 
 
-def _heatmap(trace: Any) -> str:
-    z = np.asarray(trace.z, dtype=np.float64)
-    finite = z[np.isfinite(z)]
-    if not len(finite):
-        return "no values yet"
-    rows, columns = z.shape
-    return f"{rows} rows and {columns} columns, from {finite.min():.4g} to {finite.max():.4g}"
-
-
-def _values(trace: Any, name: str) -> Sequence[Any]:
-    found = getattr(trace, name, None)
-    return [] if found is None else list(found)
-
-
 def _numbers(values: Sequence[Any]) -> np.ndarray[Any, Any] | None:
-    """The finite numbers among the values; None where some are words."""
     try:
         found = np.array([np.nan if one is None else one for one in values], dtype=np.float64)
     except (TypeError, ValueError):
@@ -273,16 +272,6 @@ _LETTER = 6.4  # pixels of a letter in a label
 _LABEL_ROW = 16
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Steps:
-    """The counts that hold from each radius on; arrays of one length."""
-
-    r: FloatArray
-    edges: IntArray
-    cycles: IntArray
-    components: IntArray
-
-
 @dataclass(frozen=True, slots=True)
 class Mark:
     """A radius with a name, shown as a vertical line with a label beside its upper end."""
@@ -308,9 +297,6 @@ def density_figure(
     ``breakpoints``, whose ``customdata`` begins with the radius. Where there are more than 300,
     those stay that hold the most and the fewest of their surroundings.
     """
-    # plotly takes long to import: only where it is needed
-    import plotly.graph_objects as go
-
     colours = colours_of(theme)
     if not 0 <= r < np.inf:
         raise ThresholdError(f"r = {r} is no radius; give a finite number of at least 0.")
@@ -325,7 +311,6 @@ def density_figure(
     dots = {"color": colours.edge, "width": 1, "dash": "dot"}
     ends = [1 + (_LABEL_ROW * mark.row - 4) / (height - top - _BOTTOM) for mark in marks]
     legend = {one["name"]: one["line"]["color"] for one in lines[:3]}
-    # all at once: plotly checks everything again whenever a part is added
     layout = framed(colours, height, _LEFT, _RIGHT, top, _BOTTOM) | {
         "xaxis": radius_axis(colours, low, high, 8, 14),
         "yaxis": value_axis(colours) | {"rangemode": "tozero", "tickformat": ",d", "nticks": 6},
@@ -343,10 +328,7 @@ def density_figure(
             keys(legend, 1, -_LEFT + 12) | {"yanchor": "middle", "yshift": top - 14},
         ],
     }
-    return go.Figure(data=lines, layout=layout)
-
-
-# What is drawn -----------------------------------------------------------------------------
+    return figure_of(lines, layout)
 
 
 def shown_range(curve: EdgeDensity, D: DistanceMatrix, r: float) -> tuple[float, float]:
@@ -377,10 +359,11 @@ def _kept(curve: EdgeDensity, r: float) -> IntArray:
     return kept
 
 
-def drawn_steps(curve: EdgeDensity, r: float) -> Steps:
-    """Return the counts at the breakpoints that are drawn, that of ``r`` among them."""
+def _drawn_steps(curve: EdgeDensity, r: float) -> tuple[FloatArray, list[IntArray]]:
+    """The radii of the breakpoints that are drawn, and the counts of `LINES` from each on."""
     kept = _kept(curve, r)
-    return Steps(curve.r[kept], curve.n_edges[kept], curve.n_cycles[kept], curve.n_components[kept])
+    counts = (curve.n_edges, curve.n_cycles, curve.n_components)
+    return curve.r[kept], [count[kept] for count in counts]
 
 
 def counts_at(curve: EdgeDensity, r: float) -> tuple[int, int, int]:
@@ -416,19 +399,15 @@ def _placed(named: Sequence[tuple[float, str, int]], low: float, high: float) ->
     return marks
 
 
-# How it is drawn ---------------------------------------------------------------------------
-
-
 def _lines(curve: EdgeDensity, r: float, limits: tuple[float, float], colours: Theme) -> list[Part]:
     low, high = limits
-    steps, at_r = drawn_steps(curve, r), counts_at(curve, r)
+    (radii, counts), at_r = _drawn_steps(curve, r), counts_at(curve, r)
     paints = (colours.observed, colours.groups[5], colours.groups[2])
-    counts = (steps.edges, steps.cycles, steps.components)
     before = (0, 0, curve.D.n_columns)
     lines = [
         scatter(
             counted,
-            [low, *steps.r.tolist(), high],
+            [low, *radii.tolist(), high],
             [first, *count.tolist(), int(count[-1])],
             line={"shape": "hv", "color": paint, "width": 1.5 if lesser else 2.6},
             hoverinfo="skip",
@@ -441,9 +420,8 @@ def _lines(curve: EdgeDensity, r: float, limits: tuple[float, float], colours: T
         "<b>r = %{customdata[0]:.4f}</b><br>edges %{customdata[1]:,}<br>"
         "cycles %{customdata[2]:,}<br>components %{customdata[3]:,}"
     )
-    lines.append(
-        targets("breakpoints", steps.r, steps.edges, np.column_stack([steps.r, *counts]), hover)
-    )
+    rows = np.column_stack([radii, *counts])
+    lines.append(targets("breakpoints", radii, counts[0], rows, hover))
     rim = {"color": colours.background, "width": 1.5}
     dots = scatter("current r", [r] * 3, list(at_r), "markers", cliponaxis=False, hoverinfo="skip")
     marker = {"size": 8, "color": list(paints), "line": rim}
@@ -500,8 +478,8 @@ def curve_svg(curve: EdgeDensity, r: float) -> str:
     D = curve.D
     low, high = shown_range(curve, D, r)
     marks = marks_between(D, low, high)
-    steps = drawn_steps(curve, r)
-    tallest = max(1, int(steps.edges.max(initial=0)), D.n_columns)
+    radii, counts = _drawn_steps(curve, r)
+    tallest = max(1, int(counts[0].max(initial=0)), D.n_columns)
     ticks = _nice_ticks(0, tallest, smallest=1.0)  # counts are whole numbers
     top = _TOP + _SVG_LABEL_ROW * max((mark.row for mark in marks), default=0)
     plot = _Plot(low, high, max(ticks[-1], tallest), top)
@@ -511,7 +489,7 @@ def curve_svg(curve: EdgeDensity, r: float) -> str:
             *_beyond(D, plot),
             *_axes(plot, ticks, r),
             *_marks(marks, plot),
-            *_svg_lines(steps, D.n_columns, plot),
+            *_svg_lines(radii.tolist(), counts, D.n_columns, plot),
             *_now(curve, r, plot),
             "</svg>",
         ]
@@ -557,23 +535,20 @@ def _marks(marks: Sequence[Mark], plot: _Plot) -> Iterator[str]:
     for mark in marks:
         x, top = plot.x(mark.r), plot.top - _SVG_LABEL_ROW * mark.row + 4
         side, shift = ("start", 3) if mark.to_the_right else ("end", -3)
-        text = mark.text.replace("<sub>", '<tspan class="sub" dy="3">').replace(
-            "</sub>", "</tspan>"
-        )
+        text = mark.text.replace("<sub>", '<tspan class="sub" dy="3">')
+        text = text.replace("</sub>", "</tspan>")
         yield f'<path class="mark" d="M{x} {HEIGHT - _SVG_BOTTOM}V{top}"/>'
-        yield (
-            f'<text class="axis" x="{x + shift}" y="{top + 9}" text-anchor="{side}">{text}</text>'
-        )
+        place = f'x="{x + shift}" y="{top + 9}"'
+        yield f'<text class="axis" {place} text-anchor="{side}">{text}</text>'
 
 
-def _svg_lines(steps: Steps, n_columns: int, plot: _Plot) -> Iterator[str]:
-    counts = (steps.edges, steps.cycles, steps.components)
+def _svg_lines(
+    radii: Sequence[float], counts: Sequence[IntArray], n_columns: int, plot: _Plot
+) -> Iterator[str]:
     for name, count, first in reversed(list(zip(LINES, counts, (0, 0, n_columns), strict=True))):
         path = [f"M{_SVG_LEFT} {plot.y(first)}"]
-        path += [
-            f"H{plot.x(r)}V{plot.y(number)}"
-            for r, number in zip(steps.r.tolist(), count.tolist(), strict=True)
-        ]
+        steps = zip(radii, count.tolist(), strict=True)
+        path += [f"H{plot.x(r)}V{plot.y(number)}" for r, number in steps]
         yield f'<path class="line {name}" d="{"".join(path)}H{WIDTH - _SVG_RIGHT}"/>'
 
 
@@ -599,3 +574,63 @@ def _nice_ticks(low: float, high: float, smallest: float = 0.0) -> list[float]:
     step = max(step, smallest)
     first = -int(-low // step)
     return [round(k * step, 10) for k in range(first, int(high / step + 1e-9) + 1)]
+
+
+MOST_BARS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """How often each value, or each range of values, occurs."""
+
+    labels: tuple[str, ...]
+    shares: tuple[float, ...]
+
+
+def value_counts(obs: Observations, name: str) -> Bars:
+    """Count the values of a column; numbers are put into about twenty ranges."""
+    at = obs.names.index(name)
+    column = obs.columns[at]
+    values = obs.dense()[:, at]
+    present = np.isfinite(values)
+    weights = None if obs.weights is None else obs.weights[present]
+    values = values[present]
+    levels, codes = np.unique(values, return_inverse=True)
+    if column.states or len(levels) <= MOST_BARS:
+        counts = np.bincount(codes, weights=weights)
+        labels = [column.states[int(x)] if column.states else f"{x:g}" for x in levels]
+    else:
+        counts, bounds = np.histogram(values, bins=MOST_BARS, weights=weights)
+        labels = [f"{a:.3g} to {b:.3g}" for a, b in pairwise(bounds)]
+    shares = counts / max(float(counts.sum()), 1e-300)
+    return Bars(tuple(labels), tuple(shares.tolist()))
+
+
+def distribution_figure(bars: Bars, theme: ThemeName = "light") -> Figure:
+    """Draw the bars, small, for a side panel; values are data and are escaped."""
+    colours, places = THEMES[theme], list(range(len(bars.labels)))
+    few = len(places) <= 8
+    drawn = {
+        "type": "bar",
+        "x": places,
+        "y": list(bars.shares),
+        "customdata": [escape(label) for label in bars.labels],
+        "hovertemplate": "%{customdata}: %{y:.1%}<extra></extra>",
+        "marker": {"color": colours.observed},
+    }
+    ticks = {
+        "tickvals": places if few else [],
+        "ticktext": [escape(label[:12]) for label in bars.labels] if few else [],
+        "fixedrange": True,
+    }
+    layout = {
+        "height": 130,
+        "margin": {"l": 0, "r": 0, "t": 4, "b": 0},
+        "bargap": 0.15,
+        "paper_bgcolor": CLEAR,
+        "plot_bgcolor": CLEAR,
+        "font": {"color": colours.text, "size": 11},
+        "xaxis": ticks,
+        "yaxis": {"visible": False, "fixedrange": True},
+    }
+    return figure_of([drawn], layout)

@@ -21,8 +21,7 @@ from loopylatent.analysis.matching import edges_beside
 from loopylatent.compute.values import FloatArray, IntArray, check_choice
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.errors import DataError, Remedy
-from loopylatent.figures.labels import FONT_SIZE, shown_label
-from loopylatent.figures.layout import NODE_SIZE, labels_above
+from loopylatent.figures.layout import FONT_SIZE, NODE_SIZE, labels_above, shown_label
 from loopylatent.graph import (
     Groups,
     LatentGraph,

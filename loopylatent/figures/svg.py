@@ -15,8 +15,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from loopylatent.figures.labels import CHARACTER_WIDTH, FONT_SIZE, label_sizes, shown_label
-from loopylatent.figures.layout import NODE_SIZE, labels_above
+from loopylatent.figures.layout import (
+    CHARACTER_WIDTH,
+    FONT_SIZE,
+    NODE_SIZE,
+    label_sizes,
+    labels_above,
+    shown_label,
+)
 from loopylatent.figures.network import (
     BORDER,
     DASHES,

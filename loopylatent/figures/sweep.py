@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,12 +19,9 @@ from loopylatent.analysis.sweep.scores import Failed, PointScores, Scored
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.figures import charts
 from loopylatent.figures.charts import Part
-from loopylatent.figures.labels import shown_label
+from loopylatent.figures.layout import shown_label
 from loopylatent.figures.network import Theme, ThemeName, colours_of
 from loopylatent.settings import LearnSettings, Thresholds
-
-if TYPE_CHECKING:
-    from plotly.graph_objects import Figure
 
 STRUCTURE = {"edges": "n_edges", "hidden": "n_hidden", "cycles": "n_cycles"}
 LINES = {"unseen rows": "test_row", "BIC": "bic_row", "training rows": "train_row"}
@@ -39,11 +36,7 @@ def structure_colours(colours: Theme) -> dict[str, str]:
 
 def score_colours(colours: Theme) -> dict[str, str]:
     """The colours of the scores."""
-    return {
-        "unseen rows": colours.groups[2],
-        "BIC": colours.groups[3],
-        "training rows": colours.edge,
-    }
+    return dict(zip(LINES, (*colours.groups[2:4], colours.edge), strict=True))
 
 
 def sweep_figure(
@@ -55,43 +48,36 @@ def sweep_figure(
     theme: ThemeName = "light",
     height: int = 460,
     stepwise: bool = True,
-) -> Figure:
+) -> charts.Figure:
     """Draw edges, hidden nodes and cycles of the learned graph along r, scores below them.
 
     ``stepwise`` says that nothing happens between the points. All traces have the radius as x.
     """
-    # plotly takes long to import: only where it is needed
-    import plotly.graph_objects as go
-
     colours = colours_of(theme)
     ordered = sorted(points, key=lambda point: point.thresholds.r)
     fitted = _fitted(scores)
     both = bool(fitted)
-    low, high = charts.shown_radii(D, r)
     value = charts.value_axis(colours)
-    layout = charts.framed(colours, height) | {
-        "xaxis": charts.radius_axis(colours, low, high) | {"anchor": "free"},
-        "yaxis": value
-        | {"rangemode": "tozero", "nticks": 6, "domain": [0.5, 1] if both else [0, 1]},
-        "yaxis2": value | {"nticks": 4, "domain": [0, 0.34], "visible": both},
-        "hovermode": "x",
-        "hoverdistance": -1,
-        "uirevision": D.digest,
-        "shapes": charts.beyond_noise(D, low, high, colours),
-    }
-    figure = go.Figure(layout=layout)
-    for name, paint in structure_colours(colours).items():
-        figure.add_trace(_line(name, ordered, paint, D, stepwise))
-    if ordered:
-        figure.add_trace(_targets(ordered))
-    if both:
-        for name, paint in score_colours(colours).items():
-            figure.add_trace(_score_line(name, fitted, paint, colours))
-        figure.add_annotation(_headline(score_colours(colours), 0.41, SCORE_NOTE, colours))
-    note = "of the learned graph"
-    figure.add_annotation(_headline(structure_colours(colours), 1.0, note, colours))
-    charts.draw_radii(figure, D, r, colours)
-    return figure
+    upper, lower = structure_colours(colours), score_colours(colours) if both else {}
+    drawn = [_line(name, ordered, paint, D, stepwise) for name, paint in upper.items()]
+    drawn += [_targets(ordered)] if ordered else []
+    drawn += [_score_line(name, fitted, paint, colours) for name, paint in lower.items()]
+    notes = [_headline(lower, 0.41, SCORE_NOTE, colours)] if both else []
+    notes.append(_headline(upper, 1.0, "of the learned graph", colours))
+    shade = charts.beyond_noise(D, *charts.shown_radii(D, r), colours)
+    layout = charts.framed(colours, height) | charts.along_r(D, r, colours, shade, notes)
+    layout["xaxis"] |= {"anchor": "free"}
+    domain = [0.5, 1] if both else [0, 1]
+    return charts.figure_of(
+        drawn,
+        layout
+        | {
+            "yaxis": value | {"rangemode": "tozero", "nticks": 6, "domain": domain},
+            "yaxis2": value | {"nticks": 4, "domain": [0, 0.34], "visible": both},
+            "hovermode": "x",
+            "hoverdistance": -1,
+        },
+    )
 
 
 def _fitted(scores: Sequence[Scored]) -> list[PointScores]:
@@ -158,9 +144,8 @@ def _score_line(name: str, fitted: Sequence[PointScores], paint: str, colours: T
 
 def _headline(paints: Mapping[str, str], y: float, text: str, colours: Theme) -> Part:
     """The legend of a panel, in one line above it."""
-    line = charts.keys(
-        paints, y, -charts.LEFT + 10, [f'<span style="opacity:0.75">({text})</span>']
-    )
+    about = [f'<span style="opacity:0.75">({text})</span>']
+    line = charts.keys(paints, y, -charts.LEFT + 10, about)
     place = {"yanchor": "bottom", "yshift": 20 if y == 1 else -8}
     return line | place | {"bgcolor": colours.background}
 
@@ -191,14 +176,12 @@ def grid_figure(
     current: Thresholds,
     theme: ThemeName = "light",
     height: int = 460,
-) -> Figure:
+) -> charts.Figure:
     """Draw one of ``MEASURES`` over all pairs of a margin and a shortest edge, both ascending.
 
     The cell of the present setting is framed. A cell is clicked through the trace ``settings``: x
     is the place of Lambda, y that of tau.
     """
-    import plotly.graph_objects as go
-
     colours = colours_of(theme)
     known = values_of(points, scores, measure)
     at = {
@@ -212,35 +195,33 @@ def grid_figure(
     layout = charts.framed(colours, height, left=62, right=10, top=12) | {"hovermode": "closest"}
     for axis, (title, values) in axes.items():
         ticks = [f"{value:.3g}" for value in values]
-        cells = charts.named_axis(colours, ticks, [-0.5, len(values) - 0.5])
-        layout[f"{axis}axis"] = cells | charts.title(title, 12) | {"automargin": True}
-    figure = go.Figure(layout=layout)
+        named = charts.named_axis(colours, ticks, [-0.5, len(values) - 0.5])
+        layout[f"{axis}axis"] = named | charts.title(title, 12) | {"automargin": True}
     bar = {"thickness": 10, "outlinewidth": 0, "tickfont": charts.quiet(colours)}
-    figure.add_heatmap(
-        z=table,
-        text=texts,
-        texttemplate="%{text}",
-        textfont={"size": charts.FONT - 1},
-        colorscale=[[k / 2, shade] for k, shade in enumerate(SHADES[theme])],
-        xgap=2,
-        ygap=2,
-        hoverinfo="skip",
-        colorbar=bar | {"title": {"text": measure, "side": "right"}},
-    )
+    cells = {
+        "type": "heatmap",
+        "z": table,
+        "text": texts,
+        "texttemplate": "%{text}",
+        "textfont": {"size": charts.FONT - 1},
+        "colorscale": [[k / 2, shade] for k, shade in enumerate(SHADES[theme])],
+        "xgap": 2,
+        "ygap": 2,
+        "hoverinfo": "skip",
+        "colorbar": bar | {"title": {"text": measure, "side": "right"}},
+    }
     places = [(i, j) for j in range(len(taus)) for i in range(len(Lambdas))]
     rows = [(Lambdas[i], taus[j], texts[j][i]) for i, j in places]
-    hover = (
-        f"Λ = %{{customdata[0]:.4g}}, τ = %{{customdata[1]:.4g}}<br>{measure} "
-        "<b>%{customdata[2]}</b>"
-    )
+    numbers = "Λ = %{customdata[0]:.4g}, τ = %{customdata[1]:.4g}"
+    hover = f"{numbers}<br>{measure} <b>%{{customdata[2]}}</b>"
     x, y = [i for i, _ in places], [j for _, j in places]
-    figure.add_trace(charts.targets("settings", x, y, rows, hover, size=40, symbol="square"))
+    clicked = charts.targets("settings", x, y, rows, hover, size=40, symbol="square")
     if current.Lambda in Lambdas and current.tau in taus:
         i, j = list(Lambdas).index(current.Lambda), list(taus).index(current.tau)
         line = {"color": colours.emphasis, "width": 2.5}
         corners = {"x0": i - 0.48, "x1": i + 0.48, "y0": j - 0.48, "y1": j + 0.48}
-        figure.add_shape(type="rect", **corners, line=line)
-    return figure
+        layout["shapes"] = [{"type": "rect", "line": line} | corners]
+    return charts.figure_of([cells, clicked], layout)
 
 
 def values_of(
@@ -275,14 +256,12 @@ def barcode_figure(
     D: DistanceMatrix,
     theme: ThemeName = "light",
     height: int = 460,
-) -> Figure:
+) -> charts.Figure:
     """Draw the longest lives of cycles and of hidden nodes, with the columns they are known by.
 
     What is alive at ``r`` has its full colour. The first value of the customdata of a bar is the
     radius in the middle of its life.
     """
-    import plotly.graph_objects as go
-
     colours = colours_of(theme)
     paints = structure_colours(colours)
     solid = {"marker": {"opacity": 1.0}}
@@ -314,19 +293,14 @@ def barcode_figure(
     layout = charts.framed(colours, height, left=190, top=42) | {
         "bargap": 0.3,
         "barmode": "overlay",
-        "xaxis": charts.radius_axis(colours, *charts.shown_radii(D, r)),
         "yaxis": charts.named_axis(colours, ticks, [len(ticks) - 0.4, -0.6]),
         "hovermode": "closest",
-        "uirevision": D.digest,
     }
-    figure = go.Figure(drawn, layout)
-    charts.draw_radii(figure, D, r, colours)
-    figure.add_annotation(legend | {"yanchor": "bottom", "yshift": 18})
-    return figure
+    notes = [legend | {"yanchor": "bottom", "yshift": 18}]
+    return charts.figure_of(drawn, layout | charts.along_r(D, r, colours, [], notes))
 
 
 def _names(bar: Bar, longest_text: int) -> str:
     """The columns of a bar on one line; names are data and are escaped."""
-    return escape(
-        shown_label(", ".join(shown_label(name, 14) for name in bar.columns), longest_text)
-    )
+    names = ", ".join(shown_label(name, 14) for name in bar.columns)
+    return escape(shown_label(names, longest_text))

@@ -22,8 +22,7 @@ import numpy as np
 from loopylatent.analysis.matching import match_hidden
 from loopylatent.compute.values import FloatArray
 from loopylatent.errors import DataError
-from loopylatent.figures.labels import shown_label
-from loopylatent.figures.layout import labels_above
+from loopylatent.figures.layout import labels_above, shown_label
 from loopylatent.graph import LatentGraph
 from loopylatent.learning.learner import LearnResult
 from loopylatent.learning.trace import CleanUpStep, Edge, Family, InitialStep, Join, Step, VisitStep

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.errors import DataError
-from loopylatent.figures.labels import FONT_SIZE, shown_label
-from loopylatent.figures.layout import NODE_SIZE, positions
+from loopylatent.figures.layout import FONT_SIZE, NODE_SIZE, positions, shown_label
 from loopylatent.figures.network import (
     LABEL_ABOVE,
     LABEL_BELOW,

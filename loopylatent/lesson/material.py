@@ -17,7 +17,7 @@ from loopylatent.analysis.structure_error import StructureError, structure_error
 from loopylatent.compute._kernels.graphs import spanning_tree
 from loopylatent.compute.values import IntArray
 from loopylatent.distances.matrix import DistanceMatrix
-from loopylatent.figures.labels import shown_label
+from loopylatent.figures.layout import shown_label
 from loopylatent.learning.learner import LearnResult
 from loopylatent.learning.trace import CleanUpStep, Family, Step, VisitStep
 from loopylatent.lesson.cast import Caption, Cast, EdgeKey, Name, Replays, checked_trace

@@ -13,8 +13,7 @@ from typing import Any, get_args
 import numpy as np
 
 from loopylatent.exporting.graph_files import Provenance, rendered
-from loopylatent.figures.labels import shown_label
-from loopylatent.figures.layout import NODE_SIZE
+from loopylatent.figures.layout import NODE_SIZE, shown_label
 from loopylatent.figures.network import LABEL_ABOVE, LABEL_BELOW, ThemeName, stroke
 from loopylatent.learning.grouping import VERDICTS
 from loopylatent.lesson.cast import GLOSSARY, Caption, Cast, Name, Number, Term, pseudocode

@@ -14,7 +14,7 @@ from scipy.spatial.distance import squareform
 
 from loopylatent.compute.values import FloatArray
 from loopylatent.distances.matrix import DistanceMatrix
-from loopylatent.figures.labels import shown_label
+from loopylatent.figures.layout import shown_label
 from loopylatent.figures.network import THEMES, ThemeName
 from loopylatent.graph import LatentGraph
 from loopylatent.tables.observations import Observations

@@ -12,7 +12,7 @@ from loopylatent.analysis.matching import (
     nearest_columns,
     neighbours_of,
 )
-from loopylatent.figures.distribution import distribution_figure, value_counts
+from loopylatent.figures.charts import distribution_figure, value_counts
 from loopylatent.figures.overlays import difference, mark_changed_edges as mark_edges, mark_cycles
 from loopylatent.graph import LatentGraph
 from loopylatent.learning.learner import learn

@@ -14,7 +14,7 @@ from helpers.hostile import HOSTILE_NAMES
 import loopylatent as ll
 from loopylatent.errors import DataError
 from loopylatent.exporting.project.file import Recipe, digest_of
-from loopylatent.figures.labels import shown_line
+from loopylatent.figures.layout import shown_line
 from loopylatent.synthetic.families import latent_cycle
 from loopylatent.ui.open.dialog import _kept_columns, reading_of, understand
 from loopylatent.ui.page import (

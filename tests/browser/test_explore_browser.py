@@ -25,7 +25,7 @@ from PIL import Image
 from playwright.sync_api import Browser, BrowserContext, Page
 
 import loopylatent as ll
-from loopylatent.figures.labels import shown_label
+from loopylatent.figures.layout import shown_label
 from loopylatent.tables.files import name_from_csv
 from loopylatent.ui.explore.scene import CHANGED, LEARNED, LOCAL
 from loopylatent.ui.shell.session import FIRST_SAMPLE

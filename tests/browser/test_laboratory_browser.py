@@ -10,7 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from helpers.browser import AppTab, WatchedPage, visiting
 
-from loopylatent.figures.labels import shown_label
+from loopylatent.figures.layout import shown_label
 from loopylatent.figures.recovery import FALSE_EDGE, MISSED_EDGE
 from loopylatent.synthetic.families import latent_cycle
 from loopylatent.synthetic.laboratory import learn_back

@@ -31,8 +31,7 @@ from loopylatent.exporting.graph_files import (
     to_json,
     to_node_csv,
 )
-from loopylatent.figures.labels import shown_label
-from loopylatent.figures.layout import positions
+from loopylatent.figures.layout import positions, shown_label
 from loopylatent.graph import LatentGraph
 from loopylatent.settings import __version__
 from loopylatent.tables.files import name_from_csv

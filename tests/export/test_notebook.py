@@ -17,7 +17,7 @@ from nbclient import NotebookClient
 
 import loopylatent as ll
 from loopylatent.exporting.notebook import LONGEST_NAME, MOST_DRAWN, view
-from loopylatent.figures.labels import shown_label
+from loopylatent.figures.layout import shown_label
 
 HARMLESS = {"div", "p", "b", "table", "thead", "tbody", "tr", "th", "td", "img", "code"}
 ATTRIBUTES = {"class", "style", "border", "alt", "src"}

@@ -8,8 +8,7 @@ from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 
 import loopylatent as ll
-from loopylatent.figures.labels import label_sizes
-from loopylatent.figures.layout import MOST_NODES, NODE_SIZE, labels_above, positions
+from loopylatent.figures.layout import MOST_NODES, NODE_SIZE, label_sizes, labels_above, positions
 from loopylatent.figures.network import LABEL_ABOVE, LABEL_BELOW, network
 from loopylatent.graph import LatentGraph
 

@@ -13,8 +13,7 @@ from loopylatent.api import learn
 from loopylatent.compute._kernels.graphs import majorise, principal_axes
 from loopylatent.distances.matrix import information_distances
 from loopylatent.errors import DataError
-from loopylatent.figures.labels import LONGEST_LABEL, label_sizes, shown_label
-from loopylatent.figures.layout import positions
+from loopylatent.figures.layout import LONGEST_LABEL, label_sizes, positions, shown_label
 from loopylatent.graph import LatentGraph
 from loopylatent.tables.samples import load_sample
 

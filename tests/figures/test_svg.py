@@ -11,8 +11,7 @@ from hypothesis import given, strategies as st
 
 from loopylatent.distances.matrix import information_distances
 from loopylatent.errors import DataError, ThresholdError
-from loopylatent.figures.labels import shown_label
-from loopylatent.figures.layout import positions
+from loopylatent.figures.layout import positions, shown_label
 from loopylatent.figures.network import NEGATIVE, THEMES, legend, network
 from loopylatent.figures.svg import escaped_xml, to_svg
 from loopylatent.graph import LatentGraph

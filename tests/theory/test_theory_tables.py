@@ -14,13 +14,15 @@ from loopylatent.errors import ThresholdError
 from loopylatent.figures.recovery import (
     FALSE_EDGE,
     MISSED_EDGE,
+    bound_figure,
+    distortion_figure,
     experiment_figure,
     mark_mistakes,
     place_both,
     recovery_figure,
     shades,
+    threshold_figure,
 )
-from loopylatent.figures.theory import bound_figure, distortion_figure, threshold_figure
 from loopylatent.graph import LatentGraph
 from loopylatent.settings import Thresholds
 from loopylatent.synthetic.experiment import Scored, experiment_table

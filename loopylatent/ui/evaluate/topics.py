@@ -27,7 +27,7 @@ from loopylatent.analysis.evaluation.topics import (
     topics,
 )
 from loopylatent.errors import LoopyLatentError
-from loopylatent.figures.labels import shown_line
+from loopylatent.figures.layout import shown_line
 from loopylatent.figures.network import THEMES
 from loopylatent.graph import LatentGraph
 from loopylatent.tables.files import free_name

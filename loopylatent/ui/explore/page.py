@@ -13,7 +13,7 @@ from loopylatent.analysis.matching import nearest_on_graph, summaries
 from loopylatent.analysis.stability.loop_test import Opening, opening_radius
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.figures.charts import density_figure, described
-from loopylatent.figures.labels import LONGEST_LABEL, shown_label
+from loopylatent.figures.layout import LONGEST_LABEL, shown_label
 from loopylatent.figures.simplify import (
     SIMPLE_FROM,
     WHOLE_UP_TO,

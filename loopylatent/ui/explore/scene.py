@@ -26,10 +26,8 @@ from loopylatent.analysis.matching import (
 from loopylatent.analysis.stability.groups import Groups, communities, groups
 from loopylatent.analysis.stability.runs import Stability
 from loopylatent.errors import LoopyLatentError
-from loopylatent.figures.charts import described
-from loopylatent.figures.distribution import distribution_figure, value_counts
-from loopylatent.figures.labels import FONT_SIZE, shown_label
-from loopylatent.figures.layout import NODE_SIZE
+from loopylatent.figures.charts import described, distribution_figure, value_counts
+from loopylatent.figures.layout import FONT_SIZE, NODE_SIZE, shown_label
 from loopylatent.figures.network import EDGE, LegendItem, ThemeName, edge_signs
 from loopylatent.figures.overlays import (
     GONE,

@@ -14,7 +14,7 @@ import streamlit as st
 
 from loopylatent.errors import LoopyLatentError
 from loopylatent.exporting.graph_files import provenance
-from loopylatent.figures.labels import shown_label
+from loopylatent.figures.layout import shown_label
 from loopylatent.lesson.lesson import Lesson
 from loopylatent.lesson.material import CHAPTERS, Detail, Place
 from loopylatent.lesson.page import to_page

@@ -14,7 +14,7 @@ import pandas as pd
 import streamlit as st
 
 from loopylatent.compute.values import FloatArray
-from loopylatent.figures.labels import shown_label
+from loopylatent.figures.layout import shown_label
 from loopylatent.learning.grouping import VERDICTS
 from loopylatent.learning.trace import Family, Join
 from loopylatent.lesson.cast import Caption, caption_html, code_html, pseudocode

@@ -22,7 +22,7 @@ from loopylatent.compute.limits import APP, Estimate, check_time, duration, esti
 from loopylatent.compute.values import Progress
 from loopylatent.errors import LimitError, in_words
 from loopylatent.figures.charts import described
-from loopylatent.figures.labels import shown_line
+from loopylatent.figures.layout import shown_line
 from loopylatent.graph import LatentGraph
 from loopylatent.inference.fit import fit_parameters
 from loopylatent.inference.model import Model

@@ -13,7 +13,7 @@ import streamlit as st
 
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.errors import LoopyLatentError
-from loopylatent.figures.theory import TITLES, bound_figure, distortion_figure, threshold_figure
+from loopylatent.figures.recovery import TITLES, bound_figure, distortion_figure, threshold_figure
 from loopylatent.settings import Thresholds
 from loopylatent.synthetic.laboratory import TrialPoint
 from loopylatent.theory.assumptions import Condition, Distortion, conditions, distortion
