@@ -32,11 +32,10 @@ from loopylatent.ui.open.dialog import follow_curve, open_columns, open_file
 from loopylatent.ui.shell import widgets
 from loopylatent.ui.shell.background import upkeep, warm_up_once
 from loopylatent.ui.shell.results import (
-    DataKey,
-    LearnedKey,
     Source,
     TableKey,
     bic_work,
+    data_key,
     known_curve,
     learned,
     regularized_job,
@@ -337,7 +336,7 @@ N_SEEDS = 10
 def show_seeds(s: Session, D: DistanceMatrix) -> None:
     """Offer to learn with other seeds, and say how far the graphs agree."""
     settings = replace(s.recipe.settings, seed=0)
-    key = LearnedKey(D.digest, settings)
+    key = (D.digest, settings)
     job = s.jobs.of("seeds", key)
 
     def begin() -> None:
@@ -355,7 +354,7 @@ def show_seeds(s: Session, D: DistanceMatrix) -> None:
         )
         st.caption(time.words)
     elif job.is_running:
-        wait_for(job, lambda: f"{job.done} of {N_SEEDS} seeds", key="chance_cancel", widths=None)
+        wait_for(job, lambda: f"{job.done} of {N_SEEDS} seeds", key="chance_cancel", columns=None)
     else:
         st.caption(said(job.error) if job.error else sentence(job.result))
 
@@ -453,7 +452,7 @@ def chosen_first(s: Session) -> Iterator[Present]:
 
 def _known(s: Session) -> Present | None:
     """What the choice gives, where that is quick; None also where it is refused."""
-    source: Source | None = s.memo.known("source", DataKey.of(s.recipe))
+    source: Source | None = s.memo.known("source", data_key(s.recipe))
     if source is None or s.recipe.regularize != "none" or source.distances.n_columns >= SLOW_FROM:
         return None
     curve: EdgeDensity | None = s.memo.known("curve", source.distances.digest)
@@ -514,7 +513,7 @@ def _regularized(s: Session, source: Source, meanwhile: LearnResult) -> LearnRes
         def line() -> str:
             return f"Plain graph; the BIC has tried {job.done} of {job.total} replacements"
 
-        wait_for(job, line, key="cancel_bic", every=0.7, on_cancel=cancel)
+        wait_for(job, line, key="cancel_bic", every=0.7, cancel=cancel)
     elif job.error is not None:
         st.warning(f"Without the BIC: {said(job.error)}")
     return job.found or meanwhile

@@ -307,11 +307,11 @@ def test_beyond_the_noise_floor_the_page_warns():
 
 
 def test_progress_is_told_in_numbers_and_time():
-    job = Job("x", done=3, total=9)
-    line = progress_line("Fitting", job, began=0.0)
+    job = Job("x", done=3, total=9, began=0.0)
+    line = progress_line("Fitting", job)
     assert line.startswith("Fitting: 3 of 9 done, 6 left, about ")
     job.done = 0
-    assert progress_line("Fitting", job, 0.0) == "Fitting: 0 of 9 done, 9 left"
+    assert progress_line("Fitting", job) == "Fitting: 0 of 9 done, 9 left"
 
 
 def test_two_sessions_share_nothing():

@@ -55,7 +55,7 @@ from loopylatent.settings import FitSettings, LearnSettings, Thresholds
 from loopylatent.ui.evaluate.scores import entries_of
 from loopylatent.ui.explore.stability import support_of
 from loopylatent.ui.open.project import RESERVE, checked, project_of, saving, take
-from loopylatent.ui.shell.results import BarsKey, ComparedKey, LoopsKey, TableKey, learned
+from loopylatent.ui.shell.results import AlongKey, ComparedKey, LoopsKey, TableKey, learned
 from loopylatent.ui.shell.session import KEY, Session
 from loopylatent.ui.shell.widgets import fitted_of
 from loopylatent.ui.tune.state import JOBS
@@ -80,7 +80,7 @@ def test_a_project_brings_back_everything_that_was_computed(kind):
     np.testing.assert_array_equal(t.place(graph, graph.labels), s.place(graph, graph.labels))
     for key, value in s.swept.items():
         is_point = isinstance(key, PointKey) and key.distances == D.digest
-        if is_point or isinstance(key, BarsKey | LoopsKey | ScoreKey):
+        if is_point or isinstance(key, AlongKey | LoopsKey | ScoreKey):
             same(t.swept.get(key), value)
     assert t.swept.get(TableKey(D.digest, obs.digest))
     same(support_of(t, again, graph), support_of(s, source, graph))

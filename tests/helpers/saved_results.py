@@ -23,9 +23,7 @@ from loopylatent.ui.evaluate.scores import Choice, Scoreboard, begin_scores
 from loopylatent.ui.open.project import checked, take, uploads_with
 from loopylatent.ui.shell.results import (
     AlongKey,
-    BarsKey,
     ComparedKey,
-    FitKey,
     LoopsKey,
     Source,
     SupportKey,
@@ -74,7 +72,7 @@ def work(s: Session, source: Source) -> None:
     curve = curve_of(s.memo, D)
     along = along_r(here, radii(curve))
     points = list(iter_points(D, along, curve=curve, known=s.swept))
-    s.swept.put(BarsKey(AlongKey.of(D.digest, here)), barcode(points, D.r_max))
+    s.swept.put(AlongKey.of(D.digest, here), barcode(points, D.r_max))
     s.swept.put(LoopsKey(D.digest, here.thresholds.r), loop_test(D, D.r_min, n_simulations=2))
     split = Split.of(obs, D)
     s.swept.put(TableKey(D.digest, obs.digest), split.digest)
@@ -86,7 +84,7 @@ def work(s: Session, source: Source) -> None:
     s.view |= {"sure_runs": N_RUNS, "score kinds": ["tree"], "least_support": 0.5, "cycles": True}
     model = ll.fit_parameters(result.graph, obs)
     fitted = Fitted(model, model.hidden_posteriors(obs))
-    s.jobs.again("fit", FitKey.of(obs, result.graph), lambda _: fitted).finished.wait()
+    s.jobs.again("fit", (obs.digest, result.graph.digest), lambda _: fitted).finished.wait()
     grouped = groups(obs, n_resamples=3)
     s.jobs.again("groups", D.digest, lambda _: grouped).finished.wait()
     scores = compared_scores(result.graph, obs, D, here)

@@ -218,7 +218,7 @@ def _score_row(scores: ComparedScores | str | None) -> dict[str, float | int | s
 def _scores_job(s: Session, sides: Sequence[Side], *, complete: bool) -> None:
     job = s.jobs.current(KIND)
     if job is not None and not job.finished.is_set():
-        line = partial(progress_line, "Scoring", job, job.began)
+        line = partial(progress_line, "Scoring", job)
         wait_for(job, line, key="cancel_compare")
     elif not complete or _unknown_errors(s, sides):
         if job is not None and job.error not in (None, "stopped"):

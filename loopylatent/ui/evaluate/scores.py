@@ -35,19 +35,18 @@ from loopylatent.settings import Method, Thresholds
 from loopylatent.tables.files import table_to_csv
 from loopylatent.tables.observations import Observations
 from loopylatent.ui.page import Present, file_stem
-from loopylatent.ui.shell.background import Job
 from loopylatent.ui.shell.results import EvaluationKey, SplitKey
 from loopylatent.ui.shell.session import Session, session
 from loopylatent.ui.shell.widgets import (
     HEAD,
     METHODS,
     ROW,
-    download_csv,
     escaped,
-    is_waited_for,
     job_bar,
+    progress_line,
     remembered,
     said,
+    save_button,
     start_button,
     table,
     texts,
@@ -146,12 +145,6 @@ def split_of(last: ResultCache, obs: Observations, recipe: Recipe, choice: Choic
     return found
 
 
-def running_job(s: Session) -> Job | None:
-    """Return the job that scores, while somebody waits for it."""
-    job = s.jobs.current(JOB)
-    return job if is_waited_for(job) else None
-
-
 def read_radii(text: str) -> tuple[float, ...]:
     """Read radii from a line, separated by commas or spaces.
 
@@ -201,15 +194,16 @@ def show_scores(s: Session, now: Present, board: Scoreboard) -> None:
     choice = _choose(s, now, board, chosen)
     if choice is None:
         return
-    busy = running_job(s) is not None
+    busy = s.jobs.running(JOB) is not None
 
     @st.fragment(run_every=0.8 if busy else None)
     def following() -> None:
-        job = running_job(s)
+        job = s.jobs.running(JOB)
         if (job is not None) != busy:
             st.rerun()
         if job is not None:
-            job_bar(job, "Models", "score_cancel", columns=(7, 1), width="stretch")
+            line = progress_line("Models", job)
+            job_bar(job, line, "score_cancel", columns=(7, 1), width="stretch")
         _table(s, board, chosen, choice)
 
     following()
@@ -340,7 +334,7 @@ def _table(s: Session, board: Scoreboard, obs: Observations, choice: Choice) -> 
             st.caption(f"Not scored: {escaped(one.contestant.kind)}, {said(one.reason)}")
     rows = [one for one in entries if isinstance(one, Evaluation)]
     if not rows:
-        if running_job(s) is None:
+        if s.jobs.running(JOB) is None:
             st.caption("No scores yet for this choice.")
         return
     with st.spinner("Splitting the rows as they were …"):
@@ -354,7 +348,7 @@ def _table(s: Session, board: Scoreboard, obs: Observations, choice: Choice) -> 
     height = HEAD + ROW * len(frame)
     table(_shaded(frame), height=height, placeholder="", column_config=_columns(frame))
     file = f"{file_stem(s)}-scores.csv"
-    download_csv("The scores (CSV)", table_to_csv(frame), file, "file_scores")
+    save_button("The scores (CSV)", table_to_csv(frame), file, "file_scores")
 
 
 def best_line(frame: pd.DataFrame) -> str:

@@ -34,8 +34,7 @@ from loopylatent.tables.files import free_name
 from loopylatent.tables.observations import Observations
 from loopylatent.ui.evaluate.scores import Choice, Scoreboard, split_of
 from loopylatent.ui.page import Present, name_field
-from loopylatent.ui.shell.background import Job
-from loopylatent.ui.shell.results import FitKey, frame_of
+from loopylatent.ui.shell.results import frame_of
 from loopylatent.ui.shell.session import Session, bound
 from loopylatent.ui.shell.widgets import (
     ABOUT_FIT,
@@ -44,6 +43,7 @@ from loopylatent.ui.shell.widgets import (
     Fitted,
     begin_fit,
     escaped,
+    fit_job,
     fit_time,
     fitted_of,
     said,
@@ -196,14 +196,8 @@ def _choose_order(s: Session, *, has_coherence: bool) -> str:
     )
 
 
-def _fit_job(s: Session, now: Present, found: Found) -> Job | None:
-    """The fit of this very graph, whether it runs, has failed, or is there."""
-    job, obs = s.jobs.current("fit"), now.source.observations
-    return job if job and obs is not None and job.key == FitKey.of(obs, found.graph) else None
-
-
 def _offer_fit(s: Session, now: Present, found: Found) -> None:
-    obs, job = now.source.observations, _fit_job(s, now, found)
+    obs, job = now.source.observations, fit_job(s, now.source, found.graph)
     if found.fitted is not None or obs is None or (job and not job.finished.is_set()):
         return
     more = {"type": "primary", "help": ABOUT_FIT, "key": "evaluate_fit"}
@@ -211,7 +205,7 @@ def _offer_fit(s: Session, now: Present, found: Found) -> None:
 
 
 def _wait_for_fit(s: Session, now: Present, found: Found) -> None:
-    job = _fit_job(s, now, found)
+    job = fit_job(s, now.source, found.graph)
     if job is None or found.fitted is not None:
         return
     if not job.finished.is_set():

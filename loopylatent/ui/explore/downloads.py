@@ -5,7 +5,7 @@ Take it away: the graph as a file or picture, a link, the same in code, a projec
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from datetime import date
 from functools import partial
 from time import monotonic
@@ -29,7 +29,7 @@ from loopylatent.ui.explore.scene import Scene
 from loopylatent.ui.open.project import saving
 from loopylatent.ui.page import file_stem
 from loopylatent.ui.shell.background import Job
-from loopylatent.ui.shell.results import ReportKey, digest_or_none
+from loopylatent.ui.shell.results import digest_or_none
 from loopylatent.ui.shell.session import Session
 from loopylatent.ui.shell.widgets import escaped, said, save_button, time_needed, wait_for
 
@@ -44,7 +44,7 @@ def _offer_report(s: Session, scene: Scene, stem: str) -> None:
     """Draw the button, then the progress, then the file."""
     D, obs, support = scene.source.distances, scene.source.observations, scene.support
     runs = None if support is None else (support.scheme, support.n_used)
-    key = ReportKey(D.digest, digest_or_none(obs), scene.result.graph.digest, s.recipe, runs)
+    key = (D.digest, digest_or_none(obs), scene.result.graph.digest, s.recipe, runs)
     work = examination(D.n_samples or 0, D.n_columns, N_GROUPINGS, N_RESAMPLES)
     time = time_needed(work, 1, "report")
     found: Findings | None = s.memo.known(KIND, key)
@@ -57,7 +57,7 @@ def _offer_report(s: Session, scene: Scene, stem: str) -> None:
                 title, today = scene.source.title, date.today().isoformat()
                 make = partial(to_report, found, _extras(scene), title=title, created=today)
                 save_button(
-                    "Save the report", make, f"{stem}-report.html", "text/html", "report",
+                    "Save the report", make, f"{stem}-report.html", "file_report", "text/html",
                     width="stretch", icon=":material/download:",
                 )  # fmt: skip
             else:
@@ -77,7 +77,7 @@ def _offer_report(s: Session, scene: Scene, stem: str) -> None:
         st.error(said(job.failure))
 
 
-def _begin(s: Session, scene: Scene, key: ReportKey) -> None:
+def _begin(s: Session, scene: Scene, key: Hashable) -> None:
     source, recipe, memo = scene.source, s.recipe, s.memo
     grouped = s.jobs.of("groups", source.distances.digest)
     known = Known(
@@ -155,7 +155,7 @@ def offer_files(s: Session, scene: Scene) -> None:
             make = partial(_svg, scene)
         with columns[k % ABREAST]:
             mime = MIMES.get(ending, "application/xml")
-            save_button(label, make, f"{stem}.{ending}", mime, ending, width="stretch")
+            save_button(label, make, f"{stem}.{ending}", f"file_{ending}", mime, width="stretch")
             st.caption(purpose)
     most = MEGABYTE * int(st.get_option("server.maxUploadSize"))
     found = saving(s, scene.source, most)
@@ -168,7 +168,7 @@ def offer_files(s: Session, scene: Scene) -> None:
 
     with columns[len(FILES) % ABREAST]:
         save_button(
-            "Project", project, f"{stem}.loopylatent", "application/zip", "project",
+            "Project", project, f"{stem}.loopylatent", "file_project", "application/zip",
             width="stretch", disabled=found.project is None,
         )  # fmt: skip
         st.caption("data, settings, names, pins and results; Open a file brings them back")

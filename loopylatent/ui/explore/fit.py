@@ -14,18 +14,20 @@ from loopylatent.inference.model import Model
 from loopylatent.learning.learner import LearnResult
 from loopylatent.tables.files import free_name, name_to_csv
 from loopylatent.tables.observations import Observations
-from loopylatent.ui.shell.results import FitKey, Source
+from loopylatent.ui.shell.results import Source
 from loopylatent.ui.shell.session import Session
 from loopylatent.ui.shell.widgets import (
     ABOUT_FIT,
     Fitted,
     begin_fit,
     escaped,
+    fit_job,
     fit_time,
     fitted_of,
-    height_of,
     said,
     save_button,
+    start_button,
+    table,
     wait_for_fit,
 )
 
@@ -46,7 +48,7 @@ def show_fit(s: Session, source: Source, result: LearnResult, labels: tuple[str,
         st.caption("Distances alone do not say how rows look; open the table to fit probabilities.")
         return
     st.caption(ABOUT_FIT)
-    job = s.jobs.of("fit", FitKey.of(obs, graph))
+    job = fit_job(s, source, graph)
     if job is not None and job.is_running:
         wait_for_fit(job)
         return
@@ -54,22 +56,15 @@ def show_fit(s: Session, source: Source, result: LearnResult, labels: tuple[str,
         st.error(said(job.failure))
     fitted = fitted_of(s, source, graph)
     if fitted is None:
-        needed = fit_time(obs)
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.button(
-                "Fit probabilities",
-                type="primary",
-                on_click=begin_fit,
-                args=(s, obs, graph),
-                disabled=not needed.is_allowed,
-            )
-            st.caption(needed.words, width="content")
+            work = (begin_fit, s, obs, graph)
+            start_button("Fit probabilities", fit_time(obs), *work, type="primary")
         return
     _numbers(fitted.model)
     _edges(fitted.model, labels)
     make = partial(table_with_hidden, fitted, obs, labels)
     title = "The table with hidden columns (CSV)"
-    save_button(title, make, "with-hidden.csv", "text/csv", "hidden")
+    save_button(title, make, "with-hidden.csv", "file_hidden")
 
 
 def _numbers(model: Model) -> None:
@@ -103,13 +98,8 @@ def _edges(model: Model, labels: tuple[str, ...]) -> None:
         }
     )
     number = st.column_config.NumberColumn(format="%.3f")
-    st.dataframe(
-        frame,
-        hide_index=True,
-        width="stretch",
-        height=260,
-        column_config={"learned strength": number, "fitted correlation": number},
-    )
+    columns = dict.fromkeys(("learned strength", "fitted correlation"), number)
+    table(frame, height=260, column_config=columns)
 
 
 def table_with_hidden(fitted: Fitted, obs: Observations, labels: tuple[str, ...]) -> str:
@@ -141,13 +131,8 @@ def describe_hidden(
     else:
         st.caption(f"On in {float(np.mean(level > 0.5)):.0%} of the rows")
     moves = _moves_with(fitted.model, node, labels)
-    st.dataframe(
-        moves,
-        hide_index=True,
-        width="stretch",
-        height=height_of(len(moves), 180),
-        column_config={"correlation": st.column_config.NumberColumn(format="%.2f")},
-    )
+    number = st.column_config.NumberColumn(format="%.2f")
+    table(moves, 180, column_config={"correlation": number})
     extremes = fitted.model.extreme_rows(obs, node, MOST_ROWS)
     for title, rows in (("Rows that express it most", extremes.most), ("least", extremes.least)):
         st.caption(title)

@@ -12,7 +12,7 @@ import streamlit as st
 from loopylatent.analysis.matching import nearest_on_graph, summaries
 from loopylatent.analysis.stability.loop_test import Opening, opening_radius
 from loopylatent.distances.matrix import DistanceMatrix
-from loopylatent.figures.charts import density_figure, described
+from loopylatent.figures.charts import density_figure
 from loopylatent.figures.layout import LONGEST_LABEL, shown_label
 from loopylatent.figures.simplify import (
     SIMPLE_FROM,
@@ -42,9 +42,17 @@ from loopylatent.ui.open.dialog import say_curve_is_missing, wait_to_stop
 from loopylatent.ui.page import Present, file_stem, summary_line, theme
 from loopylatent.ui.shell import widgets
 from loopylatent.ui.shell.background import Job
-from loopylatent.ui.shell.results import DataKey, curve_job
+from loopylatent.ui.shell.results import curve_job, data_key
 from loopylatent.ui.shell.session import Session
-from loopylatent.ui.shell.widgets import escaped, fitted_of, height_of, in_view, select_by_row
+from loopylatent.ui.shell.widgets import (
+    chart,
+    escaped,
+    fitted_of,
+    select_by_row,
+    table,
+    tabs,
+    viewed,
+)
 
 NEAR_STEPS = 3
 """How far around a node a graph is drawn that is never drawn whole."""
@@ -192,19 +200,14 @@ def show_hidden_table(s: Session, graph: LatentGraph, labels: tuple[str, ...]) -
         }
     )
 
-    select_by_row(
-        s,
-        frame,
-        [one.node for one in found],
-        "hidden_table",
-        height=height_of(max(len(frame), 1), TABLE_HEIGHT),
-        column_config={
-            "hidden": st.column_config.TextColumn(width=120),
-            "nearest columns": st.column_config.TextColumn(width="large"),
-            "columns next to it": st.column_config.NumberColumn(width=130),
-            "cycles": st.column_config.NumberColumn(width=80),
-        },
-    )
+    columns = {
+        "hidden": st.column_config.TextColumn(width=120),
+        "nearest columns": st.column_config.TextColumn(width="large"),
+        "columns next to it": st.column_config.NumberColumn(width=130),
+        "cycles": st.column_config.NumberColumn(width=80),
+    }
+    nodes = [one.node for one in found]
+    select_by_row(s, frame, nodes, "hidden_table", TABLE_HEIGHT, column_config=columns)
 
 
 GRAPH_HEIGHT = 680
@@ -228,7 +231,7 @@ STOPPED = "The test of loops was stopped; the page Tune can run it again."
 def follow_test(s: Session, D: DistanceMatrix) -> None:
     """Test the loops of a new table once its curve is there, and open it as the test says."""
     job = s.jobs.current(TEST)
-    if s.untested is None or DataKey.of(s.untested) != DataKey.of(s.recipe):
+    if s.untested is None or data_key(s.untested) != data_key(s.recipe):
         if job is not None:
             job.cancelled.set()
         return
@@ -398,34 +401,26 @@ def _wait_for_groups(job: Job) -> None:
 def _choose_view(s: Session, *, has_support: bool) -> str:
     """The views of this graph; its support is one of them once it is known."""
     views = [LEARNED, LOCAL, CHANGED] + [SUPPORT] * has_support
-    here = s.view.get("view", LEARNED)
     chosen = st.segmented_control(
         "View",
         views,
         label_visibility="collapsed",
         help="  \n".join(f"**{name}**: {text}" for name, text in widgets.VIEWS.items()),
-        **in_view(s, "view", here if here in views else LEARNED, otherwise=LEARNED),
+        **viewed(s, "view", LEARNED, views),
     )
     return chosen or LEARNED
 
 
 def _choose_cycles(s: Session) -> bool:
-    return st.toggle(
-        "Cycles",
-        help="Let the edges that lie on a cycle stand out.",
-        **in_view(s, "cycles", s.view.get("cycles", False)),
-    )
+    tip = "Let the edges that lie on a cycle stand out."
+    return st.toggle("Cycles", help=tip, **viewed(s, "cycles", False))
 
 
 def _choose_steps(s: Session) -> int | None:
     """How far around the selected node to draw; None for all nodes."""
-    part = st.selectbox(
-        "Part of the graph",
-        list(widgets.PARTS),
-        help="All nodes, or those at most so many edges away from the selected node.",
-        **in_view(s, "part", s.view.get("part", "all nodes")),
-    )
-    return widgets.PARTS[part]
+    tip = "All nodes, or those at most so many edges away from the selected node."
+    tied = viewed(s, "part", "all nodes")
+    return widgets.PARTS[st.selectbox("Part of the graph", list(widgets.PARTS), help=tip, **tied)]
 
 
 def _around(s: Session, graph: LatentGraph, steps: int | None) -> tuple[int, ...] | None:
@@ -451,15 +446,9 @@ def show_density(s: Session, now: Present) -> None:
         if points:
             s.change(r=max(float(points[0]["x"]), now.source.distances.smallest))
 
-    st.plotly_chart(
-        figure,
-        alt=described(figure, "How the local trees change with the radius r"),
-        key="density",
-        theme=None,
-        on_select=clicked,
-        selection_mode="points",
-        config={"displayModeBar": False},
-    )
+    about = "How the local trees change with the radius r"
+    more = {"theme": None, "on_select": clicked, "selection_mode": "points"}
+    chart(figure, about, "density", **more)
 
 
 def show_tables(now: Present, scene: Scene) -> None:
@@ -485,14 +474,11 @@ def show_tables(now: Present, scene: Scene) -> None:
         }
     )
     left, right = st.columns(2)
-    left.dataframe(nodes, hide_index=True, width="stretch", height=360)
-    right.dataframe(
-        edges,
-        hide_index=True,
-        width="stretch",
-        height=360,
-        column_config={"distance": st.column_config.NumberColumn(format="%.3f")},
-    )
+    with left:
+        table(nodes, height=360)
+    with right:
+        number = st.column_config.NumberColumn(format="%.3f")
+        table(edges, height=360, column_config={"distance": number})
 
 
 def show_more(s: Session, now: Present, scene: Scene) -> None:
@@ -508,11 +494,7 @@ def show_more(s: Session, now: Present, scene: Scene) -> None:
         "Take it away": lambda: offer_files(s, scene),
         "The same in code": lambda: offer_code(s),
     }
-    tabs = st.tabs(list(contents), key="more", on_change="rerun")
-    for tab, draw_content in zip(tabs, contents.values(), strict=True):
-        if tab.open:
-            with tab:
-                draw_content()
+    tabs(contents, key="more")
 
 
 def _labels(graph: LatentGraph, names: Mapping[int, str]) -> tuple[str, ...]:

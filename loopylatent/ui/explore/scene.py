@@ -26,7 +26,7 @@ from loopylatent.analysis.matching import (
 from loopylatent.analysis.stability.groups import Groups, communities, groups
 from loopylatent.analysis.stability.runs import Stability
 from loopylatent.errors import LoopyLatentError
-from loopylatent.figures.charts import described, distribution_figure, value_counts
+from loopylatent.figures.charts import distribution_figure, value_counts
 from loopylatent.figures.layout import FONT_SIZE, NODE_SIZE, shown_label
 from loopylatent.figures.network import EDGE, LegendItem, ThemeName, edge_signs
 from loopylatent.figures.overlays import (
@@ -50,7 +50,15 @@ from loopylatent.ui.page import name_field, read_groups
 from loopylatent.ui.shell.background import Job
 from loopylatent.ui.shell.results import Source, frame_of
 from loopylatent.ui.shell.session import Session, bound
-from loopylatent.ui.shell.widgets import escaped, height_of, in_view, said, select_by_row
+from loopylatent.ui.shell.widgets import (
+    chart,
+    escaped,
+    said,
+    select_by_row,
+    share_column,
+    table,
+    viewed,
+)
 
 LEARNED, LOCAL, CHANGED = "Learned graph", "Local trees", "What changed"
 STAYED = "stayed; the wider, the stronger"
@@ -248,14 +256,8 @@ class Colouring:
 def choose_colours(s: Session, source: Source, graph: LatentGraph) -> Colouring:
     """Draw the choice of colours and return what came of it."""
     options = [KIND, FOUND, *([KNOWN] if source.groups else []), BROUGHT]
-    here = s.view.get("colours", KIND)
-    choice = st.selectbox(
-        "Colours show",
-        options,
-        label_visibility="collapsed",
-        width=190,
-        **in_view(s, "colours", here if here in options else KIND),
-    )
+    tied = viewed(s, "colours", KIND, options)
+    choice = st.selectbox("Colours show", options, label_visibility="collapsed", width=190, **tied)
     if choice == KNOWN and source.groups:
         return _coloured(graph, source.groups)
     if choice == BROUGHT:
@@ -388,14 +390,8 @@ def _hidden_nodes(s: Session, result: LearnResult, labels: tuple[str, ...]) -> N
     near = s.memo.get("hidden", graph.digest, lambda: columns_near_hidden(graph))
     rows = [", ".join(labels[column] for column in columns) for columns in near]
     frame = pd.DataFrame({"hidden": labels[graph.n_observed :], "nearest columns": rows})
-    select_by_row(
-        s,
-        frame,
-        list(graph.hidden_nodes),
-        "hidden_nodes",
-        height=height_of(len(frame), 500),
-        column_config={"hidden": st.column_config.TextColumn(width=50)},
-    )
+    columns = {"hidden": st.column_config.TextColumn(width=50)}
+    select_by_row(s, frame, graph.hidden_nodes, "hidden_nodes", 500, column_config=columns)
 
 
 def _values(source: Source, name: str, theme: ThemeName) -> None:
@@ -403,13 +399,7 @@ def _values(source: Source, name: str, theme: ThemeName) -> None:
     if obs is None or name not in obs.names:
         return
     figure = distribution_figure(value_counts(obs, name), theme)
-    st.plotly_chart(
-        figure,
-        alt=described(figure, f"The values of {shown_label(name)}"),
-        config={"displayModeBar": False},
-        key="distribution",
-        theme=None,
-    )
+    chart(figure, f"The values of {shown_label(name)}", "distribution", theme=None)
     missing = obs.missing_share(name)
     kind = obs.kinds[obs.names.index(name)]
     st.caption(f"{kind}; {missing:.1%} missing" if missing else f"{kind}; nothing missing")
@@ -419,18 +409,11 @@ def _near_table(title: str, near: tuple[Near, ...], labels: tuple[str, ...]) -> 
     st.caption(title)
     rows = [(labels[one.node], one.distance, one.strength) for one in near]
     frame = pd.DataFrame(rows, columns=["name", "distance", "strength"])
-    st.dataframe(
-        frame,
-        hide_index=True,
-        width="stretch",
-        height=height_of(len(frame), 212),
-        column_config={
-            "distance": st.column_config.NumberColumn(format="%.2f", width="small"),
-            "strength": st.column_config.ProgressColumn(
-                format="%.2f", min_value=0, max_value=1, width="small", help="e to the −distance"
-            ),
-        },
-    )
+    columns = {
+        "distance": st.column_config.NumberColumn(format="%.2f", width="small"),
+        "strength": share_column(help="e to the −distance"),
+    }
+    table(frame, 212, column_config=columns)
 
 
 MOST_EDGES = 12

@@ -31,11 +31,13 @@ from loopylatent.ui.shell.background import Cancelled
 from loopylatent.ui.shell.results import Source, SupportKey
 from loopylatent.ui.shell.session import Session
 from loopylatent.ui.shell.widgets import (
-    in_view,
     progress_line,
     said,
     save_button,
+    share_column,
+    table,
     time_needed,
+    viewed,
     wait_for,
 )
 
@@ -43,6 +45,7 @@ KIND = "support"
 SUPPORT = "Support"
 """The view of the graph that shows it."""
 SEED = 0
+N_RUNS = 50
 ABOUT = (
     "Would you get this graph again? The rows are drawn anew many times, and each time a graph is "
     "learned with the same thresholds. The **support** of an edge, a hidden node or a cycle is the "
@@ -102,9 +105,9 @@ def show_stability(
     if job is not None and job.is_running:
         wait_for(
             job,
-            lambda: progress_line("Learning again", job, job.began),
+            lambda: progress_line("Learning again", job),
             key="cancel_support",
-            tip="Stops here and keeps the runs that are done.",
+            help="Stops here and keeps the runs that are done.",
         )
         return
     if job is not None and job.failure:
@@ -125,7 +128,7 @@ def choose_least(s: Session) -> float:
         step=0.05,
         width=190,
         help="Edges and hidden nodes that came back in a smaller share of the runs are not drawn.",
-        **in_view(s, "least_support", s.view.get("least_support", 0.0), limits=(0.0, 1.0)),
+        **viewed(s, "least_support", 0.0, limits=(0.0, 1.0)),
     )
     return least
 
@@ -142,11 +145,10 @@ def _choose(
             format_func=lambda scheme: WORDS[scheme],
             width=330,
             disabled=disabled,
-            **in_view(s, "sure_scheme", _scheme(s, source)),
+            **viewed(s, "sure_scheme", possible[0], possible),
         )
-        st.selectbox(
-            "Runs", widgets.RUNS, width=110, disabled=disabled, **in_view(s, "sure_runs", _runs(s))
-        )
+        tied = viewed(s, "sure_runs", N_RUNS)
+        st.selectbox("Runs", widgets.RUNS, width=110, disabled=disabled, **tied)
         if found is None or found.n_done < found.n_asked:
             st.button(
                 "How sure?" if found is None else "Run all of them",
@@ -177,13 +179,12 @@ def _possible(source: Source) -> tuple[Scheme, ...]:
 
 
 def _scheme(s: Session, source: Source) -> Scheme:
-    wanted: Scheme = s.view.get("sure_scheme", "bootstrap")
-    possible = _possible(source)
+    wanted, possible = s.view.get("sure_scheme"), _possible(source)
     return wanted if wanted in possible else possible[0]
 
 
 def _runs(s: Session) -> int:
-    return int(s.view.get("sure_runs", 50))
+    return int(s.view.get("sure_runs", N_RUNS))
 
 
 def _key(s: Session, source: Source, graph: LatentGraph) -> SupportKey:
@@ -237,19 +238,10 @@ def _tables(found: Stability, labels: tuple[str, ...]) -> None:
         chosen = st.pills(
             "Parts", list(PARTS), default="edges", key="sure_parts", label_visibility="collapsed"
         )
-        st.dataframe(
-            frame[frame["part"].isin(PARTS[chosen])] if chosen else frame,
-            hide_index=True,
-            width="stretch",
-            height=320,
-            column_config={
-                "support": st.column_config.ProgressColumn(
-                    format="%.2f", min_value=0, max_value=1, width="small"
-                )
-            },
-        )
+        shown = frame[frame["part"].isin(PARTS[chosen])] if chosen else frame
+        table(shown, height=320, column_config={"support": share_column()})
         make = partial(support_csv, found)
-        save_button("Support as CSV", make, "support.csv", "text/csv", "support")
+        save_button("Support as CSV", make, "support.csv", "file_support")
     with right:
         st.caption(SCALE)
         scale: pd.DataFrame = scale_frame()
@@ -271,7 +263,7 @@ def _consensus(
         "in at least this share of the runs",
         0.3,
         0.95,
-        **in_view(s, "sure_share", s.view.get("sure_share", 0.5), limits=(0.3, 0.95)),
+        **viewed(s, "sure_share", 0.5, limits=(0.3, 0.95)),
         step=0.05,
         width=300,
     )

@@ -46,7 +46,6 @@ from loopylatent.ui.shell.laboratory import (
     radii_of,
     recovery_of,
     refusal_of,
-    running,
     stop,
 )
 from loopylatent.ui.shell.session import Session, bound
@@ -109,15 +108,16 @@ def show(s: Session, here: Lab) -> None:
 
 def _following(s: Session, here: Lab, kind: str, draw: Callable[[], None]) -> None:
     """Draw something that grows while a job runs, with its progress and a way to stop it."""
-    job = running(s, kind)
+    job = s.jobs.running(kind)
 
     @st.fragment(run_every=EVERY if job is not None else None)
     def stage() -> None:
-        if running(s, kind) is not job:
+        if s.jobs.running(kind) is not job:
             st.rerun()
         if job is not None:
             cancel = partial(stop, here, job)
-            job_bar(job, TITLES[kind], f"cancel {kind}", cancel=cancel, width="stretch")
+            line = progress_line(TITLES[kind], job)
+            job_bar(job, line, f"cancel {kind}", cancel=cancel, width="stretch")
         draw()
 
     stage()
@@ -143,8 +143,8 @@ def _graphs(s: Session, here: Lab, model: SyntheticModel) -> None:
     if not job.finished.is_set():
         st.caption(needed.words)
         cancel = partial(stop, here, job)
-        line = partial(progress_line, TITLES[LEARN], job, job.began)
-        more: dict[str, Any] = {"every": EVERY, "on_cancel": cancel, "width": "stretch"}
+        line = partial(progress_line, TITLES[LEARN], job)
+        more: dict[str, Any] = {"every": EVERY, "cancel": cancel, "width": "stretch"}
         wait_for(job, line, key=f"cancel {LEARN}", **more)
         return
     if job.error is not None:
@@ -258,7 +258,7 @@ def _against(
             curve_time(here, by, model, len(radii)),
             begin_curve, s, here, by, model, radii,
             type="secondary" if here.points.get(key) else "primary",
-            disabled=running(s, kind) is not None, key=f"run {kind}",
+            disabled=s.jobs.running(kind) is not None, key=f"run {kind}",
         )  # fmt: skip
 
     def draw() -> None:
@@ -296,7 +296,7 @@ def _paper(s: Session, here: Lab) -> None:
             experiment_time(plan),
             begin_experiment, s, here,
             type="secondary" if here.outcomes.get(plan) else "primary",
-            disabled=running(s, PAPERS) is not None, key="run lab experiment",
+            disabled=s.jobs.running(PAPERS) is not None, key="run lab experiment",
         )  # fmt: skip
 
     def draw() -> None:

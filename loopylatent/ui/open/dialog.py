@@ -106,7 +106,7 @@ def wait_to_stop(job: Job, line: str, key: str) -> None:
     def said_now() -> str:
         return line.format(done=job.done, total=job.total)
 
-    wait_for(job, said_now, key=key, label="Stop", every=EVERY, widths=(3, 1))
+    wait_for(job, said_now, key=key, label="Stop", every=EVERY, columns=(3, 1))
 
 
 PREVIEW_ROWS = 4

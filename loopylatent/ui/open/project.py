@@ -38,12 +38,9 @@ from loopylatent.tables.files import MAX_BYTES
 from loopylatent.ui.shell import widgets
 from loopylatent.ui.shell.results import (
     AlongKey,
-    BarsKey,
     ComparedKey,
     EvaluationKey,
-    FitKey,
     LoopsKey,
-    PlacesKey,
     Source,
     SplitKey,
     SupportKey,
@@ -218,9 +215,9 @@ def results_of(s: Session, source: Source) -> Results:
             point for key, point in swept if isinstance(key, PointKey) and key.distances == D.digest
         ),
         bars=tuple(
-            Barcode(key.along.settings, bars)
+            Barcode(key.settings, bars)
             for key, bars in swept
-            if isinstance(key, BarsKey) and key.along.distances == D.digest
+            if isinstance(key, AlongKey) and key.distances == D.digest
         ),
         loops=tuple(
             TestedLoops(key.r, test)
@@ -333,7 +330,7 @@ def _take_places(s: Session, places: Places) -> None:
         s.memo.keep("positions", places.graph.digest, places.positions)
     else:
         nodes = tuple(np.flatnonzero(drawn).tolist())
-        s.memo.keep("positions", PlacesKey(places.graph.digest, nodes), places.positions[drawn])
+        s.memo.keep("positions", (places.graph.digest, nodes), places.positions[drawn])
 
 
 def _take_sweep(s: Session, source: Source, results: Results) -> None:
@@ -341,7 +338,7 @@ def _take_sweep(s: Session, source: Source, results: Results) -> None:
     for point in reversed(results.points):
         s.swept.put(PointKey(D.digest, point.settings), point)
     for one in results.bars:
-        s.swept.put(BarsKey(AlongKey.of(D.digest, one.settings)), one.bars)
+        s.swept.put(AlongKey.of(D.digest, one.settings), one.bars)
     for tested in results.loops:
         s.swept.put(LoopsKey(D.digest, tested.r), tested.test)
     if obs is not None and results.split:
@@ -374,5 +371,5 @@ def _take_jobs(s: Session, opened: Opened) -> None:
         s.jobs.again("groups", opened.source.distances.digest, lambda _: results.groups)
     if obs is not None and opened.models:
         model = opened.models[0]
-        key = FitKey.of(obs, model.graph)
+        key = (obs.digest, model.graph.digest)
         s.jobs.again("fit", key, lambda _: Fitted(model, model.hidden_posteriors(obs)))

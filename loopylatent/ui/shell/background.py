@@ -131,6 +131,11 @@ class Jobs:
         job = self._current.get(kind)
         return job if job is not None and job.key == key else None
 
+    def running(self, kind: str) -> Job | None:
+        """Return the current job of a kind, where it runs and somebody waits for it."""
+        job = self._current.get(kind)
+        return job if job and job.is_running and not job.cancelled.is_set() else None
+
     def drop(self, kind: str) -> None:
         """Forget the current job of a kind; the next one begins anew."""
         self._current.pop(kind, None)

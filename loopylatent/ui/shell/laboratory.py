@@ -29,9 +29,9 @@ from loopylatent.synthetic.model import SyntheticModel
 from loopylatent.theory.assumptions import ensemble_of
 from loopylatent.theory.ensemble import Ensemble
 from loopylatent.ui.shell.background import Job
-from loopylatent.ui.shell.results import Attempt, CurveKey, RecoveryKey
+from loopylatent.ui.shell.results import Attempt
 from loopylatent.ui.shell.session import Session
-from loopylatent.ui.shell.widgets import TimeNeeded, is_waited_for, remembered, time_needed
+from loopylatent.ui.shell.widgets import TimeNeeded, remembered, time_needed
 
 KEY = "loopylatent laboratory"
 LEARN, CURVE_N, CURVE_R, PAPERS = "lab learn", "lab curve n", "lab curve r", "lab experiment"
@@ -126,12 +126,6 @@ def _begin_anew(
     s.jobs.get(kind, Attempt(key, lab.n_begun), work)
 
 
-def running(s: Session, kind: str) -> Job | None:
-    """Return the job of a kind, if somebody waits for it."""
-    job = s.jobs.current(kind)
-    return job if is_waited_for(job) else None
-
-
 def stop(lab: Lab, job: Job) -> None:
     """Cancel a job, and remember that."""
     job.cancelled.set()
@@ -140,7 +134,7 @@ def stop(lab: Lab, job: Job) -> None:
 
 def learn_key(lab: Lab) -> Hashable:
     """What is learned."""
-    return RecoveryKey(lab.specification.digest, lab.learning)
+    return (lab.specification.digest, lab.learning)
 
 
 def learned_back(s: Session, lab: Lab, model: SyntheticModel) -> Job | None:
@@ -174,7 +168,7 @@ def curve_key(lab: Lab, which: Which, radii: Sequence[float] = ()) -> Hashable:
     chosen = lab.learning
     fixed = (chosen.wanted if which == "n" else chosen.n, chosen.method, chosen.seed)
     along = None if which == "n" else tuple(radii)
-    return CurveKey(lab.specification.digest, fixed, along, lab.n_repeats)
+    return (lab.specification.digest, fixed, along, lab.n_repeats)
 
 
 def radii_of(found: Recovery) -> tuple[float, ...]:

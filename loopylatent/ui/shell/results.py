@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
+from operator import attrgetter
 from time import perf_counter
 from typing import Any, TypeVar
 
@@ -41,14 +42,9 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class _Slot:
+class _Kept:
     kind: str
     key: Hashable
-
-
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    slot: _Slot
     result: Any
     seconds: float
 
@@ -89,49 +85,25 @@ class Memo:
     def items(self, kind: str) -> list[tuple[Hashable, Any]]:
         """Return all results of a kind that are known, the newest first."""
         last = self._last.get(kind)
-        every = {last.slot: last} if last is not None else {}
-        every |= {one.slot: one for _, one in self._cache.items()}
-        return [(slot.key, one.result) for slot, one in every.items() if slot.kind == kind]
+        every = [*([] if last is None else [last]), *(one for _, one in self._cache.items())]
+        return list({one.key: one.result for one in every if one.kind == kind}.items())
 
     def keep(self, kind: str, key: Hashable, result: Any, seconds: float = 0.0) -> None:
         """Remember a result that was computed elsewhere, in the place of an older one."""
-        slot = _Slot(kind, key)
-        self._last[kind] = kept = _Kept(slot, result, seconds)
-        self._cache.put(slot, kept)
+        self._last[kind] = kept = _Kept(kind, key, result, seconds)
+        self._cache.put((kind, key), kept)
 
     def _find(self, kind: str, key: Hashable) -> _Kept | None:
-        kept: _Kept | None = self._cache.get(_Slot(kind, key))
+        kept: _Kept | None = self._cache.get((kind, key))
         last = self._last.get(kind)
-        return last if kept is None and last is not None and last.slot.key == key else kept
+        return last if kept is None and last is not None and last.key == key else kept
 
 
-@dataclass(frozen=True, slots=True)
-class DataKey:
-    """The part of a recipe on which the distances depend."""
-
-    source_kind: str
-    source: str
-    data_digest: str | None
-    drop: tuple[str, ...]
-    labels: tuple[str, ...]
-    kinds: tuple[tuple[str, Any], ...]
-    weights: str | None
-    metric: str
-    drop_degenerate: bool
-    n_samples: int | None
-
-    @classmethod
-    def of(cls, recipe: Recipe) -> DataKey:
-        return cls(*(getattr(recipe, field.name) for field in fields(cls)))
-
-
-@dataclass(frozen=True, slots=True)
-class DistancesKey:
-    """The distances between the columns of a table."""
-
-    data: str
-    metric: str
-    drop_degenerate: bool
+data_key: Callable[[Recipe], Hashable] = attrgetter(
+    "source_kind", "source", "data_digest", "drop", "labels", "kinds", "weights", "metric",
+    "drop_degenerate", "n_samples",
+)  # fmt: skip
+"""The part of a recipe on which the distances depend."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,34 +116,6 @@ class TableKey:
     @classmethod
     def of(cls, source: Source) -> TableKey:
         return cls(source.distances.digest, digest_or_none(source.observations))
-
-
-@dataclass(frozen=True, slots=True)
-class LearnedKey:
-    """A graph, or several graphs learned in one go."""
-
-    distances: str
-    settings: LearnSettings
-
-
-@dataclass(frozen=True, slots=True)
-class PlacesKey:
-    """The layout of some nodes of a graph."""
-
-    graph: str
-    nodes: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class FitKey:
-    """A model of a table on a graph."""
-
-    data: str
-    graph: str
-
-    @classmethod
-    def of(cls, obs: Observations, graph: LatentGraph) -> FitKey:
-        return cls(obs.digest, graph.digest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,18 +132,6 @@ class SupportKey:
 
 
 @dataclass(frozen=True, slots=True)
-class ReportKey:
-    """A report; names, places and colours can change without new computations."""
-
-    distances: str
-    data: str | None
-    graph: str
-    recipe: Recipe
-    support: tuple[Scheme, int] | None
-    """The scheme and the number of runs."""
-
-
-@dataclass(frozen=True, slots=True)
 class ComparedKey:
     """The scores of a graph on the page Compare."""
 
@@ -213,7 +145,7 @@ class ComparedKey:
 
 @dataclass(frozen=True, slots=True)
 class AlongKey:
-    """A sweep along r; the radius of its settings is 0."""
+    """A sweep along r, or its barcode; the radius of its settings is 0."""
 
     distances: str
     settings: LearnSettings
@@ -223,21 +155,6 @@ class AlongKey:
         fixed = settings.thresholds
         line = replace(settings, thresholds=Thresholds(0.0, fixed.Lambda, fixed.tau))
         return cls(distances, line)
-
-
-@dataclass(frozen=True, slots=True)
-class BarsKey:
-    """A barcode."""
-
-    along: AlongKey
-
-
-@dataclass(frozen=True, slots=True)
-class CellsKey:
-    """A grid of thresholds."""
-
-    distances: str
-    cells: tuple[LearnSettings, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,29 +201,6 @@ class EvaluationKey:
         return cls(split, contestant, belief and contestant.kind != "lda")
 
 
-# Laboratory --------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class RecoveryKey:
-    """A graph learned back from the rows of a model."""
-
-    model: str
-    learning: Hashable
-
-
-@dataclass(frozen=True, slots=True)
-class CurveKey:
-    """A curve against rows or radii."""
-
-    model: str
-    fixed: Hashable
-    """What is the same along the curve."""
-    radii: tuple[float, ...] | None
-    """None along rows."""
-    n_repeats: int
-
-
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """A job that can be begun again after it was stopped."""
@@ -351,7 +245,7 @@ def source_of(memo: Memo, uploads: Uploads, recipe: Recipe) -> Source:
         about = (sample.title, sample.about)
         return Source(*about, D, sample.observations, sample.groups, sample.truth)
 
-    return memo.get("source", DataKey.of(recipe), read)
+    return memo.get("source", data_key(recipe), read)
 
 
 def sample_of(memo: Memo, name: str) -> Sample:
@@ -420,7 +314,7 @@ def table_of(memo: Memo, content: bytes, recipe: Recipe) -> Observations:
             on_degenerate="drop" if recipe.drop_degenerate else "error",
         )
 
-    return memo.get("table", DataKey.of(recipe), read)
+    return memo.get("table", data_key(recipe), read)
 
 
 def _distances(memo: Memo, obs: Observations, recipe: Recipe) -> DistanceMatrix:
@@ -429,9 +323,7 @@ def _distances(memo: Memo, obs: Observations, recipe: Recipe) -> DistanceMatrix:
             obs, recipe.metric, on_degenerate="drop" if recipe.drop_degenerate else "error"
         )
 
-    return memo.get(
-        "distances", DistancesKey(obs.digest, recipe.metric, recipe.drop_degenerate), compute
-    )
+    return memo.get("distances", (obs.digest, recipe.metric, recipe.drop_degenerate), compute)
 
 
 def curve_of(memo: Memo, D: DistanceMatrix) -> EdgeDensity:
@@ -481,7 +373,7 @@ def learned(
         start = start_of(memo, D, settings.thresholds.r)
         return learn(D, settings, start=start, progress=progress)
 
-    return memo.get("learned", LearnedKey(D.digest, settings), compute)
+    return memo.get("learned", (D.digest, settings), compute)
 
 
 def bic_work(obs: Observations) -> Estimate:
@@ -505,7 +397,7 @@ def regularized_job(jobs: Jobs, memo: Memo, source: Source, recipe: Recipe) -> J
     def work(report: Progress) -> LearnResult:
         return learn_regularized(D, obs, settings, progress=report, start=start)
 
-    return jobs.get("bic", LearnedKey(D.digest, settings), work)
+    return jobs.get("bic", (D.digest, settings), work)
 
 
 def sample_recipe(memo: Memo, name: str) -> Recipe:

@@ -7,7 +7,7 @@ import string
 import tomllib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from time import monotonic
 from types import SimpleNamespace
@@ -28,7 +28,7 @@ from loopylatent.inference.fit import fit_parameters
 from loopylatent.inference.model import Model
 from loopylatent.tables.observations import Observations
 from loopylatent.ui.shell.background import Job
-from loopylatent.ui.shell.results import FitKey, Source
+from loopylatent.ui.shell.results import Source
 from loopylatent.ui.shell.session import Session, bound
 
 R = (
@@ -264,13 +264,13 @@ def _unbroken(words: str) -> str:
     return f"{head}\u00a0{unit}" if head[-1:].isdigit() else words
 
 
-def progress_line(title: str, job: Job, began: float) -> str:
+def progress_line(title: str, job: Job) -> str:
     """Say how far a job is: done, left, and how long that will take at the pace so far."""
     if job.total == 0:
         return f"{title} …"
     line = f"{title}: {job.done} of {job.total} done, {job.total - job.done} left"
     if 1 < job.done < job.total:  # the first one may have had to be compiled
-        line += f", about {duration((monotonic() - began) / job.done * (job.total - job.done))}"
+        line += f", about {duration((monotonic() - job.began) / job.done * (job.total - job.done))}"
     return line
 
 
@@ -300,12 +300,24 @@ def remembered(key: str, make: Callable[[], T]) -> T:
 
 
 def viewed(
-    s: Session, key: str, usual: Any, options: Collection[Any] | None = None, name: str = ""
+    s: Session,
+    key: str,
+    usual: Any,
+    options: Collection[Any] | None = None,
+    name: str = "",
+    limits: Any = None,
 ) -> Mapping[str, Any]:
-    """Tie a widget to what the session remembers of its view, if that is still to be had."""
+    """Tie a widget to what the session remembers of its view, if that is still to be had.
+
+    Where the widget is left empty the usual is remembered.
+    """
     here = s.view.get(name or key, usual)
+
+    def report(chosen: Any) -> None:
+        s.view[name or key] = usual if chosen is None else chosen
+
     shown = here if options is None or here in options else usual
-    return bound(key, shown, partial(s.view.__setitem__, name or key))
+    return bound(key, shown, report, limits=limits)
 
 
 def tabs(contents: Mapping[str, Callable[[], None]], key: str) -> None:
@@ -320,21 +332,21 @@ def tabs(contents: Mapping[str, Callable[[], None]], key: str) -> None:
 def table(frame: Any, most: int | None = None, **more: Any) -> None:
     """Draw a table as wide as its place and as high as its rows, up to ``most`` pixels."""
     if most is not None:
-        more["height"] = height_of(len(frame), most)
+        more["height"] = min(HEAD + ROW * len(frame), most)
     st.dataframe(frame, hide_index=True, width="stretch", **more)
+
+
+def share_column(**more: Any) -> Any:
+    """Describe a column of shares, each drawn as a bar."""
+    return st.column_config.ProgressColumn(
+        format="%.2f", min_value=0, max_value=1, width="small", **more
+    )
 
 
 def chart(figure: Any, about: str, key: str, **more: Any) -> None:
     """Draw a plot, described for those who do not see it."""
     quiet = {"displayModeBar": False}
     st.plotly_chart(figure, key=key, config=quiet, alt=described(figure, about), **more)
-
-
-def download_csv(label: str, data: Any, file_name: str, key: str) -> None:
-    """Offer a table as a file."""
-    st.download_button(
-        label, data=data, file_name=file_name, mime="text/csv", on_click="ignore", key=key
-    )
 
 
 def start_button(
@@ -346,11 +358,6 @@ def start_button(
     st.caption(needed.words, width="content")
 
 
-def is_waited_for(job: Job | None) -> bool:
-    """Whether a job runs and somebody waits for it."""
-    return job is not None and not job.finished.is_set() and not job.cancelled.is_set()
-
-
 def share_done(job: Job) -> float:
     """Return how much of a job is done, from 0 to 1."""
     return min(1.0, job.done / job.total) if job.total else 0.0
@@ -358,87 +365,49 @@ def share_done(job: Job) -> float:
 
 def job_bar(
     job: Job,
-    title: str,
+    line: str,
     key: str,
     *,
+    label: str = "Cancel",
     cancel: Callable[[], None] | None = None,
-    columns: Sequence[float] = (6, 1),
+    columns: Sequence[float] | None = (6, 1),
     **more: Any,
 ) -> None:
     """Show how far a job is, with a way to stop it."""
-    left, right = st.columns(list(columns), vertical_alignment="center")
-    left.progress(share_done(job), progress_line(title, job, job.began))
-    right.button("Cancel", on_click=cancel or job.cancelled.set, key=key, **more)
+    left: Any = st
+    right: Any = st
+    if columns is not None:
+        left, right = st.columns(columns, vertical_alignment="center")
+    left.progress(share_done(job), line)
+    stop, stopping = cancel or job.cancelled.set, job.cancelled.is_set()
+    right.button(label, on_click=stop, key=key, disabled=stopping, **more)
 
 
-def in_view(
-    s: Session, name: str, value: Any, *, otherwise: Any = None, limits: Any = None
-) -> Mapping[str, Any]:
-    """Tie a widget to what the session's view keeps under its name.
-
-    ``value`` is shown; where the widget is left empty, ``otherwise`` is kept.
-    """
-
-    def report(chosen: Any) -> None:
-        s.view[name] = otherwise if chosen is None else chosen
-
-    return bound(name, value, report, limits=limits)
-
-
-def wait_for(
-    job: Job,
-    line: Callable[[], str],
-    *,
-    key: str,
-    label: str = "Cancel",
-    every: float = 0.5,
-    widths: tuple[int, int] | None = (6, 1),
-    on_cancel: Callable[[], None] | None = None,
-    tip: str | None = None,
-    **more: Any,
-) -> None:
-    """Draw how far a job is and a button that stops it; when it is done the page runs once more."""
+def wait_for(job: Job, line: Callable[[], str], key: str, every: float = 0.5, **more: Any) -> None:
+    """Draw the bar of a job; when it is done the page runs once more."""
     is_drawn = False
 
     @st.fragment(run_every=every)
     def progress() -> None:
         if is_drawn and job.finished.is_set():
             st.rerun()
-        left: Any = st
-        right: Any = st
-        if widths is not None:
-            left, right = st.columns(widths, vertical_alignment="center")
-        left.progress(min(1.0, job.done / job.total) if job.total else 0.0, line())
-        stopping = job.cancelled.is_set()
-        right.button(label, on_click=on_cancel or job.cancelled.set, key=key, help=tip,
-                     disabled=stopping, **more)  # fmt: skip
+        job_bar(job, line(), key, **more)
 
     progress()
     is_drawn = True
 
 
 def save_button(
-    label: str, data: Callable[[], str | bytes], file_name: str, mime: str, key: str, **more: Any
+    label: str, data: Any, file_name: str, key: str, mime: str = "text/csv", **more: Any
 ) -> None:
-    """Offer a file, which is made when it is asked for."""
+    """Offer a file, which is made when it is asked for where ``data`` is a function."""
     st.download_button(
-        label,
-        data=data,
-        file_name=file_name,
-        mime=mime,
-        on_click="ignore",
-        key=f"file_{key}",
-        **more,
+        label, data=data, file_name=file_name, mime=mime, on_click="ignore", key=key, **more
     )
 
 
-def height_of(n_rows: int, most: int) -> int:
-    """Pixels of a table on the page with so many rows."""
-    return min(HEAD + ROW * n_rows, most)
-
-
 def select_by_row(
-    s: Session, frame: pd.DataFrame, nodes: Sequence[int], key: str, **more: Any
+    s: Session, frame: pd.DataFrame, nodes: Sequence[int], key: str, most: int, **more: Any
 ) -> None:
     """Draw a table with a row for each of the nodes; a click on a row selects its node."""
 
@@ -447,10 +416,8 @@ def select_by_row(
         if picked:
             s.select(nodes[int(picked[0])], centre=True)
 
-    st.dataframe(
-        frame, hide_index=True, width="stretch", on_select=chosen, selection_mode="single-row",
-        key=key, **more,
-    )  # fmt: skip
+    height = min(HEAD + ROW * max(len(frame), 1), most)
+    table(frame, height=height, on_select=chosen, selection_mode="single-row", key=key, **more)
 
 
 ABOUT_FIT = (
@@ -473,10 +440,15 @@ class Fitted:
         return level
 
 
+def fit_job(s: Session, source: Source, graph: LatentGraph) -> Job | None:
+    """Return the job that fits this very graph to these data, whatever came of it."""
+    obs = source.observations
+    return None if obs is None else s.jobs.of("fit", (obs.digest, graph.digest))
+
+
 def fitted_of(s: Session, source: Source, graph: LatentGraph) -> Fitted | None:
     """Return the fit of this very graph on these data, if there is one."""
-    obs = source.observations
-    job = None if obs is None else s.jobs.of("fit", FitKey.of(obs, graph))
+    job = fit_job(s, source, graph)
     found: Fitted | None = None if job is None else job.found
     return found
 
@@ -493,7 +465,7 @@ def begin_fit(s: Session, obs: Observations, graph: LatentGraph) -> None:
         model = fit_parameters(graph, obs, progress=report)
         return Fitted(model, model.hidden_posteriors(obs))
 
-    s.jobs.get("fit", FitKey.of(obs, graph), work)
+    s.jobs.get("fit", (obs.digest, graph.digest), work)
 
 
 def wait_for_fit(job: Job) -> None:
@@ -502,4 +474,4 @@ def wait_for_fit(job: Job) -> None:
     def line() -> str:
         return f"Step {job.done:,} of at most {job.total:,}; it ends earlier when nothing improves"
 
-    wait_for(job, line, key="cancel_fit", widths=(5, 1))
+    wait_for(job, line, key="cancel_fit", columns=(5, 1))

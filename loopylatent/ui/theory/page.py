@@ -34,7 +34,6 @@ from loopylatent.ui.shell.laboratory import (
     model_of,
     recovery_of,
     rows_that_found_it,
-    running,
     stop,
 )
 from loopylatent.ui.shell.results import source_of, title_of
@@ -43,6 +42,7 @@ from loopylatent.ui.shell.widgets import (
     chart,
     escaped,
     job_bar,
+    progress_line,
     remembered,
     said,
     start_button,
@@ -222,15 +222,16 @@ def _promise(s: Session, here: Theory, e: Ensemble) -> None:
 
 def _practice(s: Session, room: Lab, e: Ensemble) -> None:
     """What the laboratory found, beside what is promised."""
-    job = running(s, CURVE_N)
+    job = s.jobs.running(CURVE_N)
 
     @st.fragment(run_every=EVERY if job is not None else None)
     def stage() -> None:
-        if running(s, CURVE_N) is not job:
+        if s.jobs.running(CURVE_N) is not job:
             st.rerun()
         if job is not None:
             cancel = partial(stop, room, job)
-            job_bar(job, JOBS[CURVE_N], "theory_cancel", cancel=cancel, columns=(4, 1))
+            line = progress_line(JOBS[CURVE_N], job)
+            job_bar(job, line, "theory_cancel", cancel=cancel, columns=(4, 1))
         else:
             _practised(s, room, e)
 

@@ -26,9 +26,9 @@ from loopylatent.ui.page import Present, file_stem, say_notices, summary_line, t
 from loopylatent.ui.shell.session import Session
 from loopylatent.ui.shell.widgets import (
     chart,
-    download_csv,
     escaped,
     progress_line,
+    save_button,
     share_done,
     start_button,
     style,
@@ -142,7 +142,7 @@ def _show_progress(s: Session, t: Tuning, busy: set[str]) -> None:
         return
     left, right = st.columns([7, 1], vertical_alignment="center")
     for kind, job in jobs.items():
-        left.progress(share_done(job), progress_line(JOBS[kind], job, job.began))
+        left.progress(share_done(job), progress_line(JOBS[kind], job))
     right.button("Cancel", on_click=cancel, args=(s, t), key="tune_cancel", width="stretch")
 
 
@@ -268,7 +268,7 @@ def _table(s: Session, t: Tuning, plan: Plan) -> None:
     columns = {name: st.column_config.NumberColumn(**one) for name, one in words.columns.items()}
     shown = frame.drop(columns="graph", errors="ignore")  # a fingerprint, for programs
     table(shown, height=HEIGHT, placeholder="", column_config=columns)
-    download_csv(
+    save_button(
         "This table (CSV)", lambda: table_to_csv(frame), f"{file_stem(s)}-sweep.csv", "tune_csv"
     )
 

@@ -43,14 +43,12 @@ from loopylatent.ui.shell.background import Job
 from loopylatent.ui.shell.results import (
     AlongKey,
     Attempt,
-    BarsKey,
-    CellsKey,
     LoopsKey,
     TableKey,
     digest_or_none,
 )
 from loopylatent.ui.shell.session import Session, session
-from loopylatent.ui.shell.widgets import is_waited_for, remembered, said, texts, time_needed
+from loopylatent.ui.shell.widgets import remembered, said, texts, time_needed
 
 KEY = "loopylatent tune"
 GRAPHS, SCORES = "sweep", "sweep scores"
@@ -122,7 +120,7 @@ class Plan:
 
     @property
     def cells_key(self) -> Hashable:
-        return CellsKey(self.D.digest, self.cells)
+        return (self.D.digest, self.cells)
 
     @property
     def split_key(self) -> Hashable:
@@ -181,8 +179,7 @@ def found_of(t: Tuning, plan: Plan, settings: tuple[LearnSettings, ...]) -> Foun
 
 def running(s: Session) -> dict[str, Job]:
     """The jobs of this page that are under way."""
-    jobs = {kind: s.jobs.current(kind) for kind in JOBS}
-    return {kind: job for kind, job in jobs.items() if job is not None and is_waited_for(job)}
+    return {kind: job for kind in JOBS if (job := s.jobs.running(kind))}
 
 
 def begin(s: Session, t: Tuning, kind: str, key: Hashable, work: Callable[[Progress], Any]) -> None:
@@ -248,14 +245,14 @@ def learn_points(
         )
         if kind == GRAPHS:
             bars = barcode(points, plan.D.r_max)
-            t.known.put(BarsKey(AlongKey.of(plan.D.digest, plan.here)), bars)
+            t.known.put(AlongKey.of(plan.D.digest, plan.here), bars)
 
     begin(s, t, kind, key, work)
 
 
 def bars_of(t: Tuning, plan: Plan) -> tuple[Bar, ...]:
     """Return the barcode of r; while graphs are missing, of those that are there."""
-    bars: tuple[Bar, ...] | None = t.known.get(BarsKey(AlongKey.of(plan.D.digest, plan.here)))
+    bars: tuple[Bar, ...] | None = t.known.get(AlongKey.of(plan.D.digest, plan.here))
     return barcode(found_of(t, plan, plan.along).points, plan.D.r_max) if bars is None else bars
 
 
