@@ -14,7 +14,7 @@ from typing import Any
 
 import lazy_loader
 
-from loopylatent.settings import __version__ as __version__
+from loopylatent.compute.files import __version__ as __version__
 
 _load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 _MODULES = {"laboratory": "synthetic.laboratory", "notebook": "exporting.notebook"}

@@ -10,8 +10,6 @@ from typing import Literal, get_args
 from loopylatent.compute.values import check_choice, check_whole, finite
 from loopylatent.errors import Remedy, ThresholdError
 
-__version__ = "0.1.0"
-
 Method = Literal["quartet", "relaxed", "nj"]
 Order = Literal["degree", "index", "random"]
 Inference = Literal["auto", "exact", "lbp"]

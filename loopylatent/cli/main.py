@@ -23,9 +23,8 @@ from loopylatent.cli.terminal import (
     say,
     speak_every_script,
 )
-from loopylatent.compute.files import check_place
+from loopylatent.compute.files import __version__, check_place
 from loopylatent.errors import DataError, LoopyLatentError, in_words, quoted
-from loopylatent.settings import __version__
 
 COMMANDS = {
     "learn": ("learn", "learn a graph and write it to a file"),

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from loopylatent.compute.files import Checkpoint, Saved
+from loopylatent.compute.cache import Checkpoint, Saved
+from loopylatent.compute.files import __version__
 from loopylatent.compute.limits import free_bytes
 from loopylatent.compute.values import Check, FloatArray, IntArray, Progress
 from loopylatent.compute.workers import Engine, one_thread, runner
 from loopylatent.distances.strengths import SumPlan, Sums
-from loopylatent.settings import __version__
 from loopylatent.tables.blocks.columns import block_rows
 from loopylatent.tables.blocks.table import (
     MOST_PORTIONS,

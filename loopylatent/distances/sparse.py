@@ -6,7 +6,7 @@ import hashlib
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -201,7 +201,7 @@ class SparseDistances(AnyDistances):
         return _kernels.columns.listed_lengths(*lists, left, right)
 
 
-Distances = DistanceMatrix | SparseDistances
+Distances: TypeAlias = DistanceMatrix | SparseDistances
 """What the learner takes."""
 
 

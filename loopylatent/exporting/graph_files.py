@@ -29,7 +29,7 @@ import numpy as np
 from jinja2 import DictLoader, Environment, Template
 from numpy.typing import NDArray
 
-from loopylatent.compute.files import write_atomically
+from loopylatent.compute.files import __version__, write_atomically
 from loopylatent.errors import DataError
 from loopylatent.figures.layout import positions as place_nodes
 from loopylatent.figures.network import (
@@ -50,7 +50,6 @@ from loopylatent.graph import (
     node_labels,
 )
 from loopylatent.learning.learner import LearnResult
-from loopylatent.settings import __version__
 from loopylatent.tables.files import name_to_csv, xml_text
 
 Setting = str | float | int

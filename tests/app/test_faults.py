@@ -26,7 +26,7 @@ from streamlit.testing.v1 import AppTest
 import loopylatent as ll
 from loopylatent.cli.main import main
 from loopylatent.compute._kernels.jit import FunctionCache
-from loopylatent.compute.files import Checkpoint
+from loopylatent.compute.cache import Checkpoint
 from loopylatent.distances.files import read_npz
 from loopylatent.errors import DataError, DistanceError
 from loopylatent.exporting.project.file import (

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from loopylatent.compute.cache import ResultCache, size_of
-from loopylatent.compute.files import Checkpoint
+from loopylatent.compute.cache import Checkpoint, ResultCache, size_of
 from loopylatent.compute.limits import duration, estimate, size
 from loopylatent.compute.values import check_seed, not_wanted
 from loopylatent.compute.workers import OnThreads, Window, as_they_finish, in_order, runner

@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 
-from loopylatent.compute.files import write_atomically
+from loopylatent.compute.files import __version__, write_atomically
 from loopylatent.errors import DataError
 from loopylatent.exporting.graph_files import (
     WRITERS,
@@ -33,7 +33,6 @@ from loopylatent.exporting.graph_files import (
 )
 from loopylatent.figures.layout import positions, shown_label
 from loopylatent.graph import LatentGraph
-from loopylatent.settings import __version__
 from loopylatent.tables.files import name_from_csv
 
 LENGTHS = [0.1 + 0.2, 1 / 3, 5e-324, 1e-17, 12.269_248_138_573_7]

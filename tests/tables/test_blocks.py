@@ -589,7 +589,7 @@ def test_a_full_disk_does_not_cost_a_scan(rng, tmp_path, monkeypatch):
     def full(*_):
         raise DataError("checkpoint cannot be written: no space left")
 
-    monkeypatch.setattr("loopylatent.compute.files.Checkpoint.save", full)
+    monkeypatch.setattr("loopylatent.compute.cache.Checkpoint.save", full)
     assert ll.scan_table(path, checkpoint=tmp_path / "c.npz").digest == expected.digest
 
 
@@ -733,7 +733,7 @@ def test_a_scan_that_was_stopped_goes_on_where_it_was(rng, tmp_path, monkeypatch
 
 
 def test_the_file_is_written_while_the_work_goes_on(rng, tmp_path, monkeypatch):
-    monkeypatch.setattr("loopylatent.compute.files.SECONDS", 0.0)
+    monkeypatch.setattr("loopylatent.compute.cache.SECONDS", 0.0)
     table = ll.scan_table(write(real_table(rng, 6000), tmp_path, "csv"))
     file = tmp_path / "so far.npz"
     there = set()
@@ -785,7 +785,7 @@ def test_sums_that_were_torn_by_an_interrupt_are_not_saved(rng, tmp_path, monkey
     file = tmp_path / "c.npz"
     for seconds in (60.0, 0.0):
         with monkeypatch.context() as patch:
-            patch.setattr("loopylatent.compute.files.SECONDS", seconds)
+            patch.setattr("loopylatent.compute.cache.SECONDS", seconds)
             interrupt_in_merge(patch, strengths.Sums, 3, lambda ours, theirs: np.add(
                 ours.arrays["count"], theirs.arrays["count"], out=ours.arrays["count"]
             ))  # fmt: skip

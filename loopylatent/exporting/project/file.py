@@ -26,11 +26,11 @@ import numpy as np
 from msgspec import Meta
 
 from loopylatent.analysis.matching import NamedNode
-from loopylatent.compute.files import write_atomically
+from loopylatent.compute.files import __version__, write_atomically
 from loopylatent.distances.matrix import METRICS, Metric
 from loopylatent.errors import DataError, LoopyLatentError, did_you_mean, listed, quoted
 from loopylatent.exporting.project.results import Results, encoded, in_short, read_results
-from loopylatent.settings import LearnSettings, Method, Order, Thresholds, __version__
+from loopylatent.settings import LearnSettings, Method, Order, Thresholds
 from loopylatent.tables.files import MAX_BYTES
 from loopylatent.tables.kinds import KINDS, Kind
 from loopylatent.tables.samples import sample_names

@@ -18,12 +18,12 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from loopylatent.compute.files import Checkpoint, Saved
+from loopylatent.compute.cache import Checkpoint, Saved
+from loopylatent.compute.files import __version__
 from loopylatent.compute.limits import LIMITS
 from loopylatent.compute.values import Check, FloatArray, Progress
 from loopylatent.compute.workers import Engine, in_order, runner
 from loopylatent.errors import DataError, Remedy, ThresholdError, listed, quoted
-from loopylatent.settings import __version__
 from loopylatent.tables.blocks.columns import (
     CodedColumn,
     ColumnScan,
