@@ -55,6 +55,13 @@ def framed(
     }
 
 
+def bare(theme: ThemeName, height: int, top: int) -> Part:
+    """The layout of small figures without a frame."""
+    font = {"color": colours_of(theme).text, "size": FONT - 1}
+    ground = {"paper_bgcolor": CLEAR, "plot_bgcolor": CLEAR, "font": font}
+    return {"height": height, "margin": {"l": 0, "r": 0, "t": top, "b": 0}} | ground
+
+
 def with_legend(colours: Theme, height: int, left: int, **more: Any) -> Part:
     """The same with plotly's own legend, in one line above the figure."""
     place = {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "bgcolor": CLEAR}
@@ -623,14 +630,5 @@ def distribution_figure(bars: Bars, theme: ThemeName = "light") -> Figure:
         "ticktext": [escape(label[:12]) for label in bars.labels] if few else [],
         "fixedrange": True,
     }
-    layout = {
-        "height": 130,
-        "margin": {"l": 0, "r": 0, "t": 4, "b": 0},
-        "bargap": 0.15,
-        "paper_bgcolor": CLEAR,
-        "plot_bgcolor": CLEAR,
-        "font": {"color": colours.text, "size": 11},
-        "xaxis": ticks,
-        "yaxis": {"visible": False, "fixedrange": True},
-    }
-    return figure_of([drawn], layout)
+    axes = {"xaxis": ticks, "yaxis": {"visible": False, "fixedrange": True}}
+    return figure_of([drawn], bare(theme, 130, 4) | axes | {"bargap": 0.15})

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from loopylatent.figures import network
 from loopylatent.figures.layout import (
     CHARACTER_WIDTH,
     FONT_SIZE,
@@ -23,23 +24,7 @@ from loopylatent.figures.layout import (
     labels_above,
     shown_label,
 )
-from loopylatent.figures.network import (
-    BORDER,
-    DASHES,
-    FACE,
-    LABEL_OUTLINE,
-    NEGATIVE,
-    LegendItem,
-    Symbol,
-    Theme,
-    ThemeName,
-    checked_positions,
-    colours_of,
-    legend,
-    node_titles,
-    stroke,
-    symbol,
-)
+from loopylatent.figures.network import LegendItem, Symbol, Theme, ThemeName
 from loopylatent.graph import (
     Groups,
     LatentGraph,
@@ -57,6 +42,7 @@ _LEGEND_LINE = 24
 _LEGEND_GAP = 26  # between two items
 _SAMPLE = 24  # width of a symbol or a line in the legend
 _NARROWEST = 320
+_DASHED = f'stroke-dasharray="{network.DASHES[0]} {network.DASHES[1]}"'
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -85,17 +71,18 @@ def to_svg(
     Arguments are as in `loopylatent.figures.network.network`. Pointing at a node shows its name and
     neighbours where the program can do that. Characters that XML cannot hold become U+FFFD.
     """
-    colours = colours_of(theme)
+    colours = network.colours_of(theme)
     labels = node_labels(graph, hidden_names)
     group_of = groups_by_node(graph, groups)
-    titles = node_titles(graph, labels, group_of, names_of_groups(group_of, group_names)).values()
-    place = checked_positions(graph, positions)
+    names = names_of_groups(group_of, group_names)
+    titles = network.node_titles(graph, labels, group_of, names).values()
+    place = network.checked_positions(graph, positions)
     negative = (checked_signs(graph, signs) < 0).tolist()
     symbols = [
-        symbol(node >= graph.n_observed, group_of.get(node), groups is not None, colours)
+        network.symbol(node >= graph.n_observed, group_of.get(node), groups is not None, colours)
         for node in range(graph.n_nodes)
     ]
-    items = legend(graph, groups=groups, group_names=group_names, signs=signs, theme=theme)
+    items = network.legend(graph, groups=groups, group_names=group_names, signs=signs, theme=theme)
     above = _frame(place, labels)
     rows = _legend_rows(items, above.width)
     frame = _with_legend(above, rows)
@@ -142,7 +129,7 @@ def _opening(graph: LatentGraph, frame: _Frame, colours: Theme) -> str:
     box = f"{frame.left} {frame.top} {frame.width} {frame.height}"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{frame.width}" height="{frame.height}" '
-        f'viewBox="{box}" role="img" font-family="{escaped_xml(FACE)}">\n'
+        f'viewBox="{box}" role="img" font-family="{escaped_xml(network.FACE)}">\n'
         f"<title>{title}</title>\n"
         f'<rect x="{frame.left}" y="{frame.top}" width="{frame.width}" height="{frame.height}" '
         f'fill="{colours.background}"/>'
@@ -155,10 +142,10 @@ def _edges(
     yield f'<g stroke="{colours.edge}" fill="none">'
     rows = zip(graph.edges.tolist(), graph.lengths.tolist(), negative, strict=True)
     for (u, v), length, is_negative in rows:
-        drawn = stroke(length, graph.n_nodes)
+        drawn = network.stroke(length, graph.n_nodes)
         look = f'stroke-opacity="{drawn.opacity}"'
         if is_negative:
-            look = f'stroke="{NEGATIVE}" stroke-dasharray="{DASHES[0]} {DASHES[1]}"'
+            look = f'stroke="{network.NEGATIVE}" {_DASHED}'
         (x1, y1), (x2, y2) = place[u], place[v]
         yield (
             f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" stroke-width="{drawn.width}" {look}/>'
@@ -169,7 +156,7 @@ def _edges(
 def _nodes(
     place: list[list[int]], symbols: Sequence[Symbol], titles: Iterable[str]
 ) -> Iterator[str]:
-    yield f'<g stroke-width="{BORDER}">'
+    yield f'<g stroke-width="{network.BORDER}">'
     for (x, y), drawn, title in zip(place, symbols, titles, strict=True):
         inside = f"<title>{escaped_xml(title)}</title>"
         yield _shape(drawn.shape, x, y, drawn.fill, drawn.border, inside)
@@ -191,7 +178,7 @@ def _labels(
     """All outlines, then all letters: no outline covers a letter of another label."""
     above = labels_above(place, graph.edges, labels).tolist()
     outline = (
-        f'fill="none" stroke="{colours.background}" stroke-width="{LABEL_OUTLINE}" '
+        f'fill="none" stroke="{colours.background}" stroke-width="{network.LABEL_OUTLINE}" '
         'stroke-linejoin="round" aria-hidden="true"'
     )
     letters = (f'fill="{colours.text}"', f' fill="{colours.muted}"')
@@ -230,7 +217,7 @@ def _legend_rows(items: Sequence[LegendItem], width: int) -> list[list[LegendIte
 def _legend(
     rows: Sequence[Sequence[LegendItem]], frame: _Frame, top: int, colours: Theme
 ) -> Iterator[str]:
-    yield f'<g font-size="{FONT_SIZE}" fill="{colours.text}" stroke-width="{BORDER}">'
+    yield f'<g font-size="{FONT_SIZE}" fill="{colours.text}" stroke-width="{network.BORDER}">'
     for k, row in enumerate(rows):
         x, y = frame.left + (frame.width - _row_width(row)) // 2, top + _LEGEND_LINE * k
         for item in row:
@@ -243,7 +230,7 @@ def _legend(
 def _sample(item: LegendItem, x: int, y: int) -> str:
     if item.shape in ("dot", "diamond"):
         return _shape(item.shape, x + _SAMPLE // 2, y, item.fill, item.border)
-    dashes = f' stroke-dasharray="{DASHES[0]} {DASHES[1]}"' if item.shape == "dashes" else ""
+    dashes = f" {_DASHED}" if item.shape == "dashes" else ""
     return (
         f'<line x1="{x}" y1="{y}" x2="{x + _SAMPLE}" y2="{y}" stroke="{item.border}" '
         f'stroke-width="3"{dashes}/>'

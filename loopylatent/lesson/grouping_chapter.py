@@ -21,11 +21,11 @@ from loopylatent.lesson.material import (
     Material,
     Phase,
     Place,
+    Visit,
     all_marked,
     drawn,
     ends_of,
 )
-from loopylatent.lesson.visits import Visit
 
 ORDERS = {
     "degree": "the best connected ones first",

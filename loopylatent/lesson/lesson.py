@@ -1,7 +1,12 @@
-"""A lesson: a sequence of steps that can be entered anywhere."""
+"""A lesson: steps that can be entered anywhere, each drawn, and all as one HTML page.
+
+The page plays anywhere, also without a network: ``page.html`` is the template, ``page.css`` and
+``page.js`` are what it holds. Its steps are written as differences, each from the one before it.
+"""
 
 from __future__ import annotations
 
+import json
 import math
 from bisect import bisect_left
 from collections.abc import Mapping
@@ -14,25 +19,21 @@ from numpy.typing import NDArray
 
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.errors import DataError
+from loopylatent.exporting.graph_files import Provenance, rendered
+from loopylatent.figures import network
 from loopylatent.figures.layout import FONT_SIZE, NODE_SIZE, positions, shown_label
-from loopylatent.figures.network import (
-    LABEL_ABOVE,
-    LABEL_BELOW,
-    THEMES,
-    ThemeName,
-    network_options,
-    stroke,
-    symbol,
-)
+from loopylatent.figures.network import ThemeName
 from loopylatent.figures.overlays import GONE, NEW
 from loopylatent.figures.recovery import FALSE_EDGE
 from loopylatent.graph import LatentGraph
+from loopylatent.learning.grouping import VERDICTS
 from loopylatent.learning.learner import LearnResult
 from loopylatent.learning.trace import VisitStep
-from loopylatent.lesson.cast import Cast, cast_of
-from loopylatent.lesson.chapters import FRAMES, pair_frame
+from loopylatent.lesson import chapters
+from loopylatent.lesson.cast import GLOSSARY, Caption, Cast, Name, Number, Term, cast_of, pseudocode
 from loopylatent.lesson.grouping_chapter import Guesses, guesses
 from loopylatent.lesson.material import (
+    CHAPTERS,
     Detail,
     DrawnEdge,
     Frame,
@@ -40,9 +41,12 @@ from loopylatent.lesson.material import (
     Material,
     Phase,
     Place,
+    Visit,
     nearest,
     places_of,
 )
+from loopylatent.settings import Method
+from loopylatent.tables.files import xml_text
 from loopylatent.tables.observations import Observations
 
 
@@ -74,14 +78,14 @@ the closest. Their distance 1.000 is shared out: 0.400 from a to h1, 0.600 from 
     def frame(self, index: int, detail: Detail = "fine") -> Frame:
         """Return a step by its place in the full lesson; ``detail`` decides how much is said."""
         place = self.places[index]
-        frame = FRAMES[place.phase](self.material, place)
+        frame = chapters.FRAMES[place.phase](self.material, place)
         if detail == "fine" or frame.overview is None:
             return frame
         return replace(frame, caption=frame.overview)
 
     def pair(self, i: int, j: int) -> Frame:
         """Return the step on one distance, for two columns of choice."""
-        return pair_frame(self.material, self.places[self.find("pair")], (i, j))
+        return chapters.pair_frame(self.material, self.places[self.find("pair")], (i, j))
 
     # Walking -------------------------------------------------------------------------------
 
@@ -262,7 +266,8 @@ def in_layers(edges: tuple[DrawnEdge, ...]) -> list[DrawnEdge]:
 def _node(cast: Cast, frame: Frame, node: int, scale: float) -> dict[str, Any]:
     x, y = cast.places[node]
     size = CENTRE if node == frame.centre else 1.0
-    higher = (LABEL_ABOVE - LABEL_BELOW) * scale - 2 * NODE_SIZE * scale * (size - 1)
+    label_rise = network.LABEL_ABOVE - network.LABEL_BELOW
+    higher = label_rise * scale - 2 * NODE_SIZE * scale * (size - 1)
     return {
         "id": node,
         "label": cast.short_labels[node],
@@ -271,7 +276,7 @@ def _node(cast: Cast, frame: Frame, node: int, scale: float) -> dict[str, Any]:
         "group": _node_group(cast, frame, node),
         "x": round(float(x)),
         "y": round(float(y)),
-        "font": {"vadjust": LABEL_BELOW + (round(higher) if node in cast.above else 0)},
+        "font": {"vadjust": network.LABEL_BELOW + (round(higher) if node in cast.above else 0)},
     }
 
 
@@ -285,8 +290,7 @@ def _node_group(cast: Cast, frame: Frame, node: int) -> str:
 
 
 def _edge(cast: Cast, frame: Frame, edge: DrawnEdge, scale: float) -> dict[str, Any]:
-    """An edge whose colour, width and dashes say what happens to it."""
-    plain, marked = stroke(edge.length, cast.n_nodes), MARKS.get(edge.mark)
+    plain, marked = network.stroke(edge.length, cast.n_nodes), MARKS.get(edge.mark)
     color: dict[str, Any]
     if marked is None:
         inside = not frame.focus or {edge.u, edge.v} <= frame.focus
@@ -294,7 +298,7 @@ def _edge(cast: Cast, frame: Frame, edge: DrawnEdge, scale: float) -> dict[str, 
         color = {"opacity": plain.opacity if inside else round(FADED * plain.opacity, 2)}
     else:
         width = max(plain.width, MARKED_WIDTH) + marked.wider
-        color = dict.fromkeys(("color", "highlight", "hover"), marked.colour)
+        color = network.vis_edge(marked.colour)
     return {
         "from": edge.u,
         "to": edge.v,
@@ -320,8 +324,8 @@ def edge_id(edge: DrawnEdge) -> str:
 
 
 def _look(lesson: Lesson, frame: Frame, theme: ThemeName, scale: float) -> dict[str, Any]:
-    colours = THEMES[theme]
-    options = network_options(lesson.material.result.graph, theme=theme)
+    colours = network.THEMES[theme]
+    options = network.network_options(lesson.material.result.graph, theme=theme)
     options["groups"] = _groups(theme, scale)
     options["nodes"]["font"]["size"] = round(FONT_SIZE * scale)
     return {
@@ -333,16 +337,16 @@ def _look(lesson: Lesson, frame: Frame, theme: ThemeName, scale: float) -> dict[
 
 
 def _groups(theme: ThemeName, scale: float) -> dict[str, Any]:
-    """Looks of nodes: as ever, stepped back, in the middle, not yet part of the graph."""
-    colours = THEMES[theme]
+    colours = network.THEMES[theme]
     groups: dict[str, Any] = {}
     for kind in ("observed", "hidden"):
         hidden = kind == "hidden"
-        plain = symbol(hidden, None, False, colours)
+        plain = network.symbol(hidden, None, False, colours)
         ink = colours.muted if hidden else colours.text
         font = {"color": ink, "size": round((FONT_SIZE - 2 * hidden) * scale)}
         size = NODE_SIZE * scale
-        fill, border, faint = plain.fill, plain.border, font | {"color": _faint(ink)}
+        fill, border = plain.fill, plain.border
+        faint = font | {"color": network.see_through(ink, FADED + 0.15)}
         groups[kind] = _group(fill, border, font, size)
         groups[f"{kind}-faded"] = _group(fill, border, faint, size) | {"opacity": FADED}
         groups[f"{kind}-centre"] = _group(fill, colours.emphasis, font, size * CENTRE, 3)
@@ -353,22 +357,16 @@ def _groups(theme: ThemeName, scale: float) -> dict[str, Any]:
 def _group(
     fill: str, border: str, font: dict[str, Any], size: float, width: float = 1.5
 ) -> dict[str, Any]:
-    same = {"background": fill, "border": border}
-    color = same | {"highlight": same, "hover": same}
+    color = network.vis_node(fill, border, border)
     return {"color": color, "font": font, "size": size, "opacity": 1, "borderWidth": width}
-
-
-def _faint(colour: str) -> str:
-    r, g, b = (int(colour[k : k + 2], 16) for k in (1, 3, 5))
-    return f"rgba({r},{g},{b},{FADED + 0.15:.2f})"
 
 
 def legend_of(cast: Cast, frame: Frame, theme: ThemeName) -> list[dict[str, str]]:
     """Say what the shapes and colours of a step mean."""
-    colours = THEMES[theme]
+    colours = network.THEMES[theme]
     items: list[tuple[str, ...]] = []
     for hidden in (False, True)[: 1 + any(map(cast.is_hidden, frame.nodes))]:
-        drawn = symbol(hidden, None, False, colours)
+        drawn = network.symbol(hidden, None, False, colours)
         items.append((drawn.shape, drawn.fill, drawn.border, ("observed", "hidden")[hidden]))
     if any(map(cast.is_hidden, frame.sketched)):
         items.append(("diamond", colours.background, LOCAL, "not yet in the graph"))
@@ -380,3 +378,186 @@ def legend_of(cast: Cast, frame: Frame, theme: ThemeName) -> list[dict[str, str]
             items.append((shape, look.colour, look.colour, text))
     names = ("shape", "fill", "border", "text")
     return [dict(zip(names, item, strict=True)) for item in items]
+
+
+MOST_COLUMNS = 200
+"""Columns up to which the matrix of distances is part of the page."""
+MOST_NODES = 9
+"""Nodes of a neighbourhood up to which its quartets are part of the page."""
+MOST_POINTS = 400
+ASKS: Mapping[Method, str] = {
+    "quartet": "Which two nodes of A become siblings next?",
+    "relaxed": "Which nodes are the next family, and who is its parent?",
+    "nj": "Which two nodes of A are joined next?",
+}
+
+
+def to_page(lesson: Lesson, provenance: Provenance, *, title: str = "Lesson") -> str:
+    """Return one page that plays the lesson; it may run the two scripts inside and ask nobody."""
+    data = lesson_data(lesson)
+    return rendered("lesson/page", ["lesson/page.js"], title, provenance, lesson=data)
+
+
+def lesson_data(lesson: Lesson) -> dict[str, Any]:
+    """Return everything that the page needs, as plain values."""
+    writer = _Writer(lesson)
+    steps = [writer.step(k) for k in range(len(lesson.places))]
+    first = draw(lesson, lesson.frame(0))
+    cast, method = lesson.cast, lesson.material.result.settings.method
+    data = {
+        "chapters": list(CHAPTERS.values()),
+        "code": [[line.indent, line.text, line.meaning] for line in pseudocode(method)],
+        "glossary": dict(GLOSSARY),
+        "asks": ASKS[method],
+        "nodes": [_written_node(cast, node) for node in range(cast.n_nodes)],
+        "n_observed": cast.n_observed,
+        "looks": first.looks,
+        "marks": {mark: [look.colour, look.dashed, look.wider] for mark, look in MARKS.items()},
+        "centre_rise": round(2 * NODE_SIZE * (CENTRE - 1)),
+        "faded": FADED,
+        "marked_width": MARKED_WIDTH,
+        "edges": writer.edges,
+        "legends": writer.legends,
+        "steps": steps,
+        "visits": [_visit(lesson, place) for place in lesson.places if place.phase == "look"],
+        "pair": _pair(lesson),
+        "matrix": _matrix(lesson),
+    }
+    plain: dict[str, Any] = json.loads(json.dumps(data, allow_nan=False))
+    return plain
+
+
+def _written_node(cast: Cast, node: int) -> list[Any]:
+    x, y = cast.places[node].tolist()
+    below = network.LABEL_ABOVE if node in cast.above else network.LABEL_BELOW
+    return [xml_text(cast.labels[node]), int(cast.is_hidden(node)), round(x), round(y), below]
+
+
+class _Writer:
+    """Writes steps one after the other, each as what it changes."""
+
+    def __init__(self, lesson: Lesson) -> None:
+        self.lesson = lesson
+        self.edges: list[list[Any]] = []
+        """[u, v, width, opacity, what is said of it] of every edge that a step draws."""
+        self.legends: list[dict[str, Any]] = []
+        self._number: dict[tuple[Any, ...], int] = {}
+        self._drawn: dict[int, str] = {}
+
+    def step(self, index: int) -> dict[str, Any]:
+        place = self.lesson.places[index]
+        frame = self.lesson.frame(index)
+        written: dict[str, Any] = {
+            "at": place.anchor,
+            "phase": place.phase,
+            "chapter": place.chapter,
+            "line": frame.line,
+            "says": caption_parts(frame.caption),
+            "legend": self._legend(frame),
+        }
+        if place.is_coarse:
+            overview = frame.overview
+            written["overview"] = True if overview is None else caption_parts(overview)
+        if place.visit:
+            written["visit"] = place.visit
+        return written | self._change(frame) | self._nodes(frame)
+
+    def _change(self, frame: Frame) -> dict[str, Any]:
+        now = {self._edge(edge): edge.mark for edge in in_layers(frame.edges)}
+        before, self._drawn = self._drawn, dict(now)
+        new = [[k, mark] for k, mark in now.items() if before.get(k) != mark]
+        return {"draw": new, "drop": [k for k in before if k not in now]}
+
+    def _nodes(self, frame: Frame) -> dict[str, Any]:
+        shade = frame.shade
+        found = {
+            "focus": sorted(frame.focus) or None,
+            "centre": frame.centre,
+            "sketched": sorted(frame.sketched) or None,
+            "shade": shade and [list(shade.nodes), [list(line) for line in shade.lines]],
+        }
+        hidden = [node for node in frame.nodes if self.lesson.cast.is_hidden(node)]
+        return {"hidden": hidden} | {k: v for k, v in found.items() if v is not None}
+
+    def _edge(self, edge: DrawnEdge) -> int:
+        key = (edge_id(edge), edge.length, edge.note)
+        if key not in self._number:
+            self._number[key] = len(self.edges)
+            look = network.stroke(edge.length, self.lesson.cast.n_nodes)
+            title = edge_title(self.lesson.cast, edge)
+            self.edges.append([edge.u, edge.v, look.width, look.opacity, xml_text(title)])
+        return self._number[key]
+
+    def _legend(self, frame: Frame) -> int:
+        cast = self.lesson.cast
+        legend = {theme: legend_of(cast, frame, theme) for theme in get_args(ThemeName)}
+        if legend not in self.legends:
+            self.legends.append(legend)
+        return self.legends.index(legend)
+
+
+def caption_parts(caption: Caption) -> list[Any]:
+    """Write a caption as text, ["name", text], ["number", text] and ["term", text, key]."""
+    parts: list[Any] = []
+    for part in caption.parts:
+        match part:
+            case Name(text):
+                parts.append(["name", xml_text(text)])
+            case Number(text):
+                parts.append(["number", text])
+            case Term(text, key):
+                parts.append(["term", text, key])
+            case _:
+                parts.append(part.text)
+    return parts
+
+
+def _visit(lesson: Lesson, place: Place) -> dict[str, Any]:
+    """The distances and the quartets of a neighbourhood."""
+    visit = Visit.of(lesson.material, place)
+    names = [xml_text(shown_label(lesson.cast.labels[node])) for node in visit.members]
+    found: dict[str, Any] = {"names": names, "distances": _finite(visit.step.distances)}
+    asked = lesson.material.result.settings.method == "quartet"
+    table = visit.quartets if asked else None
+    if table is not None and len(names) <= MOST_NODES:
+        columns = (table.nodes, table.products, table.lead, table.verdicts)
+        found["quartets"] = [
+            [*nodes, *(round(x, 5) for x in products), round(lead, 5), VERDICTS[verdict]]
+            for nodes, products, lead, verdict in zip(*(c.tolist() for c in columns), strict=True)
+        ]
+    return found
+
+
+def _pair(lesson: Lesson) -> dict[str, Any]:
+    """The closest pair, as chapter 2 shows it."""
+    m = lesson.material
+    view = chapters.pair_view(m.D, m.obs, *chapters.closest_pair(m.D))
+    found: dict[str, Any] = {
+        "names": [xml_text(shown_label(name)) for name in view.names],
+        "quantities": [[q.name, q.shown, q.meaning] for q in view.quantities],
+    }
+    if view.table is not None:
+        found["table"] = {
+            "rows": [xml_text(row) for row in view.table.index],
+            "columns": [xml_text(column) for column in view.table.columns],
+            "counts": view.table.to_numpy().tolist(),
+        }
+    elif view.points is not None:
+        found["points"] = view.points[:: max(1, len(view.points) // MOST_POINTS)].tolist()
+    return found
+
+
+def _matrix(lesson: Lesson) -> dict[str, Any] | None:
+    m = lesson.material
+    if m.D.n_columns > MOST_COLUMNS:
+        return None
+    order = np.asarray(chapters.heatmap_order(m.result.graph))
+    return {
+        "names": [xml_text(shown_label(m.D.names[k], 18)) for k in order],
+        "values": _finite(m.D.values[order[:, None], order]),
+        "shades": chapters.SHADES,
+    }
+
+
+def _finite(values: Any) -> list[list[float | None]]:
+    return [[round(x, 3) if np.isfinite(x) else None for x in row] for row in values.tolist()]

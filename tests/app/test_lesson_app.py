@@ -22,9 +22,8 @@ from streamlit.testing.v1 import AppTest
 
 import loopylatent as ll
 from loopylatent.analysis.matching import name_node
-from loopylatent.lesson.material import Place
+from loopylatent.lesson.material import Place, Visit
 from loopylatent.lesson.presets import PRESETS, made_up
-from loopylatent.lesson.visits import Visit
 from loopylatent.ui.shell.session import FIRST_SAMPLE
 
 # Opening -----------------------------------------------------------------------------------

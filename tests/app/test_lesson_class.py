@@ -68,7 +68,7 @@ def test_tables_of_a_visit_hold_its_numbers():
 
 
 def test_the_inspector_takes_any_four_columns():
-    from loopylatent.lesson.visits import inspect
+    from loopylatent.lesson.material import inspect
 
     page = opened(sample="latent_cycle", r="1.5", tau="0.1", step="union")
     page = ran(page.button_group(key="lesson_view").set_value("Quartet inspector"))

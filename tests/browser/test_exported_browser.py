@@ -13,7 +13,7 @@ from helpers.reports import findings_of
 import loopylatent as ll
 from loopylatent.exporting.graph_files import provenance, render
 from loopylatent.exporting.report.page import to_report
-from loopylatent.lesson.page import to_page
+from loopylatent.lesson.lesson import to_page
 
 pytestmark = pytest.mark.browser
 RING = "latent_cycle"

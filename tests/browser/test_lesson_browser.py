@@ -17,9 +17,8 @@ from playwright.sync_api import Locator, Page
 import loopylatent as ll
 from loopylatent.exporting.graph_files import provenance
 from loopylatent.lesson.cast import GLOSSARY
-from loopylatent.lesson.lesson import Lesson, build
+from loopylatent.lesson.lesson import Lesson, build, to_page
 from loopylatent.lesson.material import IN_GRAPH
-from loopylatent.lesson.page import to_page
 
 pytestmark = pytest.mark.browser
 

@@ -20,8 +20,7 @@ from loopylatent.exporting.graph_files import Extras, provenance, to_html
 from loopylatent.exporting.project.file import Recipe
 from loopylatent.exporting.report.findings import examine
 from loopylatent.exporting.report.page import to_report
-from loopylatent.lesson.lesson import build
-from loopylatent.lesson.page import to_page
+from loopylatent.lesson.lesson import build, to_page
 
 pytestmark = pytest.mark.browser
 

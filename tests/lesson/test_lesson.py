@@ -28,9 +28,8 @@ from loopylatent.learning.learner import learn
 from loopylatent.learning.trace import Family, Round, VisitStep, replay
 from loopylatent.lesson.cast import GLOSSARY, Term, pseudocode
 from loopylatent.lesson.lesson import Lesson, draw
-from loopylatent.lesson.material import Place
+from loopylatent.lesson.material import Place, Visit
 from loopylatent.lesson.presets import made_up
-from loopylatent.lesson.visits import Visit
 
 # What is shown -----------------------------------------------------------------------------
 

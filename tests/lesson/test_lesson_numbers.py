@@ -29,12 +29,10 @@ from loopylatent.learning.grouping import VERDICTS, quartets
 from loopylatent.learning.learner import learn
 from loopylatent.learning.trace import VisitStep
 from loopylatent.lesson.cast import Name, caption_html, code_html, pseudocode, say
-from loopylatent.lesson.lesson import draw
-from loopylatent.lesson.material import Frame
-from loopylatent.lesson.page import lesson_data, to_page
-from loopylatent.lesson.pairs import closest_pair, heatmap_order, pair_view
+from loopylatent.lesson.chapters import closest_pair, heatmap_order, pair_view
+from loopylatent.lesson.lesson import draw, lesson_data, to_page
+from loopylatent.lesson.material import MOST_NODES, Frame, inspect, quartet_table
 from loopylatent.lesson.presets import PRESETS, made_up
-from loopylatent.lesson.visits import MOST_NODES, inspect, quartet_table
 
 # Quartets ----------------------------------------------------------------------------------
 

@@ -15,9 +15,8 @@ import streamlit as st
 from loopylatent.errors import LoopyLatentError
 from loopylatent.exporting.graph_files import provenance
 from loopylatent.figures.layout import shown_label
-from loopylatent.lesson.lesson import Lesson
+from loopylatent.lesson.lesson import Lesson, to_page
 from loopylatent.lesson.material import CHAPTERS, Detail, Place
-from loopylatent.lesson.page import to_page
 from loopylatent.lesson.presets import PRESETS, MadeUp, made_up
 from loopylatent.settings import Method
 from loopylatent.ui.page import Present, file_stem

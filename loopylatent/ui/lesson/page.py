@@ -18,9 +18,7 @@ from loopylatent.figures.layout import shown_label
 from loopylatent.learning.grouping import VERDICTS
 from loopylatent.learning.trace import Family, Join
 from loopylatent.lesson.cast import Caption, caption_html, code_html, pseudocode
-from loopylatent.lesson.lesson import Lesson, build, draw
-from loopylatent.lesson.material import CHAPTERS, Frame, Phase
-from loopylatent.lesson.pairs import (
+from loopylatent.lesson.chapters import (
     PairView,
     closest_pair,
     heatmap_order,
@@ -28,8 +26,9 @@ from loopylatent.lesson.pairs import (
     pair_view,
     points_figure,
 )
+from loopylatent.lesson.lesson import Lesson, build, draw
+from loopylatent.lesson.material import CHAPTERS, PAIRINGS, Frame, Inspection, Phase, Visit, inspect
 from loopylatent.lesson.presets import PRESETS, made_up
-from loopylatent.lesson.visits import PAIRINGS, Inspection, Visit, inspect
 from loopylatent.ui.graph_view import Picture, graph_view
 from loopylatent.ui.lesson.controls import (
     KEYS,
