@@ -26,7 +26,6 @@ def _samples(_: argparse.Namespace) -> None:
 
 
 def _app(options: argparse.Namespace) -> None:
-    """Serve the app in this process until it is told to stop."""
     port = options.port
     script = app_script()
     check_port(port)
@@ -72,7 +71,6 @@ def _is_free(port: int) -> bool:
 
 
 def _free_port() -> int:
-    """A port that is free now: one of the next few, or any."""
     near = next((port for port in range(PORT, PORT + 20) if _is_free(port)), None)
     if near is not None:
         return near

@@ -176,7 +176,6 @@ def _summed_up(D: DistanceMatrix) -> DistanceMatrix:
 
 
 def _near_distances(options: argparse.Namespace, obs: Observations) -> SparseDistances:
-    """Find the near pairs, and say how many there are and what was left out."""
     say(f"read {quoted(options.table)}: {obs!r}")
     for reason, count in Counter(one.reason for one in obs.dropped).items():
         say(f"left out {_columns(count)}: {reason}")
@@ -197,7 +196,6 @@ def _columns(count: int) -> str:
 
 
 def _distances_in_blocks(options: argparse.Namespace) -> DistanceMatrix:
-    """Scan the table and sum over its rows, block by block."""
     scanned = None if options.checkpoint is None else Path(f"{options.checkpoint}.scan")
     where: dict[str, Any] = {
         "on_degenerate": options.on_degenerate,

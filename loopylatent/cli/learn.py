@@ -148,7 +148,6 @@ def _make_report(
     obs: Observations | None,
     result: LearnResult,
 ) -> None:
-    """Compute everything that a report says, and write it."""
     named = () if options.names is None else open_project(options.names).names
     recipe = _recipe(options, result)
     sample = load_sample(recipe.sample_name) if recipe.source_kind == "sample" else None
@@ -164,7 +163,6 @@ def _make_report(
 
 
 def _recipe(options: argparse.Namespace, result: LearnResult) -> Recipe:
-    """Return the recipe of what a command line has learned."""
     settings: dict[str, Any] = asdict(result.settings.thresholds) | {
         "method": options.method,
         "order": options.order,

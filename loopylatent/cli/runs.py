@@ -21,7 +21,6 @@ from loopylatent.tables.files import table_to_csv
 
 
 def _sweep(options: argparse.Namespace) -> None:
-    """Sweep, write the table, and name the settings that stand out."""
     D, obs = all_distances(options)
     if options.score and obs is None:
         raise DataError("--score needs the rows; give the table instead of its distances.")
@@ -54,7 +53,6 @@ def _say_outcome(D: DistanceMatrix, found: Sweep) -> None:
 
 
 def _stability(options: argparse.Namespace) -> None:
-    """Learn again and again, and write the support of every part."""
     check_graph_file(options.consensus)
     D, obs = all_distances(options)
     thresholds = (options.r, options.Lambda, options.tau)

@@ -218,7 +218,6 @@ def _name(name: str) -> str:
 
 
 def _image(svg: str, words: str) -> str:
-    """A picture as part of the page."""
     packed = base64.b64encode(svg.encode()).decode("ascii")
     return (
         f'<img alt="{html.escape(words)}" style="max-width:min(100%,{WIDEST}px)" '
@@ -227,7 +226,6 @@ def _image(svg: str, words: str) -> str:
 
 
 def _histogram(values: np.ndarray[Any, Any]) -> str:
-    """How many values lie where, as bars over their range."""
     if not len(values):
         return ""
     counts, ends = np.histogram(values, bins=N_BARS)

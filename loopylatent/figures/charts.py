@@ -437,7 +437,6 @@ def _lines(curve: EdgeDensity, r: float, limits: tuple[float, float], colours: T
 
 
 def _counted(counts: Sequence[int]) -> list[str]:
-    """The numbers of edges, cycles and components in words."""
     words = zip(counts, ("edge", "cycle", "component"), strict=True)
     return [f"{number:,} {word}{'' if number == 1 else 's'}" for number, word in words]
 
@@ -513,7 +512,6 @@ def _opening(curve: EdgeDensity, r: float) -> str:
 
 
 def _beyond(D: DistanceMatrix, plot: _Plot) -> Iterator[str]:
-    """Shade the radii beyond the noise floor."""
     if D.noise_floor is not None and D.noise_floor < plot.high:
         left = plot.x(max(D.noise_floor, plot.low))
         height = HEIGHT - _SVG_BOTTOM - plot.top

@@ -380,7 +380,6 @@ def _options(frame: FloatArray, wanted: FloatArray, others: FloatArray) -> Float
 
 
 def _is_free(frames: FloatArray, others: FloatArray) -> NDArray[np.bool_]:
-    """Which frames keep clear of all others."""
     gap = _COMPONENT_GAP - 1e-6
     beyond = frames[:, None, 0] >= others[None, :, 1] + gap
     before = frames[:, None, 1] <= others[None, :, 0] - gap

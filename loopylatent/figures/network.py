@@ -274,7 +274,6 @@ def network(
 def _labels_above(
     graph: LatentGraph, place: list[list[int]], labels: Sequence[str], wanted: Sequence[int]
 ) -> frozenset[int]:
-    """The nodes of a picture whose labels stand above them."""
     number = {node: k for k, node in enumerate(wanted)}
     pairs = ((number.get(u, -1), number.get(v, -1)) for u, v in graph.edges.tolist())
     edges = np.array([pair for pair in pairs if min(pair) >= 0], dtype=np.int64).reshape(-1, 2)

@@ -205,7 +205,6 @@ def _row_width(row: Sequence[LegendItem]) -> int:
 
 
 def _legend_rows(items: Sequence[LegendItem], width: int) -> list[list[LegendItem]]:
-    """Break the legend into rows that fit the width."""
     rows: list[list[LegendItem]] = [[]]
     for item in items:
         if rows[-1] and _row_width([*rows[-1], item]) > width - 2 * _MARGIN:

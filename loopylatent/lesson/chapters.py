@@ -362,7 +362,6 @@ def _ranks(values: FloatArray, weights: FloatArray) -> FloatArray:
 
 
 def _moments(numbers: FloatArray, weights: FloatArray) -> tuple[Quantity, ...]:
-    """Means, spreads, covariance and correlation."""
     w = weights / weights.sum()
     mean_x, mean_y = (w @ numbers).tolist()
     dx, dy = (numbers - (mean_x, mean_y)).T
@@ -381,7 +380,6 @@ def _moments(numbers: FloatArray, weights: FloatArray) -> tuple[Quantity, ...]:
 
 
 def _determinants(counts: FloatArray, *, normalised: bool) -> tuple[Quantity, ...]:
-    """Determinants of the joint table and of the two margins."""
     joint = counts / counts.sum()
     det = float(np.linalg.det(joint))
     parts = [

@@ -339,7 +339,6 @@ def _parents(visit: Visit, family: Family) -> Guesses:
 
 
 def _pairs(visit: Visit, join: Join, before: int) -> Guesses:
-    """List the closest pairs, the right one among them."""
     every = combinations(visit.active(before), 2)
     few = sorted(every, key=lambda pair: (_apart(visit, before, *pair), pair))[:MOST_PAIRS]
     if {*join.children} not in map(set, few):
@@ -365,7 +364,6 @@ def _apart(visit: Visit, joins: int, u: int, v: int) -> float:
 
 
 def _stand_ins_caption(visit: Visit) -> Caption:
-    """Which columns stand for the hidden nodes of A."""
     step, m = visit.step, visit.m
     hidden = [k for k, is_hidden in enumerate(step.hidden) if is_hidden]
     named = [
@@ -382,7 +380,6 @@ def _stand_ins_caption(visit: Visit) -> Caption:
 
 
 def _round_caption(visit: Visit, place: Place) -> Caption:
-    """How the nodes that are left were split."""
     found = visit.step.rounds[place.part - 1]
     caption = say(
         "Round {t}: {n} nodes are left. {spreads}",
@@ -425,7 +422,6 @@ def _spreads(visit: Visit, found: Round) -> Caption:
 
 
 def _family_caption(visit: Visit, family: Family) -> Caption:
-    """Who became the parent of a family, and why."""
     children = visit.names(family.children)
     fit = {"misfit": family.misfit, "limit": family.limit}
     if family.is_new:
@@ -460,7 +456,6 @@ def _lengths(visit: Visit, family: Family) -> Caption:
 
 
 def _neighbors_caption(visit: Visit, join: Join, part: int) -> Caption:
-    """Which pair had the smallest Q."""
     left = len(visit.active(part - 1))
     return say(
         "Of the {pairs} of nodes that are left, {i} and {j} have the smallest [Q], {q:.3f}. They "
@@ -473,7 +468,6 @@ def _neighbors_caption(visit: Visit, join: Join, part: int) -> Caption:
 
 
 def _other_rest_caption(visit: Visit) -> Caption:
-    """What connects the nodes that are left."""
     step = visit.step
     twins = [edge for edge in step.rest if _is_twin(visit, edge.u, edge.v)]
     shared = {edge.v for edge in twins}
@@ -496,7 +490,6 @@ def _other_rest_caption(visit: Visit) -> Caption:
 
 
 def _is_twin(visit: Visit, u: int, v: int) -> bool:
-    """Whether two nodes of A are represented by the same column."""
     column = dict(zip(visit.step.neighbourhood, visit.step.surrogates, strict=False))
     return u in column and v in column and column[u] == column[v]
 

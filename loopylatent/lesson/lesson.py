@@ -513,7 +513,6 @@ def caption_parts(caption: Caption) -> list[Any]:
 
 
 def _visit(lesson: Lesson, place: Place) -> dict[str, Any]:
-    """The distances and the quartets of a neighbourhood."""
     visit = Visit.of(lesson.material, place)
     names = [xml_text(shown_label(lesson.cast.labels[node])) for node in visit.members]
     found: dict[str, Any] = {"names": names, "distances": _finite(visit.step.distances)}
@@ -529,7 +528,6 @@ def _visit(lesson: Lesson, place: Place) -> dict[str, Any]:
 
 
 def _pair(lesson: Lesson) -> dict[str, Any]:
-    """The closest pair, as chapter 2 shows it."""
     m = lesson.material
     view = chapters.pair_view(m.D, m.obs, *chapters.closest_pair(m.D))
     found: dict[str, Any] = {

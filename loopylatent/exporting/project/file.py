@@ -284,7 +284,6 @@ def to_python(recipe: Recipe, *, max_hidden: int | None = None) -> str:
 
 
 def _reading(recipe: Recipe) -> list[str]:
-    """Lines of Python that read the data and compute the distances."""
     degenerate = ["on_degenerate='drop'"] if recipe.drop_degenerate else []
     read = ["obs", f"metric={recipe.metric!r}", *degenerate]
     distances = _call("D = ll.information_distances", read)
@@ -516,7 +515,6 @@ def _check_text(what: str, text: Any) -> None:
 
 
 def _checked_view(view: Any) -> Mapping[str, Preference]:
-    """Return preferences in the order of their names, after checking each."""
     if not isinstance(view, Mapping) or len(view) > MAX_PREFERENCES:
         raise DataError(f"the view must be at most {MAX_PREFERENCES} named preferences.")
     for name, value in view.items():
@@ -758,7 +756,6 @@ def _check_fingerprint(what: str, described: _Fingerprint | None, content: bytes
 
 
 def _unpacked(content: bytes, max_bytes: int) -> dict[str, bytes]:
-    """Return the members, by name, after their number, names and sizes were checked."""
     limits = {_DESCRIPTION: MAX_DESCRIPTION, _RESULTS: MAX_RESULTS}
     limits |= dict.fromkeys((_DATA, *_PINNED_DATA), max_bytes)
     if not content.startswith(b"PK\x03\x04"):

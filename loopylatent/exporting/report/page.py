@@ -161,7 +161,6 @@ def _provenance(findings: Findings, created: str | None) -> Provenance:
 
 
 def _figures(findings: Findings, extras: Extras) -> dict[str, Any]:
-    """The graph twice, to play with and to print, and the curve."""
     graph, r, floor = findings.graph, findings.recipe.r, findings.distances.noise_floor
     assert extras.positions is not None
     drawing = drawing_of(graph, extras)
@@ -181,7 +180,6 @@ def _figures(findings: Findings, extras: Extras) -> dict[str, Any]:
 
 
 def _texts(findings: Findings, labels: tuple[str, ...]) -> dict[str, Any]:
-    """Rows, scores and support, as far as they are there."""
     graph, recipe, most = findings.graph, findings.recipe, findings.max_hidden
     model, held, found = findings.model, findings.held_out, findings.stability
     command: str | Skipped
@@ -240,7 +238,6 @@ def _topics(findings: Findings, labels: tuple[str, ...]) -> list[dict[str, Any]]
 
 
 def _edge_rows(findings: Findings, labels: tuple[str, ...]) -> list[dict[str, Any]]:
-    """A row for each edge, the strongest first."""
     graph, found, model = findings.graph, findings.stability, findings.model
     support = found.edges.tolist() if isinstance(found, Stability) else [None] * graph.n_edges
     fitted = model.edge_strengths.tolist() if isinstance(model, Model) else None
@@ -261,7 +258,6 @@ def _edge_rows(findings: Findings, labels: tuple[str, ...]) -> list[dict[str, An
 
 
 def _cycle_rows(findings: Findings, labels: tuple[str, ...]) -> list[dict[str, Any]]:
-    """The cycles of a minimum cycle basis, the best supported first."""
     cycles, found = findings.graph.cycles, findings.stability
     support = found.cycles.tolist() if isinstance(found, Stability) else [None] * len(cycles)
     rows = [
