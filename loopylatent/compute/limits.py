@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 import timeit
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -226,3 +229,79 @@ def _cached(stat: Path, prefix: str) -> int:
         lines = [line.split() for line in stat.read_text(encoding="ascii").splitlines()]
         return sum(int(line[1]) for line in lines if len(line) == 2 and line[0] in wanted)
     return 0
+
+
+# Blocks of rows ---------------------------------------------------------------------------
+
+BLOCK_CELLS = 1 << 22
+"""Cells of one block of rows (32 MB of doubles)."""
+BLOCKS_A_PORTION = 8
+"""Blocks whose sums are added up before they meet those of other blocks."""
+
+
+def block_rows(n_columns: int) -> int:
+    """Return the rows of a block."""
+    return max(1, BLOCK_CELLS // max(1, n_columns))
+
+
+def portions(n_rows: int, rows_a_block: int) -> list[range]:
+    """Return the rows of each portion."""
+    step = BLOCKS_A_PORTION * rows_a_block
+    return [range(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
+
+
+def blocks(rows: range, rows_a_block: int) -> Iterator[slice]:
+    """Yield the rows of each block of a portion."""
+    for start in range(rows.start, rows.stop, rows_a_block):
+        yield slice(start, min(start + rows_a_block, rows.stop))
+
+
+# Threads of matrix products ----------------------------------------------------------------
+
+
+class _Limit:
+    """How many blocks want one thread now, and what takes the limit off again."""
+
+    lock = threading.Lock()
+    wanted = 0
+    off: Any = None
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Run matrix products on one thread while any such block runs, in the whole process.
+
+    Their last digits may depend on the number of threads. The first block sets the limit, the last
+    one lifts it, in whatever order they end.
+    """
+    with _Limit.lock:
+        _Limit.wanted += 1
+        if _Limit.wanted == 1:
+            _free_control()
+            _Limit.off = _controller().limit(limits=1, user_api="blas")
+    try:
+        yield
+    finally:
+        with _Limit.lock:
+            _Limit.wanted -= 1
+            if _Limit.wanted == 0:
+                _free_control()
+                _Limit.off.restore_original_limits()
+                _free_control()
+
+
+def _free_control() -> None:
+    """Let this thread set the limit; threadpoolctl leaves that to the thread that did it first."""
+    from threadpoolctl import OpenBLASController
+
+    free = getattr(OpenBLASController, "clear_controlling_thread", None)
+    if free is not None:
+        free(force=True)
+
+
+@cache
+def _controller() -> Any:
+    """Looked for once: it takes longer than many a product."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

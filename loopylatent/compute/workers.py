@@ -10,12 +10,13 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from typing import Any, Literal, Protocol, TypeVar, get_args
 from uuid import uuid4
 
 import numpy as np
 
+from loopylatent.compute.limits import one_thread
 from loopylatent.compute.values import Check, Progress
 from loopylatent.errors import LoopyLatentError, Remedy, ThresholdError
 
@@ -152,54 +153,6 @@ def in_order(results: Generator[tuple[int, T], None, None]) -> Generator[T, None
                 position += 1
     finally:
         results.close()
-
-
-class _Limit:
-    """How many blocks want one thread now, and what takes the limit off again."""
-
-    lock = threading.Lock()
-    wanted = 0
-    off: Any = None
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Run matrix products on one thread while any such block runs, in the whole process.
-
-    Their last digits may depend on the number of threads. The first block sets the limit, the last
-    one lifts it, in whatever order they end.
-    """
-    with _Limit.lock:
-        _Limit.wanted += 1
-        if _Limit.wanted == 1:
-            _free_control()
-            _Limit.off = _controller().limit(limits=1, user_api="blas")
-    try:
-        yield
-    finally:
-        with _Limit.lock:
-            _Limit.wanted -= 1
-            if _Limit.wanted == 0:
-                _free_control()
-                _Limit.off.restore_original_limits()
-                _free_control()
-
-
-def _free_control() -> None:
-    """Let this thread set the limit; threadpoolctl leaves that to the thread that did it first."""
-    from threadpoolctl import OpenBLASController
-
-    free = getattr(OpenBLASController, "clear_controlling_thread", None)
-    if free is not None:
-        free(force=True)
-
-
-@cache
-def _controller() -> Any:
-    """Looked for once: it takes longer than many a product."""
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
 
 
 Engine = Literal["threads", "dask"]

@@ -11,11 +11,10 @@ import numpy as np
 
 from loopylatent.compute.cache import Checkpoint, Saved
 from loopylatent.compute.files import __version__
-from loopylatent.compute.limits import free_bytes
+from loopylatent.compute.limits import block_rows, free_bytes, one_thread
 from loopylatent.compute.values import Check, FloatArray, IntArray, Progress
-from loopylatent.compute.workers import Engine, one_thread, runner
+from loopylatent.compute.workers import Engine, runner
 from loopylatent.distances.strengths import SumPlan, Sums
-from loopylatent.tables.blocks.columns import block_rows
 from loopylatent.tables.blocks.table import (
     MOST_PORTIONS,
     Block,

@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import erfc
 
+from loopylatent.compute.limits import block_rows, blocks, one_thread, portions
 from loopylatent.compute.values import FloatArray
-from loopylatent.compute.workers import one_thread
 from loopylatent.errors import DistanceError, quoted
-from loopylatent.tables.blocks.columns import ColumnTotals, block_rows, blocks, portions
 from loopylatent.tables.kinds import Column
-from loopylatent.tables.observations import Observations
+from loopylatent.tables.observations import ColumnTotals, Observations
 
 SumKind = Literal["complete", "pairwise", "joint", "features"]
 """Products of complete columns, of columns with gaps, counts of states, products of features."""

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from loopylatent.compute.limits import one_thread
 from loopylatent.compute.values import FloatArray, Progress
-from loopylatent.compute.workers import one_thread
 from loopylatent.errors import InferenceError
 from loopylatent.graph import LatentGraph, check_graph
 from loopylatent.inference.discrete import DiscreteProblem

@@ -14,8 +14,8 @@ from typing import Literal
 
 import numpy as np
 
+from loopylatent.compute.limits import one_thread
 from loopylatent.compute.values import IntArray, Progress
-from loopylatent.compute.workers import one_thread
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.errors import InferenceError, Remedy, ThresholdError
 from loopylatent.graph import LatentGraph

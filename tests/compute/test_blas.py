@@ -10,7 +10,7 @@ import pytest
 import scipy.linalg  # noqa: F401
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from loopylatent.compute.workers import one_thread
+from loopylatent.compute.limits import one_thread
 
 PATIENCE = 60
 

@@ -150,7 +150,7 @@ def test_rows_in_blocks_give_the_same_as_rows_at_once(rng, monkeypatch):
     X = chain(rng, 500, 6)
     X[rng.random(X.shape) < 0.1] = np.nan
     whole = information_distances(X).values
-    monkeypatch.setattr("loopylatent.tables.blocks.columns.BLOCK_CELLS", 6 * 37)
+    monkeypatch.setattr("loopylatent.compute.limits.BLOCK_CELLS", 6 * 37)
     assert np.allclose(information_distances(X).values, whole, rtol=1e-12)
 
 

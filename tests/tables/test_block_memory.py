@@ -55,7 +55,7 @@ def test_blocks_fit_where_the_table_does_not(tmp_path):
 
 @pytest.mark.long
 def test_sums_of_many_columns_with_gaps_do_not_pile_up(tmp_path, monkeypatch):
-    monkeypatch.setattr("loopylatent.tables.blocks.columns.BLOCKS_A_PORTION", 1)
+    monkeypatch.setattr("loopylatent.compute.limits.BLOCKS_A_PORTION", 1)
     path = tmp_path / "t.parquet"
     rng = np.random.default_rng(0)
     values = rng.normal(size=(280, 1)) + rng.normal(size=(280, 900))

@@ -19,11 +19,12 @@ from hypothesis import given, settings, strategies as st
 
 import loopylatent as ll
 from loopylatent.cli.main import main
+from loopylatent.compute import limits
 from loopylatent.distances import blocks as block_sums, strengths
 from loopylatent.distances.strengths import plan_sums
 from loopylatent.errors import DataError, DistanceError, LoopyLatentError, ThresholdError
 from loopylatent.tables import parquet as block_parquet, read as block_text
-from loopylatent.tables.blocks import columns, table as block_scan
+from loopylatent.tables.blocks import table as block_scan
 
 NAMES = list("abcdef")
 
@@ -31,7 +32,7 @@ NAMES = list("abcdef")
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """Blocks of some hundred rows, so that small tables have several portions."""
-    monkeypatch.setattr("loopylatent.tables.blocks.columns.BLOCK_CELLS", 600)
+    monkeypatch.setattr("loopylatent.compute.limits.BLOCK_CELLS", 600)
     monkeypatch.setattr("loopylatent.distances.strengths.NULL_PAIRS", 150)
 
 
@@ -226,7 +227,7 @@ def test_the_noise_floor_of_some_rows_is_that_of_all(rng, tmp_path, monkeypatch)
     for metric in ("determinant", "canonical"):
         some = ll.information_distances(frame, metric).noise_floor
         with monkeypatch.context() as patch:
-            patch.setattr(columns, "BLOCK_CELLS", 1 << 22)
+            patch.setattr(limits, "BLOCK_CELLS", 1 << 22)
             every = ll.information_distances(frame, metric).noise_floor
         assert some == pytest.approx(every, abs=0.1)
         assert some != every

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from loopylatent.tables.blocks.columns import portions
+from loopylatent.compute.limits import portions
 from loopylatent.tables.blocks.table import stretches
 from loopylatent.tables.kinds import (
     Column,

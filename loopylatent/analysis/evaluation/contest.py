@@ -14,8 +14,9 @@ import numpy as np
 from loopylatent.analysis.evaluation.lda import N_DRAWS, fit_lda
 from loopylatent.analysis.evaluation.topics import topics
 from loopylatent.analysis.sweep.scores import TEST_SHARE, Split
+from loopylatent.compute.limits import one_thread
 from loopylatent.compute.values import Check, Progress
-from loopylatent.compute.workers import as_they_finish, one_thread
+from loopylatent.compute.workers import as_they_finish
 from loopylatent.distances.matrix import Metric, information_distances
 from loopylatent.errors import DataError, LoopyLatentError, ThresholdError, did_you_mean, quoted
 from loopylatent.graph import LatentGraph

@@ -12,6 +12,7 @@ from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 
 from loopylatent.analysis.stability.resampling import Resampler, bootstrapped_rows, shaken_distances
+from loopylatent.compute.limits import one_thread
 from loopylatent.compute.values import (
     Check,
     FloatArray,
@@ -22,7 +23,7 @@ from loopylatent.compute.values import (
     check_seed,
     frozen_array,
 )
-from loopylatent.compute.workers import Engine, one_thread, runner
+from loopylatent.compute.workers import Engine, runner
 from loopylatent.distances.matrix import DistanceMatrix, Metric
 from loopylatent.errors import DataError, LoopyLatentError
 from loopylatent.graph import LatentGraph

@@ -27,6 +27,7 @@ from loopylatent.analysis.stability.support import (
     edges_found,
     found_again,
 )
+from loopylatent.compute.limits import one_thread
 from loopylatent.compute.values import (
     BoolArray,
     Check,
@@ -36,7 +37,7 @@ from loopylatent.compute.values import (
     check_many,
     frozen_array,
 )
-from loopylatent.compute.workers import in_order, one_thread, runner
+from loopylatent.compute.workers import in_order, runner
 from loopylatent.distances.matrix import DistanceMatrix, information_distances
 from loopylatent.errors import DataError, LoopyLatentError
 from loopylatent.graph import LatentGraph

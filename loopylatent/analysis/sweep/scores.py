@@ -11,8 +11,9 @@ import numpy as np
 
 from loopylatent.analysis.sweep.points import halving_order, iter_points
 from loopylatent.compute.cache import ResultCache
+from loopylatent.compute.limits import one_thread
 from loopylatent.compute.values import Check, Progress, check_share
-from loopylatent.compute.workers import OnThreads, Runner, one_thread
+from loopylatent.compute.workers import OnThreads, Runner
 from loopylatent.distances.matrix import DistanceMatrix, information_distances
 from loopylatent.errors import DataError, LoopyLatentError
 from loopylatent.graph import LatentGraph

@@ -677,13 +677,13 @@ def open_project(source: str | os.PathLike[str] | bytes, *, max_bytes: int = MAX
     loopylatent.errors.DataError: the project cannot be opened: it is not a project file; give a \
 file whose name ends in .loopylatent.
     """
-    shown = "the project" if isinstance(source, bytes) else quoted(os.fspath(source))
     most = max_bytes + MAX_DESCRIPTION + MAX_RESULTS
     try:
         content = source if isinstance(source, bytes) else _first_bytes(source, most + 1)
         _check_size("file", len(content), most)
         return _project(_unpacked(content, max_bytes))
     except LoopyLatentError as error:
+        shown = "the project" if isinstance(source, bytes) else quoted(os.fspath(source))
         raise DataError(f"{shown} cannot be opened: {str(error).rstrip('.')}.") from None
 
 

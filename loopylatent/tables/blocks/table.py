@@ -20,20 +20,16 @@ import pyarrow as pa
 
 from loopylatent.compute.cache import Checkpoint, Saved
 from loopylatent.compute.files import __version__
-from loopylatent.compute.limits import LIMITS
+from loopylatent.compute.limits import LIMITS, block_rows as usual_block_rows, blocks, portions
 from loopylatent.compute.values import Check, FloatArray, Progress
 from loopylatent.compute.workers import Engine, in_order, runner
 from loopylatent.errors import DataError, Remedy, ThresholdError, listed, quoted
 from loopylatent.tables.blocks.columns import (
     CodedColumn,
     ColumnScan,
-    ColumnTotals,
-    block_rows as usual_block_rows,
-    blocks,
     decide,
     form_of,
     numbers_of,
-    portions,
     texts_of,
 )
 from loopylatent.tables.files import (
@@ -47,6 +43,7 @@ from loopylatent.tables.files import (
 )
 from loopylatent.tables.kinds import WAYS, Cells, Column, Kind, read_numbers
 from loopylatent.tables.observations import (
+    ColumnTotals,
     Dropped,
     OnDegenerate,
     by_text,
