@@ -128,6 +128,19 @@ def test_the_files_that_a_page_links_to_exist(path):
         assert (path.parent / target).exists(), target
 
 
+def test_the_modules_that_a_page_names_exist():
+    """The history of changes names modules as they were."""
+    named = {
+        (path.name, name)
+        for path in PAGES
+        if path.name != "CHANGELOG.md"
+        for name in re.findall(r"`([a-z_]+(?:/[a-z_]+)+\.py)`", path.read_text(encoding="utf-8"))
+    }
+    assert len(named) > 10
+    there = [ROOT, ROOT / "loopylatent"]
+    assert [one for one in named if not any((room / one[1]).exists() for room in there)] == []
+
+
 @pytest.mark.parametrize("path", PAGES, ids=name_of)
 def test_the_make_targets_that_a_page_names_exist(path):
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
