@@ -29,7 +29,6 @@ from loopylatent.learning.learner import LearnResult
 from loopylatent.settings import READS
 from loopylatent.tables.samples import sample_titles
 from loopylatent.ui.open.dialog import follow_curve, open_columns, open_file
-from loopylatent.ui.shell import widgets
 from loopylatent.ui.shell.background import upkeep, warm_up_once
 from loopylatent.ui.shell.results import (
     Source,
@@ -43,7 +42,7 @@ from loopylatent.ui.shell.results import (
     source_of,
 )
 from loopylatent.ui.shell.session import Session, bound, offer_pin, params_of, pin_params, session
-from loopylatent.ui.shell.widgets import TimeNeeded, said, time_needed, wait_for
+from loopylatent.ui.shell.widgets import TimeNeeded, said, time_needed, wait_for, words
 
 OWN = "own"
 
@@ -86,11 +85,11 @@ def choose_thresholds(
     """Draw the three sliders with their presets; what needs the curve comes with it."""
     _presets(s, preset_radii(D, scales.few_loops, curve))
     _radius(s, D, scales.r, curve)
-    _slider(s, "Lambda", "Λ, the margin", scales.Lambda, widgets.LAMBDA)
-    _slider(s, "tau", "τ, the shortest edge", scales.tau, widgets.TAU)
+    _slider(s, "Lambda", "Λ, the margin", scales.Lambda, words.margin)
+    _slider(s, "tau", "τ, the shortest edge", scales.tau, words.shortest)
     note = st.container()  # always there, or what is open below would close
-    if widgets.NO_PART[s.recipe.method]:
-        note.caption(widgets.NO_PART[s.recipe.method])
+    if words.no_part[s.recipe.method]:
+        note.caption(words.no_part[s.recipe.method])
 
 
 def choose_method(s: Session, D: DistanceMatrix, bic_time: TimeNeeded | None) -> None:
@@ -103,12 +102,12 @@ def choose_method(s: Session, D: DistanceMatrix, bic_time: TimeNeeded | None) ->
 
     with st.expander("Method and order"):
         if D.metric != "given":
-            choice("Distance", "metric", widgets.METRICS, widgets.DISTANCE)
+            choice("Distance", "metric", words.metrics, words.distance)
             if not D.is_additive:
-                st.caption(widgets.NOT_ADDITIVE)
-        choice("Grouping", "method", widgets.METHODS, widgets.METHOD)
+                st.caption(words.not_additive)
+        choice("Grouping", "method", words.methods, words.method)
         tip = "On noisy data the result depends on it: try another one to see how much."
-        choice("Order of visits", "order", widgets.ORDER, tip)
+        choice("Order of visits", "order", words.order, tip)
         without = s.recipe.regularize == "none"
         if bic_time is not None:
 
@@ -117,7 +116,7 @@ def choose_method(s: Session, D: DistanceMatrix, bic_time: TimeNeeded | None) ->
 
             st.toggle(
                 "Hidden nodes must pay (BIC)",
-                help=widgets.BIC,
+                help=words.bic,
                 disabled=not bic_time.is_allowed and without,
                 **bound("bic", s.recipe.regularize == "bic", report),
             )
@@ -163,7 +162,7 @@ def _presets(s: Session, radii: Mapping[str, float]) -> None:
     st.segmented_control(
         "Start from",
         list(radii),
-        help="  \n".join(f"**{name}**: {widgets.PRESETS[name]}" for name in radii),
+        help="  \n".join(f"**{name}**: {words.presets[name]}" for name in radii),
         width="stretch",
         **bound("preset", here, report),
     )
@@ -177,18 +176,18 @@ def _radius(s: Session, D: DistanceMatrix, within: Range, curve: EdgeDensity | N
             "r, the radius",
             values,
             format_func=lambda r: f"{r:.4g}",
-            help=widgets.R,
+            help=words.radius,
             **bound("r_snapped", here, lambda r: s.change(r=r), limits=D.digest),
         )
     else:
-        _slider(s, "r", "r, the radius", within, widgets.R)
+        _slider(s, "r", "r, the radius", within, words.radius)
         _marks(radius_marks(D, within.holding(s.recipe.r)))
 
     def report(on: bool) -> None:
         s.snap = on
 
     if curve is not None:
-        st.toggle("only where it changes", help=widgets.SNAP, **bound("snap", s.snap, report))
+        st.toggle("only where it changes", help=words.snap, **bound("snap", s.snap, report))
 
 
 def _slider(s: Session, name: str, label: str, usual: Range, explanation: str) -> None:
@@ -209,7 +208,7 @@ def _marks(marks: tuple[Mark, ...]) -> None:
     """Small ticks under the slider of r, each with its name and a tooltip."""
     ticks = "".join(
         f'<span class="row{mark.row}" style="left:{100 * mark.share:.2f}%" '
-        f'title="{mark.name} = {mark.value:.3f}: {widgets.MARKS[mark.name]}">{mark.name}</span>'
+        f'title="{mark.name} = {mark.value:.3f}: {words.marks[mark.name]}">{mark.name}</span>'
         for mark in marks
     )
     st.html(f'<div class="loopylatent-marks">{ticks}</div>')

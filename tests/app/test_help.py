@@ -17,7 +17,7 @@ from loopylatent.figures.network import THEMES
 from loopylatent.lesson.cast import GLOSSARY
 from loopylatent.ui.help import page as help_page
 from loopylatent.ui.page import PAGES
-from loopylatent.ui.shell import widgets
+from loopylatent.ui.shell.widgets import words
 
 ROOT = Path(__file__).resolve().parents[2]
 SCALE = ROOT / "loopylatent" / "analysis" / "stability" / "support_scale.json"
@@ -30,7 +30,7 @@ def test_the_page_opens_cold_and_shows_every_part():
     assert [error.value for error in page.exception] == []
     assert [one.value for one in page.header] == [part.title for part in PARTS.values()]
     said = "\n".join(one.value for one in page.markdown)
-    for text in (widgets.R, widgets.LAMBDA, widgets.TAU):
+    for text in (words.radius, words.margin, words.shortest):
         assert text in said
 
 

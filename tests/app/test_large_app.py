@@ -279,7 +279,7 @@ def test_the_test_of_loops_can_be_stopped(table, D, monkeypatch):
     assert job.finished.wait(PATIENCE)
     ran(page)
     assert session.jobs.current(large.TEST) is None, "it is not begun again"
-    assert session.notice == large.STOPPED
+    assert session.notice == large.words.stopped
     assert session.recipe.r == D.r_max
 
 

@@ -21,7 +21,7 @@ from streamlit.testing.v1 import AppTest
 from loopylatent.cli.terminal import IN_OPTIONS
 from loopylatent.errors import IN_PYTHON, DataError, Remedy, in_words
 from loopylatent.ui.open.dialog import DISTANCES, TABLE
-from loopylatent.ui.shell.widgets import ON_PAGES
+from loopylatent.ui.shell.widgets import words
 from loopylatent.ui.theory.page import OWN
 
 PACKAGE = Path(__file__).resolve().parents[2] / "loopylatent"
@@ -135,7 +135,7 @@ def test_every_kind_of_remedy_is_used_and_has_words_in_python() -> None:
 
 
 @pytest.mark.parametrize(("words", "out_of_reach"), [
-    (ON_PAGES, NOT_ON_PAGES), (IN_OPTIONS, NOT_IN_COMMANDS),
+    (words.on_pages, NOT_ON_PAGES), (IN_OPTIONS, NOT_IN_COMMANDS),
 ], ids=["pages", "commands"])  # fmt: skip
 def test_every_kind_of_remedy_has_words_or_is_out_of_reach(
     words: Mapping[str, str], out_of_reach: Mapping[str, str]
@@ -162,7 +162,7 @@ def test_a_message_keeps_its_remedies_wherever_it_is_kept() -> None:
     for kept in (outer, str(outer), pickle.loads(pickle.dumps(outer)), deepcopy(str(outer))):
         assert str(kept).endswith("'Lambda = x' is constant, or use on_degenerate='drop'.")
         assert in_words(kept, IN_OPTIONS).endswith("is constant, or use --drop-degenerate.")
-    assert in_words("plain text", ON_PAGES) == "plain text"
+    assert in_words("plain text", words.on_pages) == "plain text"
 
 
 # On the pages ------------------------------------------------------------------------------

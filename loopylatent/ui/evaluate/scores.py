@@ -39,7 +39,6 @@ from loopylatent.ui.shell.results import EvaluationKey, SplitKey
 from loopylatent.ui.shell.session import Session, session
 from loopylatent.ui.shell.widgets import (
     HEAD,
-    METHODS,
     ROW,
     escaped,
     job_bar,
@@ -52,6 +51,7 @@ from loopylatent.ui.shell.widgets import (
     texts,
     time_needed,
     viewed,
+    words as shared,
 )
 
 KEY = "loopylatent evaluate"
@@ -319,7 +319,7 @@ def _choose_radii(s: Session, now: Present) -> tuple[float, ...]:
 def _choose_methods(s: Session) -> tuple[Method, ...]:
     options = get_args(Method)
     tied = _kept(s, "methods", [s.recipe.method])
-    found = st.multiselect("Grouping", options, format_func=METHODS.__getitem__, **tied)
+    found = st.multiselect("Grouping", options, format_func=shared.methods.get, **tied)
     return tuple(method for method in options if method in found)
 
 

@@ -37,7 +37,6 @@ from loopylatent.ui.page import Present, name_field
 from loopylatent.ui.shell.results import frame_of
 from loopylatent.ui.shell.session import Session, bound
 from loopylatent.ui.shell.widgets import (
-    ABOUT_FIT,
     HEAD,
     ROW,
     Fitted,
@@ -53,6 +52,7 @@ from loopylatent.ui.shell.widgets import (
     texts,
     viewed,
     wait_for_fit,
+    words as shared,
 )
 
 words = texts("evaluate")
@@ -200,7 +200,7 @@ def _offer_fit(s: Session, now: Present, found: Found) -> None:
     obs, job = now.source.observations, fit_job(s, now.source, found.graph)
     if found.fitted is not None or obs is None or (job and not job.finished.is_set()):
         return
-    more = {"type": "primary", "help": ABOUT_FIT, "key": "evaluate_fit"}
+    more = {"type": "primary", "help": shared.about_fit, "key": "evaluate_fit"}
     start_button("Fit probabilities", fit_time(obs), begin_fit, s, obs, found.graph, **more)
 
 

@@ -31,13 +31,10 @@ from loopylatent.ui.page import file_stem
 from loopylatent.ui.shell.background import Job
 from loopylatent.ui.shell.results import digest_or_none
 from loopylatent.ui.shell.session import Session
-from loopylatent.ui.shell.widgets import escaped, said, save_button, time_needed, wait_for
+from loopylatent.ui.shell.widgets import escaped, said, save_button, texts, time_needed, wait_for
 
 KIND = "report"
-ABOUT = (
-    "**A report** on one page that opens anywhere and prints: data, settings, graph, hidden nodes, "
-    "groups, the test of loops, scores, support, and the script that gives this graph again."
-)
+words = texts("explore")
 
 
 def _offer_report(s: Session, scene: Scene, stem: str) -> None:
@@ -51,7 +48,7 @@ def _offer_report(s: Session, scene: Scene, stem: str) -> None:
     job = s.jobs.of(KIND, key)
     with st.container(border=True, key="report"):
         left, right = st.columns([4, 1], vertical_alignment="center")
-        left.markdown(ABOUT)
+        left.markdown(words.report)
         with right:
             if found is not None:
                 title, today = scene.source.title, date.today().isoformat()
@@ -124,23 +121,20 @@ def _extras(scene: Scene) -> Extras:
 
 
 FILES = {
-    "graphml": ("GraphML", "for yEd, Gephi, Cytoscape, igraph, networkx"),
-    "gexf": ("GEXF", "for Gephi"),
-    "json": ("JSON", "nodes and links, for programs"),
-    "csv": ("CSV of edges", "for a spreadsheet"),
-    "nodes.csv": ("CSV of nodes", "for a spreadsheet"),
-    "html": ("Web page", "one file that plays by itself, offline"),
-    "svg": ("Picture (SVG)", "sharp at any size; the PNG button is in the corner of the graph"),
+    "graphml": ("GraphML", "for yEd, Gephi, Cytoscape, igraph, networkx", "application/xml"),
+    "gexf": ("GEXF", "for Gephi", "application/xml"),
+    "json": ("JSON", "nodes and links, for programs", "application/json"),
+    "csv": ("CSV of edges", "for a spreadsheet", "text/csv"),
+    "nodes.csv": ("CSV of nodes", "for a spreadsheet", "text/csv"),
+    "html": ("Web page", "one file that plays by itself, offline", "text/html"),
+    "svg": (
+        "Picture (SVG)",
+        "sharp at any size; the PNG button is in the corner of the graph",
+        "image/svg+xml",
+    ),
 }
 ABREAST = 4
 """Files that are offered beside each other, each with what it is for below it."""
-MIMES = {
-    "svg": "image/svg+xml",
-    "json": "application/json",
-    "html": "text/html",
-    "csv": "text/csv",
-    "nodes.csv": "text/csv",
-}
 
 
 def offer_files(s: Session, scene: Scene) -> None:
@@ -149,12 +143,11 @@ def offer_files(s: Session, scene: Scene) -> None:
     extras, origin = _extras(scene), provenance(scene.result)
     graph, stem = scene.result.graph, file_stem(s)
     columns = st.columns(ABREAST)
-    for k, (ending, (label, purpose)) in enumerate(FILES.items()):
+    for k, (ending, (label, purpose, mime)) in enumerate(FILES.items()):
         make: Callable[[], str | bytes] = partial(render, ending, graph, origin, extras)
         if ending == "svg":
             make = partial(_svg, scene)
         with columns[k % ABREAST]:
-            mime = MIMES.get(ending, "application/xml")
             save_button(label, make, f"{stem}.{ending}", f"file_{ending}", mime, width="stretch")
             st.caption(purpose)
     most = MEGABYTE * int(st.get_option("server.maxUploadSize"))

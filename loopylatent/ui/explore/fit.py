@@ -17,7 +17,6 @@ from loopylatent.tables.observations import Observations
 from loopylatent.ui.shell.results import Source
 from loopylatent.ui.shell.session import Session
 from loopylatent.ui.shell.widgets import (
-    ABOUT_FIT,
     Fitted,
     begin_fit,
     escaped,
@@ -29,6 +28,7 @@ from loopylatent.ui.shell.widgets import (
     start_button,
     table,
     wait_for_fit,
+    words,
 )
 
 MOST_ROWS = 5
@@ -47,7 +47,7 @@ def show_fit(s: Session, source: Source, result: LearnResult, labels: tuple[str,
     if obs is None:
         st.caption("Distances alone do not say how rows look; open the table to fit probabilities.")
         return
-    st.caption(ABOUT_FIT)
+    st.caption(words.about_fit)
     job = fit_job(s, source, graph)
     if job is not None and job.is_running:
         wait_for_fit(job)

@@ -40,20 +40,22 @@ from loopylatent.ui.explore.stability import SUPPORT, choose_least, show_stabili
 from loopylatent.ui.graph_view import graph_view
 from loopylatent.ui.open.dialog import say_curve_is_missing, wait_to_stop
 from loopylatent.ui.page import Present, file_stem, summary_line, theme
-from loopylatent.ui.shell import widgets
 from loopylatent.ui.shell.background import Job
 from loopylatent.ui.shell.results import curve_job, data_key
 from loopylatent.ui.shell.session import Session
 from loopylatent.ui.shell.widgets import (
+    PARTS,
     chart,
     escaped,
     fitted_of,
     select_by_row,
     table,
     tabs,
+    texts,
     viewed,
 )
 
+words = texts("explore")
 NEAR_STEPS = 3
 """How far around a node a graph is drawn that is never drawn whole."""
 WHOLE = "whole_graph"
@@ -220,12 +222,6 @@ ROW_HEIGHT = 50
 
 TEST = "opening"
 """The kind of job that tests the loops of a table that was just opened."""
-LATER = (
-    "Opened as a tree. Whether a smaller r shows loops that are real is tested once the local "
-    "trees have been followed over all r."
-)
-TESTING = "Opened as a tree. Are loops at a smaller r real? Simulated table {done} of {total}"
-STOPPED = "The test of loops was stopped; the page Tune can run it again."
 
 
 def follow_test(s: Session, D: DistanceMatrix) -> None:
@@ -237,12 +233,12 @@ def follow_test(s: Session, D: DistanceMatrix) -> None:
         return
     curve = curve_job(s.jobs, D)
     if curve is not None and curve.is_running:
-        st.caption(LATER)
+        st.caption(words.later)
         return
     if job is None or job.key != D.digest:  # a stopped one is not begun again
         job = s.jobs.get(TEST, D.digest, lambda report: opening_radius(D, progress=report))
     if job.is_running:
-        wait_to_stop(job, TESTING, "cancel_opening")
+        wait_to_stop(job, words.testing, "cancel_opening")
     else:
         _take(s, job)
         st.rerun()
@@ -253,7 +249,7 @@ def _take(s: Session, job: Job) -> None:
     opened, s.untested = s.untested, None
     s.jobs.drop(TEST)
     if job.error is not None:
-        s.notice = STOPPED if job.error == "stopped" else job.error
+        s.notice = words.stopped if job.error == "stopped" else job.error
         return
     found: Opening = job.result
     s.notice = found.reason
@@ -270,10 +266,10 @@ def offer_tour(s: Session) -> None:
     """A tour of four steps for the first visit; it can be skipped and called back."""
     if s.tour is None:
         return
-    title, text = widgets.TOUR[s.tour]
-    last = s.tour == len(widgets.TOUR) - 1
+    title, text = list(words.tour.items())[s.tour]
+    last = s.tour == len(words.tour) - 1
     with st.container(border=True, horizontal=True, vertical_alignment="center", key="tour"):
-        st.markdown(f"**{title}** ({s.tour + 1} of {len(widgets.TOUR)}). {text}", width="stretch")
+        st.markdown(f"**{title}** ({s.tour + 1} of {len(words.tour)}). {text}", width="stretch")
         st.button(
             "Done" if last else "Next",
             on_click=_tour_to(s, None if last else s.tour + 1),
@@ -313,9 +309,9 @@ def warnings(now: Present) -> None:
     D, result = now.source.distances, now.result
     lines = []
     if D.noise_floor is not None and now.session.recipe.r > D.noise_floor:
-        lines.append(widgets.BEYOND_NOISE.format(floor=D.noise_floor, n=D.n_samples))
+        lines.append(words.beyond_noise.format(floor=D.noise_floor, n=D.n_samples))
     if result.n_stuck:
-        lines.append(widgets.STUCK.format(stuck=result.n_stuck, visits=result.n_visits))
+        lines.append(words.stuck.format(stuck=result.n_stuck, visits=result.n_visits))
     if lines:
         st.caption("  \n".join(lines))
 
@@ -405,7 +401,7 @@ def _choose_view(s: Session, *, has_support: bool) -> str:
         "View",
         views,
         label_visibility="collapsed",
-        help="  \n".join(f"**{name}**: {text}" for name, text in widgets.VIEWS.items()),
+        help="  \n".join(f"**{name}**: {text}" for name, text in words.views.items()),
         **viewed(s, "view", LEARNED, views),
     )
     return chosen or LEARNED
@@ -420,7 +416,7 @@ def _choose_steps(s: Session) -> int | None:
     """How far around the selected node to draw; None for all nodes."""
     tip = "All nodes, or those at most so many edges away from the selected node."
     tied = viewed(s, "part", "all nodes")
-    return widgets.PARTS[st.selectbox("Part of the graph", list(widgets.PARTS), help=tip, **tied)]
+    return PARTS[st.selectbox("Part of the graph", list(PARTS), help=tip, **tied)]
 
 
 def _around(s: Session, graph: LatentGraph, steps: int | None) -> tuple[int, ...] | None:
@@ -436,9 +432,7 @@ def show_density(s: Session, now: Present) -> None:
         say_curve_is_missing(s, now.source.distances)
         return
     # the sign to Tab to also ends the search for one that the tab makes at each change inside it
-    st.caption(
-        "How the local trees change with r. Click a point to go there.", help=widgets.DENSITY
-    )
+    st.caption("How the local trees change with r. Click a point to go there.", help=words.density)
     figure = density_figure(now.curve, r=s.recipe.r, D=now.source.distances, theme=theme())
 
     def clicked() -> None:

@@ -26,16 +26,17 @@ from loopylatent.compute.values import Progress
 from loopylatent.graph import LatentGraph
 from loopylatent.learning.learner import LearnResult
 from loopylatent.ui.graph_view import graph_view, picture
-from loopylatent.ui.shell import widgets
 from loopylatent.ui.shell.background import Cancelled
 from loopylatent.ui.shell.results import Source, SupportKey
 from loopylatent.ui.shell.session import Session
 from loopylatent.ui.shell.widgets import (
+    RUNS,
     progress_line,
     said,
     save_button,
     share_column,
     table,
+    texts,
     time_needed,
     viewed,
     wait_for,
@@ -46,36 +47,13 @@ SUPPORT = "Support"
 """The view of the graph that shows it."""
 SEED = 0
 N_RUNS = 50
-ABOUT = (
-    "Would you get this graph again? The rows are drawn anew many times, and each time a graph is "
-    "learned with the same thresholds. The **support** of an edge, a hidden node or a cycle is the "
-    "share of these runs in which it came back."
-)
-WORDS: dict[Scheme, str] = {
-    "bootstrap": "draw rows, with repeats (bootstrap)",
-    "blocks": "draw stretches of rows (rows in time order)",
-    "subsample": "take half of the rows",
-    "noise": "shake the distances by their error",
-    "orders": "only visit the columns in other orders",
-}
+words = texts("explore")
 PARTS: dict[str, tuple[str, ...]] = {
     "edges": tuple(KINDS[kind] for kind in ("columns", "column-hidden", "inner")),
     "hidden nodes": (KINDS["hidden"],),
     "cycles": (KINDS["cycle"],),
     "edges of the local trees": (LOCAL,),
 }
-NO_ROWS = (
-    "How many rows stand behind these distances is not known, so their error is not either; only "
-    "the order of visits can be varied."
-)
-SCALE = (
-    "**Support is no probability.** On simulated rings and trees, whose truth is known, so many "
-    "were true. Real data can be harder: a rule of thumb."
-)
-INSTABILITY = (
-    "1 less the share of edges, of those in either graph, on which a run and the shown graph "
-    "agree, on average. 0: always the same graph; 1: nothing came back."
-)
 
 
 def support_of(s: Session, source: Source, graph: LatentGraph) -> Stability | None:
@@ -95,7 +73,7 @@ def show_stability(
 
     The consensus is drawn at the places of the graph, where all of them are known.
     """
-    st.markdown(ABOUT)
+    st.markdown(words.stability)
     job = s.jobs.of(KIND, _key(s, source, result.graph))
     running = job is not None and job.is_running
     found = support_of(s, source, result.graph)
@@ -142,13 +120,13 @@ def _choose(
         st.selectbox(
             "In every run",
             possible,
-            format_func=lambda scheme: WORDS[scheme],
+            format_func=words.schemes.get,
             width=330,
             disabled=disabled,
             **viewed(s, "sure_scheme", possible[0], possible),
         )
         tied = viewed(s, "sure_runs", N_RUNS)
-        st.selectbox("Runs", widgets.RUNS, width=110, disabled=disabled, **tied)
+        st.selectbox("Runs", RUNS, width=110, disabled=disabled, **tied)
         if found is None or found.n_done < found.n_asked:
             st.button(
                 "How sure?" if found is None else "Run all of them",
@@ -161,7 +139,7 @@ def _choose(
             with st.container(key="sure_time", width="content"):
                 st.caption(time.words, width="content")
     if possible == ("orders",):
-        st.caption(NO_ROWS)
+        st.caption(words.no_rows)
 
 
 def work_of(source: Source, n_runs: int) -> Estimate:
@@ -224,7 +202,7 @@ def _whole(found: Stability) -> None:
     st.markdown(
         f"**{runs}** · **{found.instability:.2f}** instability: a run agrees with this graph on "
         f"{back:.0%} of the edges, on average · shown on the graph above, under **{SUPPORT}**",
-        help=INSTABILITY,
+        help=words.instability,
     )
     for reason, count in list(found.reasons.items())[:3]:
         st.caption(f"{count} more could not be learned and do not count: {said(reason)}")
@@ -243,7 +221,7 @@ def _tables(found: Stability, labels: tuple[str, ...]) -> None:
         make = partial(support_csv, found)
         save_button("Support as CSV", make, "support.csv", "file_support")
     with right:
-        st.caption(SCALE)
+        st.caption(words.scale)
         scale: pd.DataFrame = scale_frame()
         shares = scale.columns[1:]
         scale[shares] = scale[shares].map(lambda x: "" if pd.isna(x) else f"{x:.0f}\u00a0%")

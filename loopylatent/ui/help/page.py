@@ -16,8 +16,7 @@ from loopylatent.figures.overlays import COLOURS, GONE, NEW
 from loopylatent.figures.recovery import FALSE_EDGE, MISSED_EDGE
 from loopylatent.lesson.cast import GLOSSARY
 from loopylatent.ui.page import show_pages, theme
-from loopylatent.ui.shell import widgets
-from loopylatent.ui.shell.widgets import style, texts
+from loopylatent.ui.shell.widgets import style, texts, words
 
 TEXT = Path(__file__).with_name("help.md")
 MORE_WORDS: Mapping[str, str] = texts("help").more_words
@@ -57,7 +56,7 @@ def show() -> None:
             st.markdown(part.text)
             if part.anchor == "thresholds":
                 st.markdown(
-                    "\n".join(f"- {text}" for text in (widgets.R, widgets.LAMBDA, widgets.TAU))
+                    "\n".join(f"- {text}" for text in (words.radius, words.margin, words.shortest))
                 )
             elif part.anchor == "signs":
                 st.html(signs_html(theme()))

@@ -12,7 +12,7 @@ from loopylatent.synthetic.families import CAGES
 from loopylatent.synthetic.laboratory import Specification
 from loopylatent.ui.shell.laboratory import EXACT, FAMILIES, ROWS, Lab
 from loopylatent.ui.shell.session import bound
-from loopylatent.ui.shell.widgets import METHODS, texts
+from loopylatent.ui.shell.widgets import texts, words as shared
 
 words = texts("laboratory")
 EXAMPLE = "h1 h2\nh2 h3\nh3 h4\nh4 h1"
@@ -97,7 +97,7 @@ def choose_learning(lab: Lab) -> None:
         st.selectbox(
             "Grouping",
             get_args(Method),
-            format_func=METHODS.__getitem__,
+            format_func=shared.methods.__getitem__,
             **bound("lab_method", chosen.method, lambda method: lab.learn_with(method=method)),
         )
         tied = bound("lab_row_seed", chosen.seed, lambda seed: lab.learn_with(seed=int(seed)))

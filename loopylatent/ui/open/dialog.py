@@ -29,7 +29,6 @@ from loopylatent.learning.initial_graph import check_radius, default_thresholds
 from loopylatent.tables.kinds import Kind, type_column
 from loopylatent.tables.observations import Observations
 from loopylatent.ui.open.project import checked, take, uploads_with
-from loopylatent.ui.shell import widgets
 from loopylatent.ui.shell.background import Job
 from loopylatent.ui.shell.results import (
     Source,
@@ -40,14 +39,11 @@ from loopylatent.ui.shell.results import (
     table_of,
 )
 from loopylatent.ui.shell.session import Session
-from loopylatent.ui.shell.widgets import escaped, said, wait_for
+from loopylatent.ui.shell.widgets import escaped, said, texts, wait_for
 
 EVERY = 1.0
 """Seconds between two looks at how far the work is."""
-UNTESTED = (
-    "Opened as a tree (r = {r:.3g}). With {p:,} columns the loops are not tested of themselves; "
-    "the page Tune has a button for it."
-)
+words = texts("open")
 
 
 def open_quickly(s: Session, D: DistanceMatrix, recipe: Recipe) -> None:
@@ -56,7 +52,7 @@ def open_quickly(s: Session, D: DistanceMatrix, recipe: Recipe) -> None:
     opened = replace(recipe, r=default.r, Lambda=default.Lambda, tau=default.tau)
     s.open(opened)
     if D.n_columns > WHOLE_UP_TO:
-        s.notice = UNTESTED.format(r=opened.r, p=D.n_columns)
+        s.notice = words.untested.format(r=opened.r, p=D.n_columns)
     else:
         s.notice, s.untested = None, opened
 
@@ -113,12 +109,6 @@ PREVIEW_ROWS = 4
 QUICK = 1.0
 """Seconds for which a look at a file may take longer."""
 TABLE, DISTANCES, PROJECT = "A table", "Distances", "A saved project"
-ABOUT = {
-    TABLE: "One row for each observation, one column for each variable; CSV, TSV, Excel or "
-    "Parquet, also gzipped.",
-    DISTANCES: "A square matrix whose header names the columns.",
-    PROJECT: "A file that this app has saved: data, settings, names, pins and results.",
-}
 TYPES = {
     TABLE: ["csv", "tsv", "txt", "gz", "parquet", "xlsx"],
     DISTANCES: ["csv", "tsv", "txt", "gz", "parquet", "xlsx"],
@@ -130,9 +120,9 @@ TYPES = {
 def open_file(s: Session) -> None:
     """Choose a file, look at what was understood, and use it."""
     kind = st.segmented_control(
-        "What is in it?", list(ABOUT), default=TABLE, required=True, key="open_kind"
+        "What is in it?", list(words.about), default=TABLE, required=True, key="open_kind"
     )
-    st.caption(f"{ABOUT[kind]} Nothing leaves this computer.")
+    st.caption(f"{words.about[kind]} Nothing leaves this computer.")
     file = st.file_uploader(
         "File", type=TYPES[kind], label_visibility="collapsed", key=f"open_{kind}"
     )
@@ -258,7 +248,7 @@ def _edited_columns(proposals: tuple[Proposal, ...], digest: str) -> Reading:
             "use": st.column_config.SelectboxColumn(options=list(get_args(Role)), required=True),
             "kind": st.column_config.SelectboxColumn(
                 options=list(get_args(Kind)),
-                help="  \n".join(f"{kind}: {text}" for kind, text in widgets.KINDS.items()),
+                help="  \n".join(f"{kind}: {text}" for kind, text in words.kinds.items()),
             ),
         },
         key=f"columns_{digest}",

@@ -35,7 +35,6 @@ from loopylatent.figures.sweep import MEASURES
 from loopylatent.inference.model import Model, SavedModel
 from loopylatent.settings import FitSettings, Method
 from loopylatent.tables.files import MAX_BYTES
-from loopylatent.ui.shell import widgets
 from loopylatent.ui.shell.results import (
     AlongKey,
     ComparedKey,
@@ -48,7 +47,7 @@ from loopylatent.ui.shell.results import (
     digest_or_none,
 )
 from loopylatent.ui.shell.session import Placed, Session
-from loopylatent.ui.shell.widgets import Fitted
+from loopylatent.ui.shell.widgets import PARTS, RUNS, Fitted
 
 RESERVE = 2 * MEGABYTE
 """For the description and the seams of a file."""
@@ -78,12 +77,12 @@ def _some_of(options: Iterable[Any]) -> Callable[[Any], bool]:
 VIEW: Mapping[str, Callable[[Any], bool]] = {
     "colours": _is_a(str),
     "view": _is_a(str),
-    "part": _one_of(widgets.PARTS),
+    "part": _one_of(PARTS),
     "cycles": _is_a(bool),
     "whole_graph": _is_a(bool),
     "least_support": _from(0.0, 1.0),
     "sure_scheme": _one_of(SCHEMES),
-    "sure_runs": _one_of(widgets.RUNS),
+    "sure_runs": _one_of(RUNS),
     "sure_share": _from(0.3, 0.95),
     "tune measure": _one_of(MEASURES),
     "compare_left": _is_a(str),

@@ -31,57 +31,10 @@ from loopylatent.ui.shell.background import Job
 from loopylatent.ui.shell.results import Source
 from loopylatent.ui.shell.session import Session, bound
 
-R = (
-    "**r, the radius.** Around every column, the columns nearer than r form a ball, and each ball "
-    "is joined by its shortest tree. A large r makes one tree of everything; a smaller r leaves "
-    "the trees local, so that their union can close into loops."
-)
-LAMBDA = (
-    "**Λ (Lambda), the margin.** Four columns vote on who belongs with whom. Λ says by how much a "
-    "vote must win to count. Too small, and noise votes; too large, and nobody does. About "
-    "0.5/√rows is a good start."
-)
-TAU = (
-    "**τ (tau), the shortest edge.** A hidden node nearer than τ to a neighbour is merged with it. "
-    "A larger τ leaves fewer hidden nodes."
-)
-DISTANCE = (
-    "The information distance of two columns is −log of how strongly they go together: 0 when one "
-    "determines the other, 0.7 at a correlation of 0.5, 2.3 at 0.1, infinite when they are "
-    "independent."
-)
-MARKS = {
-    "r min": "below this radius some column is alone in its ball",
-    "r max": "the largest distance: from here on the graph is a tree",
-    "noise": "the noise floor: a longer distance cannot be told from independence with this many "
-    "rows",
-}
-BEYOND_NOISE = (
-    "r lies beyond the noise floor ({floor:.2f}): balls of this size contain distances that {n:,} "
-    "rows cannot tell from independence."
-)
-STUCK = (
-    "In {stuck} of {visits} visits the votes contradicted each other and no pair could be joined. "
-    "A larger Λ leaves fewer of those."
-)
-SNAP = (
-    "Move r only to values at which the first graph changes. Between two of them nothing happens."
-)
-DENSITY = (
-    "Counts of the local trees, before hidden nodes are added: edges, cycles, and components "
-    "(pieces that are not joined). They are exact at every point. The upright line is the present "
-    "r; beyond the noise floor, in the shade, distances cannot be told from chance."
-)
-PRESETS = {
-    "Tree": "r = r max: one tree, no loops; the safe reference",
-    "Few loops": "r = 1.5 times the longest link of the shortest tree: where true loops show first",
-    "Dense": "the r at which the first graph has most edges",
-}
-BIC = (
-    "A hidden node is kept only if it raises the likelihood by more than its parameters cost "
-    "(Bayesian information criterion). That takes seconds to minutes; the plain graph is shown "
-    "meanwhile. BIC is not held-out accuracy: with few rows the plain graph may predict better."
-)
+T = TypeVar("T")
+UI = Path(__file__).parents[1]
+ROW, HEAD = 35, 37
+"""Pixels of a row of a table, and of its head."""
 PARTS: dict[str, int | None] = {
     "all nodes": None,
     "within 1 step": 1,
@@ -90,103 +43,15 @@ PARTS: dict[str, int | None] = {
 }
 RUNS = (25, 50, 100, 200)
 """How many resamples can be asked for."""
-METHODS = {"quartet": "quartet votes", "relaxed": "relaxed families", "nj": "neighbor joining"}
-METHOD = (
-    "How the hidden nodes of a neighbourhood are found.  \n"
-    "**Quartet votes** join two nodes where no vote of four separates them; this is the method "
-    "with the guarantees.  \n"
-    "**Relaxed families**, behind the paper's experiments, are nodes whose distances to the others "
-    "differ by nearly a constant; the search for them has random starts.  \n"
-    "**Neighbor joining** joins the pair that best fits a tree, again and again, and asks for no "
-    "margin."
-)
-NO_PART = {
-    "quartet": "",
-    "relaxed": "Λ and τ play no part here: relaxed grouping merges what is nearer than "
-    "0.105 (−log 0.9), always.",
-    "nj": "Λ plays no part in neighbor joining.",
-}
-ORDER = {
-    "degree": "the best connected columns first",
-    "index": "in the order of the columns",
-    "random": "at random, by the seed",
-}
-METRICS = {
-    "auto": "by the kinds of the columns",
-    "correlation": "correlation (numbers, yes/no)",
-    "rank": "rank correlation (ordered answers, outliers)",
-    "determinant": "determinant (letters over one alphabet)",
-    "determinant-printed": "determinant as printed in the paper (does not add up along paths)",
-    "canonical": "canonical correlation (any mixture of kinds)",
-}
-NOT_ADDITIVE = (
-    "These distances do not add up along paths, as the method assumes; read lengths with care."
-)
-KINDS = {
-    "binary": "two values",
-    "categorical": "named values without order",
-    "ordinal": "few ordered numbers",
-    "continuous": "numbers",
-}
-VIEWS = {
-    "Learned graph": "the result: observed and hidden nodes",
-    "Local trees": "where it starts: the union of the shortest trees of all balls, no hidden nodes",
-    "What changed": "edges that grouping took away and put in",
-    "Support": "how often each part came back on resampled data; below the graph, How sure?",
-}
-TOUR = (
-    (
-        "What you see",
-        "Each round dot is a column of the table. Columns that go together are joined. An orange "
-        "diamond is a **hidden** variable that nobody measured: it explains why its neighbours go "
-        "together.",
-    ),
-    (
-        "Move a threshold",
-        "In the sidebar, **r** is the one to play with: large gives a tree, smaller gives loops. "
-        "**Λ** asks for surer votes, **τ** merges hidden nodes that are too near. The graph "
-        "follows at once; **Undo** takes a step back.",
-    ),
-    (
-        "Ask a node",
-        "Click a node (or find it by name): beside the graph stands what it is, what is near it, "
-        "and the loops it lies on. A hidden node can be given a name.",
-    ),
-    (
-        "Use your own table",
-        "**Open a file** takes CSV, Excel or Parquet with one row for each observation. Nothing "
-        "leaves this computer. **Take it away** has the graph as a file, a picture, a link and a "
-        "script.",
-    ),
-)
 
 
-ON_PAGES: Mapping[str, str] = {
-    "setting Lambda": "Λ = {1}",
-    "setting tau": "τ = {1}",
-    "drop_degenerate": ", or tick the box that leaves such columns out (button Columns)",
-    "few_rows": "{0} rows behind the distances are too few; give at least 3, or 0 if that is "
-    "unknown.",
-    "no_inner_node": "Hidden and Inner are both 0",
-    "potentials": "θ min = {0}, θ max = {1}:",
-    "smallest_distance": "",
-    "radius_of_a_tree": "r max",
-    "radius_from": "r min = {0}",
-    "margin": "is not from 0 to below 1; try 0.5 / √n, where n is the number of rows",
-    "not_distances": "If it is a table of observations, choose A table above.",
-    "n_samples": "open the file again and say how many rows are behind the distances",
-    "or_rows": ", or open the table itself",
-    "metric": "the distance '{0}'",
-    "metric_for_states": "the one by the kinds of the columns takes them",
-    "metric_for_all": "The canonical correlation takes them",
-    "one_sort": "press Columns and leave out those of other sorts, or make columns with two values "
-    "ordinal there",
-    "larger_radius": "use a larger r",
-    "delimiter": "",
-    "max_bytes": "",
-    "ising": "",
-}
-"""Remedies that are called otherwise on pages than in Python: the buttons and fields for them."""
+@cache
+def texts(page: str) -> SimpleNamespace:
+    """Return what a page says, from ``words.toml`` in its folder."""
+    return SimpleNamespace(**tomllib.loads((UI / page / "words.toml").read_text("utf-8")))
+
+
+words = texts("shell")
 
 
 def said(error: object) -> str:
@@ -197,7 +62,7 @@ def said(error: object) -> str:
     >>> print(said(ValueError("the name 'a*b' is given twice")))
     the name \\'a\\*b\\' is given twice
     """
-    return escaped(in_words(error, ON_PAGES))
+    return escaped(in_words(error, words.on_pages))
 
 
 JOINER = "\u2060"
@@ -272,18 +137,6 @@ def progress_line(title: str, job: Job) -> str:
     if 1 < job.done < job.total:  # the first one may have had to be compiled
         line += f", about {duration((monotonic() - job.began) / job.done * (job.total - job.done))}"
     return line
-
-
-T = TypeVar("T")
-UI = Path(__file__).parents[1]
-ROW, HEAD = 35, 37
-"""Pixels of a row of a table, and of its head."""
-
-
-@cache
-def texts(page: str) -> SimpleNamespace:
-    """Return what a page says, from ``words.toml`` in its folder."""
-    return SimpleNamespace(**tomllib.loads((UI / page / "words.toml").read_text("utf-8")))
 
 
 def style(page: str) -> None:
@@ -418,12 +271,6 @@ def select_by_row(
 
     height = min(HEAD + ROW * max(len(frame), 1), most)
     table(frame, height=height, on_select=chosen, selection_mode="single-row", key=key, **more)
-
-
-ABOUT_FIT = (
-    "Fitting gives every edge a strength and a sign, and says for every row which hidden variables "
-    "are on. The likelihood is computed exactly wherever that is possible, and says so."
-)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
