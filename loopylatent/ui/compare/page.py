@@ -76,7 +76,8 @@ def choose_pair(s: Session, now: Present) -> Pair | None:
     left = columns[0].selectbox("Left", names, **viewed(s, "compare_left", names[0], names))
     others = [name for name in names if name != left]
     right = columns[1].selectbox("Right", others, **viewed(s, "compare_right", others[0], others))
-    columns[2].button("Swap", on_click=_swap, args=(s, left, right), width="stretch")
+    swapped = {"compare_left": right, "compare_right": left}
+    columns[2].button("Swap", on_click=s.view.update, args=(swapped,), width="stretch")
     tied = viewed(s, "compare_view", BESIDE, VIEWS)
     view = columns[3].segmented_control("View", VIEWS, label_visibility="hidden", **tied) or BESIDE
     return Pair(sides, sides.by_name[left], sides.by_name[right], view)
@@ -98,10 +99,6 @@ def _offer_two(s: Session, now: Present, *, about: bool = True) -> None:
         )
         if about:
             st.button("Pin only what is shown now", on_click=add_pin, args=(s, s.recipe))
-
-
-def _swap(s: Session, left: str, right: str) -> None:
-    s.view["compare_left"], s.view["compare_right"] = right, left
 
 
 def show(s: Session, pair: Pair | None) -> None:

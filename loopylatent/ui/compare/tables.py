@@ -90,7 +90,8 @@ def sides_of(s: Session, now: Present) -> Sides:
     """Return every pin with its graph, and what is shown now where it is not pinned."""
     pins = list(s.pins)
     if all(pin.recipe != s.recipe for pin in pins):
-        pins.append(Pin(_present_name(s), s.recipe))
+        taken = PRESENT in {pin.name for pin in pins}
+        pins.append(Pin(f"{PRESENT} (now)" if taken else PRESENT, s.recipe))
     found, refused = [], []
     for pin in pins:
         try:
@@ -100,29 +101,19 @@ def sides_of(s: Session, now: Present) -> Sides:
     return Sides(tuple(found), tuple(refused))
 
 
-def _present_name(s: Session) -> str:
-    taken = {pin.name for pin in s.pins}
-    return PRESENT if PRESENT not in taken else f"{PRESENT} (now)"
-
-
 def _side(s: Session, now: Present, pin: Pin) -> Side:
+    """A pin with its graph; that which the BIC pays for comes from a job of its own."""
     if pin.recipe == s.recipe:
         return Side(pin.name, pin.recipe, now.source, now.result)
-    source = source_of(s.memo, s.uploads, pin.recipe)
-    result = learned(s.memo, source.distances, pin.recipe)
-    if pin.recipe.regularize == "none" or source.observations is None:
-        return Side(pin.name, pin.recipe, source, result)
-    return _paying_side(s, pin, source, result)
-
-
-def _paying_side(s: Session, pin: Pin, source: Source, plain: LearnResult) -> Side:
-    """The graph that the BIC pays for, from a job of its own."""
-    key: Hashable = (source.distances.digest, pin.recipe.settings)
+    source, settings = source_of(s.memo, s.uploads, pin.recipe), pin.recipe.settings
+    D, obs = source.distances, source.observations
+    plain = Side(pin.name, pin.recipe, source, learned(s.memo, D, pin.recipe))
+    if pin.recipe.regularize == "none" or obs is None:
+        return plain
+    key: Hashable = (D.digest, settings)
     known: LearnResult | None = s.memo.known("bic", key)
     if known is not None:
-        return Side(pin.name, pin.recipe, source, known)
-    obs, D, settings = source.observations, source.distances, pin.recipe.settings
-    assert obs is not None, "the BIC is for rows"
+        return replace(plain, result=known)
     check_bic(obs)
     start = start_of(s.memo, D, pin.recipe.r)
 
@@ -131,12 +122,12 @@ def _paying_side(s: Session, pin: Pin, source: Source, plain: LearnResult) -> Si
 
     job = s.jobs.get(f"bic {key}", key, work)
     if not job.finished.is_set():
-        return Side(pin.name, pin.recipe, source, plain, job)
+        return replace(plain, waiting=job)
     if job.error is not None:
-        return Side(pin.name, pin.recipe, source, plain)
+        return plain
     s.memo.keep("bic", key, job.result)
     s.jobs.drop(f"bic {key}")  # kept once; jobs have no bound
-    return Side(pin.name, pin.recipe, source, job.result)
+    return replace(plain, result=job.result)
 
 
 def overlay_of(s: Session, left: Side, right: Side) -> Overlay:
@@ -252,20 +243,16 @@ def _begin(s: Session, sides: tuple[Side, ...]) -> None:
         total = len(todo) + len(pairs)
         for done, side in enumerate(todo):
             report(done, total)
-            still = partial(_still, report, done, total)  # a fit can be cancelled in the middle
-            memo.keep("scores", _score_key(side), _scored(side, still))
+            # a fit can be cancelled in the middle
+            found = _scored(side, lambda *_, at=done: report(at, total))
+            memo.keep("scores", _score_key(side), found)
         for done, (one, other) in enumerate(pairs, start=len(todo)):
             report(done, total)
             error = structure_error(one, other)
             memo.keep("structure error", _error_key(one, other), error)
         report(total, total)
 
-    key: Hashable = tuple(_score_key(side) for side in sides)
-    s.jobs.again(KIND, key, work)
-
-
-def _still(report: Progress, done: int, total: int, *_: int) -> None:
-    report(done, total)
+    s.jobs.again(KIND, tuple(_score_key(side) for side in sides), work)
 
 
 def _scored(side: Side, progress: Progress) -> ComparedScores | str:

@@ -146,16 +146,9 @@ def split_of(last: ResultCache, obs: Observations, recipe: Recipe, choice: Choic
 
 
 def read_radii(text: str) -> tuple[float, ...]:
-    """Read radii from a line, separated by commas or spaces.
-
-    Examples
-    --------
-    >>> read_radii("13, 9 7;5")
-    (13.0, 9.0, 7.0, 5.0)
-    """
-    parts = text.replace(",", " ").replace(";", " ").split()
+    """Read radii from a line, separated by commas or spaces."""
     found = []
-    for part in parts:
+    for part in text.replace(",", " ").replace(";", " ").split():
         try:
             number = float(part)
         except ValueError:
@@ -296,17 +289,11 @@ def _choose_lda(s: Session, obs: Observations) -> tuple[int, ...]:
     return tuple(sorted(st.pills("LDA, topics", LDA_TOPICS, **more)))
 
 
-def suggested_radii(now: Present, r: float) -> str:
-    """Return the largest radius, the present one, and the one from which on loops appear."""
-    D = now.source.distances
-    wanted = {D.r_max, loop_radius(D), r}
-    shown = sorted({round(float(value), 2) for value in wanted if value >= D.smallest})
-    return ", ".join(f"{value:g}" for value in reversed(shown))
-
-
 def _choose_radii(s: Session, now: Present) -> tuple[float, ...]:
     D = now.source.distances
-    usual = suggested_radii(now, s.recipe.r)
+    wanted = {D.r_max, loop_radius(D), s.recipe.r}  # from the second one on loops appear
+    shown = sorted({round(float(value), 2) for value in wanted if value >= D.smallest})
+    usual = ", ".join(f"{value:g}" for value in reversed(shown))
     text = st.text_input(
         "Radii r of the graphs",
         help="Numbers with commas between. Λ, τ and the order of visits are those of the sidebar; "

@@ -75,7 +75,6 @@ class Found:
     topics: tuple[Topic, ...]
     shared: tuple[SharedColumn, ...]
     fitted: Fitted | None
-    coherence: Coherence | None
 
 
 def found_topics(s: Session, now: Present, labels: tuple[str, ...]) -> Found:
@@ -86,7 +85,7 @@ def found_topics(s: Session, now: Present, labels: tuple[str, ...]) -> Found:
     key = (graph.digest, "" if model is None else model.digest)
     found = s.memo.get("topics", key, lambda: topics(graph, model))
     shared = s.memo.get("shared columns", key, lambda: shared_columns(graph, found))
-    return Found(graph, labels, found, shared, fitted, None)
+    return Found(graph, labels, found, shared, fitted)
 
 
 def show_topics(s: Session, now: Present, found: Found, board: Scoreboard) -> None:
@@ -98,11 +97,11 @@ def show_topics(s: Session, now: Present, found: Found, board: Scoreboard) -> No
             icon=":material/info:",
         )
         return
-    pairs = None
+    pairs, obs = None, now.source.observations
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         _offer_fit(s, now, found)
-        if _has_words(now):
-            pairs = _choose_corpus(s, now, board)
+        if obs is not None and all(kind == "binary" for kind in obs.kinds):
+            pairs = _choose_corpus(s, now, board, obs)
         order = _choose_order(s, has_coherence=pairs is not None)
         st.markdown(_legend(found), width="stretch")
     _wait_for_fit(s, now, found)
@@ -127,14 +126,9 @@ def _legend(found: Found) -> str:
     return f":small[{' '.join(parts)}]"
 
 
-def _has_words(now: Present) -> bool:
-    obs = now.source.observations
-    return obs is not None and all(kind == "binary" for kind in obs.kinds)
-
-
-def _choose_corpus(s: Session, now: Present, board: Scoreboard) -> WordPairs | None:
-    obs = now.source.observations
-    assert obs is not None
+def _choose_corpus(
+    s: Session, now: Present, board: Scoreboard, obs: Observations
+) -> WordPairs | None:
     names = now.result.graph.names
     paper = s.memo.get("newspaper", 0, newspaper_pairs)
     known = {name.casefold() for name in paper.covered}
@@ -216,7 +210,6 @@ def _wait_for_fit(s: Session, now: Present, found: Found) -> None:
 
 def ordered(found: Found, measured: Coherence | None, order: str) -> list[Topic]:
     """Return the topics in the order of the cards."""
-    first = found.graph.n_observed
 
     def strength(topic: Topic) -> float:
         return -float(np.mean([abs(word.strength) for word in topic.words] or [0.0]))
@@ -224,23 +217,26 @@ def ordered(found: Found, measured: Coherence | None, order: str) -> list[Topic]
     if order == NUMBER:
         return list(found.topics)
     if order == COHERENCE and measured is not None:
-        value = {topic.node: measured.by_topic[topic.node - first] for topic in found.topics}
+        value = {topic.node: _pmi(found, measured, topic.node) for topic in found.topics}
         return sorted(found.topics, key=lambda one: (math.isnan(value[one.node]), -value[one.node]))
     return sorted(found.topics, key=lambda topic: (strength(topic), topic.node))
 
 
 def _cards(s: Session, found: Found, measured: Coherence | None, shown: list[Topic]) -> None:
-    first = found.graph.n_observed
     cards = []
     for topic in shown:
-        note = ""
-        if measured is not None and not math.isnan(measured.by_topic[topic.node - first]):
-            note = f"PMI {measured.by_topic[topic.node - first]:.2f}"
+        pmi = _pmi(found, measured, topic.node)
+        note = "" if math.isnan(pmi) else f"PMI {pmi:.2f}"
         chosen = topic.node == _chosen(s, shown)
         cards.append(Card(topic, found.labels[topic.node], note, chosen))
     loops = [one.column for one in found.shared if one.n_cycles]
     style("evaluate")
     st.html(cards_html(cards, found.graph.names, loops))
+
+
+def _pmi(found: Found, measured: Coherence | None, node: int) -> float:
+    """The coherence of a topic; NaN where it is not measured or covered."""
+    return math.nan if measured is None else measured.by_topic[node - found.graph.n_observed]
 
 
 def _chosen(s: Session, shown: list[Topic]) -> int:
@@ -261,8 +257,9 @@ def _one_topic(
     )
     topic = found.topics[nodes.index(node)]
     name_field(s, now.result, node, found.labels[node])
-    if measured is not None and not math.isnan(measured.by_topic[nodes.index(node)]):
-        st.caption(f"PMI {measured.by_topic[nodes.index(node)]:.2f} in {escaped(measured.corpus)}")
+    pmi = _pmi(found, measured, node)
+    if measured is not None and not math.isnan(pmi):
+        st.caption(f"PMI {pmi:.2f} in {escaped(measured.corpus)}")
     strength = "strength" if found.fitted is None else "correlation"
     frame = pd.DataFrame(
         {
@@ -273,13 +270,9 @@ def _one_topic(
     )
     number = st.column_config.NumberColumn(format="%.2f", width="small")
     table(frame, HEAD + 10 * ROW, column_config=dict.fromkeys((strength, "distance"), number))
-    obs = now.source.observations
-    if found.fitted is None or obs is None:
+    obs, fitted = now.source.observations, found.fitted
+    if fitted is None or obs is None:
         return
-    _rows(found.fitted, obs, topic, node)
-
-
-def _rows(fitted: Fitted, obs: Observations, topic: Topic, node: int) -> None:
     level = fitted.level(node)
     most = "Rows that express it most, in standard deviations:"
     if fitted.model.kind != "gaussian":
@@ -376,14 +369,7 @@ def shortened(name: str) -> str:
 
 
 def coherence_line(found: Coherence, covered: int, n_columns: int) -> str:
-    """Say the mean PMI, and of which pairs the corpus says nothing.
-
-    Examples
-    --------
-    >>> coherence_line(Coherence(0.5, 0.25, (0.5,), 90, 45, "some texts"), 7, 10)
-    'Mean PMI **0.500** in some texts, over the 45 of 90 pairs that it covers (7 of 10 columns); \
-**0.250** if the other pairs count as 0.'
-    """
+    """Say the mean PMI, and of which pairs the corpus says nothing."""
     corpus = escaped(found.corpus)
     if math.isnan(found.mean):
         return f"No pair of these words occurs in {corpus}."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Mapping
 from typing import Any, get_args
 
 import streamlit as st
@@ -45,14 +45,9 @@ def choose_model(lab: Lab) -> None:
         **bound("lab_family", chosen.family, family),
     )
     if chosen.family == "cage":
-        st.selectbox(
-            "Cage",
-            list(CAGES),
-            help=words.cages,
-            **bound("lab_cage", chosen.cage, lambda name: lab.change(cage=name)),
-        )
+        st.selectbox("Cage", list(CAGES), help=words.cages, **_tied(lab, "cage"))
     elif chosen.family == "edges":
-        _edges(lab, chosen)
+        _edges(lab)
     else:
         rows = PARAMETERS[chosen.family]
         for place, row in zip(st.columns(len(rows)), rows, strict=True):
@@ -92,20 +87,24 @@ def choose_learning(lab: Lab) -> None:
                 step=0.01,
                 format="%.3f",
                 placeholder="by rule",
-                **bound(f"lab_{name}", getattr(chosen, name), partial(_learn_with, lab, name)),
+                **_learned_with(lab, name),
             )
-        st.selectbox(
-            "Grouping",
-            get_args(Method),
-            format_func=shared.methods.__getitem__,
-            **bound("lab_method", chosen.method, lambda method: lab.learn_with(method=method)),
-        )
+        tied = _learned_with(lab, "method")
+        st.selectbox("Grouping", get_args(Method), format_func=shared.methods.__getitem__, **tied)
         tied = bound("lab_row_seed", chosen.seed, lambda seed: lab.learn_with(seed=int(seed)))
         st.number_input("Seed of the rows", min_value=0, max_value=10**6, step=1, **tied)
 
 
-def _learn_with(lab: Lab, name: str, value: float | None) -> None:
-    lab.learn_with(**{name: value})
+def _tied(lab: Lab, name: str) -> Mapping[str, Any]:
+    """Tie a widget to a field of the specification."""
+    value = getattr(lab.specification, name)
+    return bound(f"lab_{name}", value, lambda wish: lab.change(**{name: wish}))
+
+
+def _learned_with(lab: Lab, name: str) -> Mapping[str, Any]:
+    """Tie a widget to a setting of the learner."""
+    value = getattr(lab.learning, name)
+    return bound(f"lab_{name}", value, lambda wish: lab.learn_with(**{name: wish}))
 
 
 def _field(lab: Lab, name: str, label: str, least: int, most: int, **more: Any) -> None:
@@ -129,17 +128,15 @@ def _leaves_or_share(lab: Lab, chosen: Specification) -> None:
     )
 
 
-def _edges(lab: Lab, chosen: Specification) -> None:
+def _edges(lab: Lab) -> None:
     st.text_area(
         "Edges, one a line",
         height=110,
         help="Two names a line. Names that are not hidden become columns.",
-        **bound("lab_edges", chosen.edges, lambda text: lab.change(edges=text)),
+        **_tied(lab, "edges"),
     )
     left, right = st.columns([2, 1])
-    left.text_input(
-        "Hidden nodes", **bound("lab_hidden", chosen.hidden, lambda t: lab.change(hidden=t))
-    )
+    left.text_input("Hidden nodes", **_tied(lab, "hidden"))
     with right:
         _field(lab, "leaves", "Leaves", 0, 10, help="Columns on every hidden node.")
 
@@ -152,9 +149,8 @@ def _strength(lab: Lab, chosen: Specification) -> None:
         **bound("lab_kind", chosen.kind, lambda kind: lab.change(kind=kind, potentials=None)),
     )
     if chosen.kind in ("symmetric", "tables"):
-        states = max(3, chosen.n_states) if chosen.n_states == 2 else chosen.n_states
-        if states != chosen.n_states:
-            lab.change(n_states=states)
+        if chosen.n_states == 2:
+            lab.change(n_states=3)
         _field(lab, "n_states", "States", 2, 8)
     if chosen.potentials is not None and chosen.kind == "ising":
         _range(lab, "potentials", "Edge potentials θ", (0.02, 1.5), 0.01, words.potentials)
@@ -193,10 +189,9 @@ def _range(
     low, high = limits
     value = getattr(lab.specification, name)
     shown = (max(low, float(value[0])), min(high, float(value[1])))
-    tied = bound(
-        f"lab_{name}",
-        shown,
-        lambda pair: lab.change(**{name: (float(pair[0]), float(pair[1]))}),
-        limits=limits,
-    )
+
+    def report(pair: tuple[float, float]) -> None:
+        lab.change(**{name: (float(pair[0]), float(pair[1]))})
+
+    tied = bound(f"lab_{name}", shown, report, limits=limits)
     st.slider(label, low, high, step=step, help=about, **tied)

@@ -364,8 +364,8 @@ def headline(model: SyntheticModel, title: str) -> str:
     """Say what was made."""
     graph = model.graph
     girth = f" (shortest: {graph.girth:.0f} edges)" if graph.n_cycles else ""
-    cycles = "no cycles" if graph.n_cycles == 0 else f"**{graph.n_cycles}** cycles"
-    cycles = "**1** cycle" if graph.n_cycles == 1 else cycles
+    n = graph.n_cycles
+    cycles = {0: "no cycles", 1: "**1** cycle"}.get(n, f"**{n}** cycles")
     return (
         f"**{title}** &nbsp; **{graph.n_observed}** columns · **{graph.n_hidden}** hidden · "
         f"**{graph.n_edges}** edges · {cycles}{girth}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib.resources import files
@@ -17,7 +18,7 @@ from loopylatent.exporting.graph_files import provenance
 from loopylatent.figures.layout import shown_label
 from loopylatent.lesson.lesson import Lesson, to_page
 from loopylatent.lesson.material import CHAPTERS, Detail, Place
-from loopylatent.lesson.presets import PRESETS, MadeUp, made_up
+from loopylatent.lesson.presets import PRESETS, made_up
 from loopylatent.settings import Method
 from loopylatent.ui.page import Present, file_stem
 from loopylatent.ui.shell.results import sample_recipe
@@ -39,11 +40,6 @@ def arrow_keys(*, key: str) -> Pressed:
     # an argument that changed would make another component of it, whose count is lost
     found = _component()(key=key, default={"pressed": None}, on_pressed_change=lambda: None)
     return _read(found.pressed)
-
-
-def pressed_now(key: str) -> Pressed:
-    """Return what the browser has just sent, before the page runs."""
-    return _read(getattr(st.session_state.get(key), "pressed", None))
 
 
 def _read(sent: Any) -> Pressed:
@@ -264,14 +260,9 @@ def open_preset(s: Session, w: Walk, name: str) -> None:
         except LoopyLatentError as error:
             s.notice = str(error)
         return
-    data = made_up(name)
-    keep_made_up(s, data)
-    s.open(data.recipe)
-
-
-def keep_made_up(s: Session, data: MadeUp) -> None:
-    """Put a made-up file among the uploads, in front: it is the first to go when they are many."""
+    data = made_up(name)  # among the uploads, in front: the first to go when they are many
     s.uploads = {str(data.recipe.data_digest): data.content} | s.uploads
+    s.open(data.recipe)
 
 
 def is_untouched(s: Session) -> bool:
@@ -284,10 +275,8 @@ def preset_of(s: Session) -> str | None:
     """Return the preset whose data are open, if it is one."""
     recipe = s.recipe
     for name, preset in PRESETS.items():
-        if preset.sample is not None:
-            if recipe.source == f"sample:{preset.sample}":
-                return name
-        elif recipe.data_digest == made_up(name).recipe.data_digest:
+        own = preset.sample is None and recipe.data_digest == made_up(name).recipe.data_digest
+        if own or recipe.source == f"sample:{preset.sample}":
             return name
     return None
 
@@ -320,16 +309,13 @@ def read_link(s: Session, w: Walk) -> None:
 
 
 def _take_thresholds(s: Session, params: Mapping[str, str]) -> None:
-    values = {}
+    values: dict[str, Any] = {}
     for name in NUMBERS:
-        try:
-            number = float(params[name])
-        except (KeyError, ValueError):
-            continue
-        if math.isfinite(number):
-            values[name] = number
+        with suppress(KeyError, ValueError):
+            values[name] = float(params[name])
+    finite = {name: number for name, number in values.items() if math.isfinite(number)}
     method = params.get("method")
-    s.change(**values, **({"method": method} if method in get_args(Method) else {}))
+    s.change(**finite, **({"method": method} if method in get_args(Method) else {}))
 
 
 def link_of(s: Session, w: Walk) -> dict[str, str]:
@@ -342,31 +328,21 @@ def link_of(s: Session, w: Walk) -> dict[str, str]:
     return params | ({"projector": "1"} if w.projector else {})
 
 
-def _write_link(s: Session, w: Walk) -> None:
-    if w.playing:
-        return
-    for name, value in link_of(s, w).items():
-        if st.query_params.get(name) != value:
-            st.query_params[name] = value
-
-
 # The head of the page ----------------------------------------------------------------------
 
 
 def headline(s: Session, w: Walk, now: Present, lesson: Lesson) -> None:
     """Which lesson it is, and how it is shown."""
+    preset = PRESETS.get(preset_of(s) or "")
     with st.container(horizontal=True, vertical_alignment="center", key="lesson_head"):
         if w.projector:
-            preset = preset_of(s)
-            title = PRESETS[preset].title if preset is not None else now.source.title
-            st.markdown(f"#### {escaped(title)}")
+            st.markdown(f"#### {escaped(now.source.title if preset is None else preset.title)}")
         else:
             _presets(s, w)
         with st.popover("For a class", icon=":material/school:"):
             _for_a_class(s, w, now, lesson)
     if not w.projector:
-        preset = preset_of(s)
-        about = PRESETS[preset].look_at if preset is not None else now.source.about
+        about = now.source.about if preset is None else preset.look_at
         if preset is not None and s.recipe.method != "quartet":
             about += " (Said of quartet votes; other methods may find something else.)"
         st.caption(escaped(about))
@@ -420,8 +396,13 @@ def transport(s: Session, w: Walk, lesson: Lesson) -> None:
             _jump(w, lesson)
             _next_change(w, lesson)
             _detail(w, lesson)
-            _speed(w)
-    _write_link(s, w)
+            tied = bound("lesson_speed", w.speed, partial(setattr, w, "speed"))
+            more: dict[str, Any] = {"help": "How fast Play goes on.", "width": 110, **tied}
+            st.selectbox("Speed", list(SPEEDS), label_visibility="collapsed", **more)
+    link = {} if w.playing else link_of(s, w)
+    for name, value in link.items():
+        if st.query_params.get(name) != value:
+            st.query_params[name] = value
 
 
 def _row(key: str) -> Any:
@@ -446,14 +427,8 @@ def _buttons(w: Walk, lesson: Lesson) -> None:
     button(icon, "play", "P", word, False, lambda: w.play(lesson))
     button("chevron_right", "next", "arrow right", "Next", last, lambda: w.by(lesson, 1))
     if not w.projector:
-        button(
-            "last_page",
-            "last",
-            "End",
-            "Last step",
-            last,
-            lambda: w.go(lesson, len(lesson.places) - 1),
-        )
+        to_end = partial(w.go, lesson, len(lesson.places) - 1)
+        button("last_page", "last", "End", "Last step", last, to_end)
 
 
 def _following(
@@ -466,7 +441,7 @@ def _following(
     def is_echo(wish: Any) -> bool:
         if any(st.session_state.get(name) != value for name, value in thresholds.items()):
             return True  # one hand moves one thing at a time
-        keys = pressed_now(KEYS)
+        keys = _read(getattr(st.session_state.get(KEYS), "pressed", None))  # just sent
         if keys.counter and keys != w.pressed:
             return True
         if any(st.session_state.get(f"lesson_{name}") for name in BUTTONS):
@@ -476,13 +451,14 @@ def _following(
     return follows(follower, widget, value, report, is_echo)
 
 
+def _if_chosen(action: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Leave things as they are where the chosen option was clicked away."""
+    return lambda option: None if option is None else action(option)
+
+
 def _scrubber(w: Walk, lesson: Lesson) -> None:
-    level = lesson.indices(w.detail)
-
-    def report(at: int) -> None:
-        w.go(lesson, level[at - 1])
-
-    tied = _following(w, "lesson_scrubber", w.at(lesson) + 1, report)
+    level, at = lesson.indices(w.detail), w.at(lesson) + 1
+    tied = _following(w, "lesson_scrubber", at, lambda at: w.go(lesson, level[at - 1]))
     st.slider("Step", 1, len(level), label_visibility="collapsed", format="%d", **tied)
 
 
@@ -490,18 +466,14 @@ def chapters(w: Walk, lesson: Lesson) -> None:
     """The five chapters; the present one is marked."""
     if w.projector:
         return
-
-    def report(chapter: int | None) -> None:
-        if chapter is not None:
-            w.go(lesson, lesson.chapter_start(chapter))
-
+    to_start = _if_chosen(lambda chapter: w.go(lesson, lesson.chapter_start(chapter)))
     st.segmented_control(
         "Chapter",
         list(CHAPTERS),
         format_func=lambda chapter: f"{chapter} · {CHAPTERS[chapter]}",
         label_visibility="collapsed",
         width="stretch",
-        **_following(w, "lesson_chapter", w.place.chapter, report),
+        **_following(w, "lesson_chapter", w.place.chapter, to_start),
     )
 
 
@@ -517,10 +489,6 @@ def _jump(w: Walk, lesson: Lesson) -> None:
         name = shown_label(lesson.cast.labels[place.node or 0])
         return f"ball of {name}" if phase == "ball" else f"visit {place.visit}: {name}"
 
-    def report(k: int | None) -> None:
-        if k is not None:
-            w.go(lesson, k)
-
     st.selectbox(
         "Go to",
         options,
@@ -528,7 +496,7 @@ def _jump(w: Walk, lesson: Lesson) -> None:
         label_visibility="collapsed",
         placeholder=f"go to a {'ball' if phase == 'ball' else 'visit'}",
         index=None,
-        **_following(w, f"lesson_jump_{phase}", same, report),
+        **_following(w, f"lesson_jump_{phase}", same, _if_chosen(partial(w.go, lesson))),
     )
 
 
@@ -546,10 +514,6 @@ def _next_change(w: Walk, lesson: Lesson) -> None:
 
 
 def _detail(w: Walk, lesson: Lesson) -> None:
-    def report(detail: Any) -> None:
-        if detail is not None:
-            w.set_detail(lesson, detail)
-
     labels = {"fine": "Every step", "coarse": "Overview"}
     st.segmented_control(
         "Detail",
@@ -557,11 +521,5 @@ def _detail(w: Walk, lesson: Lesson) -> None:
         format_func=labels.__getitem__,
         label_visibility="collapsed",
         help="  \n".join(f"**{name}**: {text}" for name, text in DETAILS.items()),
-        **bound("lesson_detail", w.detail, report),
+        **bound("lesson_detail", w.detail, _if_chosen(partial(w.set_detail, lesson))),
     )
-
-
-def _speed(w: Walk) -> None:
-    tied = bound("lesson_speed", w.speed, partial(setattr, w, "speed"))
-    about = "How fast Play goes on."
-    st.selectbox("Speed", list(SPEEDS), label_visibility="collapsed", help=about, width=110, **tied)

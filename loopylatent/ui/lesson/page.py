@@ -65,17 +65,12 @@ def show_details(w: Walk, lesson: Lesson, frame: Frame) -> None:
     if not views:
         return
     here = w.view if w.view in views else next(iter(views))
-
-    def report(view: str | None) -> None:
-        w.view = view or here
-
     if len(views) == 1:
         st.markdown(f"**{here}**")
     else:
-        tied = bound("lesson_view", here, report)
-        st.segmented_control(
-            "Numbers of this step", list(views), label_visibility="collapsed", **tied
-        )
+        tied = bound("lesson_view", here, lambda view: setattr(w, "view", view or here))
+        label = "Numbers of this step"
+        st.segmented_control(label, list(views), label_visibility="collapsed", **tied)
     views[here](w, lesson, frame)
 
 
@@ -491,17 +486,12 @@ def lesson_of(s: Session, w: Walk, now: Present) -> Lesson:
     truth = now.source.truth
     if truth is None and preset is not None and PRESETS[preset].sample is None:
         truth = made_up(preset).truth
-    D = now.source.distances
+    D, obs = now.source.distances, now.source.observations
     named = tuple(sorted(names.items()))
     settings, n_visits = now.result.settings, now.result.n_visits
     key = (D.digest, graph.digest, settings, n_visits, named, places.tobytes())
-    lesson = s.memo.get(
-        "lesson",
-        key,
-        lambda: build(
-            now.result, D, now.source.observations, truth, places=places, hidden_names=names
-        ),
-    )
+    make = partial(build, now.result, D, obs, truth, places=places, hidden_names=names)
+    lesson = s.memo.get("lesson", key, make)
     w.enter(lesson, key, s.why)
     s.why = ()
     return lesson

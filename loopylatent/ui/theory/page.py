@@ -16,7 +16,7 @@ from loopylatent.errors import LoopyLatentError
 from loopylatent.figures.recovery import TITLES, bound_figure, distortion_figure, threshold_figure
 from loopylatent.settings import Thresholds
 from loopylatent.synthetic.laboratory import TrialPoint
-from loopylatent.theory.assumptions import Condition, Distortion, conditions, distortion
+from loopylatent.theory.assumptions import Distortion, conditions, distortion
 from loopylatent.theory.ensemble import KAPPA, Ensemble, fewest_samples
 from loopylatent.theory.tables import Axis, CurvePoint, along, quantities, speaking_girth
 from loopylatent.ui.page import refusals, show_pages, theme
@@ -68,10 +68,11 @@ class Theory:
     kappa: float = KAPPA
     refused: str | None = None
 
-    def change(self, **values: Any) -> None:
+    def change(self, name: str, value: float) -> None:
         """Change one of the own numbers; a refusal is said and changes nothing."""
         try:
-            self.own = replace(self.own, **values)
+            changed: Any = {name: value}
+            self.own = replace(self.own, **changed)
             self.refused = None
         except LoopyLatentError as error:
             self.refused = str(error)
@@ -89,7 +90,6 @@ def choose(s: Session) -> Theory:
     """Draw the sidebar and return what was chosen."""
     style("theory")
     here = theory()
-
     with st.sidebar:
         show_pages()
         tied = bound("theory_source", here.source, partial(setattr, here, "source"))
@@ -116,26 +116,18 @@ def _own_numbers(here: Theory) -> None:
     )
     for pair in rows:
         for column, (name, label, low, high) in zip(st.columns(2), pair, strict=True):
-            whole = not name.startswith("theta")
-            value = getattr(e, name)
+            whole, value = not name.startswith("theta"), getattr(e, name)
+            change = partial(here.change, name)
             column.number_input(
                 label,
                 min_value=int(low) if whole else low,
                 max_value=int(high) if whole else high,
                 step=1 if whole else 0.01,
                 format=None if whole else "%.3f",
-                **bound(
-                    f"theory_{name}",
-                    int(value) if whole else float(value),
-                    partial(_change, here, name),
-                ),
+                **bound(f"theory_{name}", int(value) if whole else float(value), change),
             )
     if here.refused:
         st.error(said(here.refused))
-
-
-def _change(here: Theory, name: str, value: float) -> None:
-    here.change(**{name: value})
 
 
 def _constants(here: Theory) -> None:
@@ -166,7 +158,9 @@ def show(s: Session, here: Theory) -> None:
     with left, st.container(key="theory_conditions"):
         _conditions(e, yours)
     with right:
-        _promise(s, here, e)
+        st.markdown(promise(e, here.kappa))
+        if here.source == MODEL:
+            _practice(s, lab(), e)
         _curves(s, here, e)
     _table(e, yours, here.kappa)
 
@@ -192,7 +186,11 @@ def _numbers(s: Session, here: Theory) -> tuple[Ensemble, Thresholds, str] | Non
 def _conditions(e: Ensemble, yours: Thresholds) -> None:
     st.markdown("**Conditions**")
     for one in conditions(e, yours):
-        _condition(one)
+        icon, colour, verdict = words.verdicts[one.verdict]
+        st.markdown(
+            f":{colour}[{icon}] **{escaped(lowered(one.name))}** = {shown(one.value)} · "
+            f":{colour}[{verdict}]  \n{escaped(one.sentence)}"
+        )
     r = fewest_samples(e).r
     st.markdown("**Your thresholds beside those of the theory**")
     figure = threshold_figure(e, yours, r if math.isfinite(r) else yours.r, theme=theme())
@@ -204,20 +202,6 @@ def _conditions(e: Ensemble, yours: Thresholds) -> None:
         else f"Admissible r are shaded: {shown(inside.low)} to {shown(inside.high)}."
     )
     st.caption(f"{where} Λ of the theory is taken at your r where it is admissible.")
-
-
-def _condition(one: Condition) -> None:
-    icon, colour, verdict = words.verdicts[one.verdict]
-    st.markdown(
-        f":{colour}[{icon}] **{escaped(lowered(one.name))}** = {shown(one.value)} · "
-        f":{colour}[{verdict}]  \n{escaped(one.sentence)}"
-    )
-
-
-def _promise(s: Session, here: Theory, e: Ensemble) -> None:
-    st.markdown(promise(e, here.kappa))
-    if here.source == MODEL:
-        _practice(s, lab(), e)
 
 
 def _practice(s: Session, room: Lab, e: Ensemble) -> None:

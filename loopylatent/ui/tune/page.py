@@ -19,7 +19,7 @@ from loopylatent.figures.sweep import (
     longest,
     sweep_figure,
 )
-from loopylatent.settings import READS, LearnSettings, Thresholds
+from loopylatent.settings import READS, Thresholds
 from loopylatent.tables.files import table_to_csv
 from loopylatent.ui.open.dialog import say_curve_is_missing
 from loopylatent.ui.page import Present, file_stem, say_notices, summary_line, theme
@@ -88,11 +88,14 @@ def show(s: Session, now: Present) -> None:
         return
     t, plan = tuning(), plan_of(s, now, now.curve)
     drop_old(s, plan)
-    learn_points(s, t, plan, GRAPHS, plan.along)
+    learn_points(s, t, plan, GRAPHS)
     if st.session_state.get(TAB) == OVER:
-        learn_points(s, t, plan, CELLS, plan.cells)
+        learn_points(s, t, plan, CELLS)
     recipe, busy = s.recipe, set(running(s))
-    _say(s, t)
+    news = t.heard(s)
+    if news is not None:
+        with st.container(key="tune_said"):
+            st.success(news, icon=":material/arrow_forward:")
     # Only what runs by itself or by a click asks for a new page: a page that is thrown away before
     # the browser has drawn it would leave the sliders at their ends.
     is_drawn = False
@@ -103,14 +106,18 @@ def show(s: Session, now: Present) -> None:
             st.rerun()
         _show_progress(s, t, busy)
 
-    @st.fragment(run_every=_pace(busy))
+    # a picture that is drawn again forgets where the mouse is
+    pace = EVERY if busy & {GRAPHS, CELLS} else SELDOM
+
+    @st.fragment(run_every=pace if busy else None)
     def stage() -> None:
         if is_drawn and (s.recipe is not recipe or set(running(s)) != busy):
             st.rerun()
         with st.container(key="stage_row"):
             left, right = st.columns([2.7, 1], gap="medium")
         with left:
-            _show_plots(s, t, plan)
+            draws = {ALONG: _along, OVER: _over, BARS: _bars, TABLE: _table}
+            tabs({name: partial(draw, s, t, plan) for name, draw in draws.items()}, key=TAB)
         with right, st.container(key="tune_panel"):
             show_panel(s, t, plan)
         if is_drawn and set(running(s)) != busy:  # the grid that was turned to is being learned
@@ -119,20 +126,6 @@ def show(s: Session, now: Present) -> None:
     progress()
     stage()
     is_drawn = True
-
-
-def _pace(busy: set[str]) -> float | None:
-    """Seconds between two pictures; a picture that is drawn again forgets where the mouse is."""
-    if not busy:
-        return None
-    return EVERY if busy & {GRAPHS, CELLS} else SELDOM
-
-
-def _say(s: Session, t: Tuning) -> None:
-    said = t.heard(s)
-    if said is not None:
-        with st.container(key="tune_said"):
-            st.success(said, icon=":material/arrow_forward:")
 
 
 def _show_progress(s: Session, t: Tuning, busy: set[str]) -> None:
@@ -144,11 +137,6 @@ def _show_progress(s: Session, t: Tuning, busy: set[str]) -> None:
     for kind, job in jobs.items():
         left.progress(share_done(job), progress_line(JOBS[kind], job))
     right.button("Cancel", on_click=cancel, args=(s, t), key="tune_cancel", width="stretch")
-
-
-def _show_plots(s: Session, t: Tuning, plan: Plan) -> None:
-    draws = {ALONG: _along, OVER: _over, BARS: _bars, TABLE: _table}
-    tabs({name: partial(draw, s, t, plan) for name, draw in draws.items()}, key=TAB)
 
 
 def _chart(figure: Any, t: Tuning, name: str, clicked: Callable[[dict[str, Any]], None]) -> None:
@@ -178,24 +166,24 @@ def _along(s: Session, t: Tuning, plan: Plan) -> None:
         height=HEIGHT, stepwise=plan.is_complete,
     )  # fmt: skip
     _chart(figure, t, "along", clicked)
-    if not found.has_all_points and GRAPHS not in running(s):
-        _go_on(s, t, plan, GRAPHS, plan.along)
+    _go_on(s, t, plan, GRAPHS)
 
 
-def _go_on(
-    s: Session, t: Tuning, plan: Plan, kind: str, settings: tuple[LearnSettings, ...]
-) -> None:
+def _go_on(s: Session, t: Tuning, plan: Plan, kind: str) -> None:
     """Offer to learn what takes long, or was cancelled, with the time that it takes."""
-    work = learning_work(t, plan, settings)
+    work = learning_work(t, plan, kind)
+    if work.n == 0 or kind in running(s):
+        return
     needed = time_needed(work.estimate, work.n, "graphs")
+    is_all = work.n == len(plan.settings_of(kind))
     with st.container(horizontal=True, vertical_alignment="center"):
-        label = f"Learn {work.n} graphs" if work.n == len(settings) else "Learn the others too"
-        learn = partial(learn_points, s, t, plan, kind, settings, asked=True)
+        label = f"Learn {work.n} graphs" if is_all else "Learn the others too"
+        learn = partial(learn_points, s, t, plan, kind, asked=True)
         start_button(label, needed, learn, key=f"tune_go_on {kind}")
 
 
 def _over(s: Session, t: Tuning, plan: Plan) -> None:
-    learn_points(s, t, plan, CELLS, plan.cells)
+    learn_points(s, t, plan, CELLS)
     found = found_of(t, plan, plan.cells)
     unread = [SYMBOLS[name] for name in SYMBOLS if name not in READS[plan.here.method]]
     if unread:
@@ -215,8 +203,7 @@ def _over(s: Session, t: Tuning, plan: Plan) -> None:
         current=plan.here.thresholds, theme=theme(), height=HEIGHT - 40,
     )  # fmt: skip
     _chart(figure, t, "over", clicked)
-    if not found.has_all_points and CELLS not in running(s):
-        _go_on(s, t, plan, CELLS, plan.cells)
+    _go_on(s, t, plan, CELLS)
 
 
 def _choose_measure(s: Session, t: Tuning, plan: Plan, found: Found) -> str:
@@ -230,8 +217,7 @@ def _choose_measure(s: Session, t: Tuning, plan: Plan, found: Found) -> str:
             work = rerun(plan.obs.n_rows, plan.obs.n_columns, n, fit=True)
             needed = time_needed(work, n, "cells")
             start_button(
-                f"Fit the {len(plan.cells)} cells", needed,
-                score_points, s, t, plan, CELL_SCORES, plan.cells,
+                f"Fit the {len(plan.cells)} cells", needed, score_points, s, t, plan, CELL_SCORES,
                 disabled=CELL_SCORES in running(s), key="tune_score_cells",
             )  # fmt: skip
     return str(measure)

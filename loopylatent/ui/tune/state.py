@@ -115,20 +115,19 @@ class Plan:
     cells: tuple[LearnSettings, ...]
 
     @property
-    def along_key(self) -> Hashable:
-        return AlongKey.of(self.D.digest, self.here)
-
-    @property
-    def cells_key(self) -> Hashable:
-        return (self.D.digest, self.cells)
-
-    @property
     def split_key(self) -> Hashable:
         return TableKey(self.D.digest, digest_or_none(self.obs))
 
-    @property
-    def loops_key(self) -> Hashable:
-        return LoopsKey(self.D.digest, self.here.thresholds.r)
+    def key_of(self, kind: str) -> Hashable:
+        """What a job of this kind works on."""
+        digest = self.D.digest
+        if kind == LOOPS:
+            return LoopsKey(digest, self.here.thresholds.r)
+        is_along = kind in (GRAPHS, SCORES)
+        return AlongKey.of(digest, self.here) if is_along else (digest, self.cells)
+
+    def settings_of(self, kind: str) -> tuple[LearnSettings, ...]:
+        return self.along if kind in (GRAPHS, SCORES) else self.cells
 
 
 def plan_of(s: Session, now: Present, curve: EdgeDensity) -> Plan:
@@ -182,9 +181,9 @@ def running(s: Session) -> dict[str, Job]:
     return {kind: job for kind in JOBS if (job := s.jobs.running(kind))}
 
 
-def begin(s: Session, t: Tuning, kind: str, key: Hashable, work: Callable[[Progress], Any]) -> None:
+def begin(s: Session, t: Tuning, plan: Plan, kind: str, work: Callable[[Progress], Any]) -> None:
     """Start a job, or go on with it where it was cancelled."""
-    s.jobs.get(kind, Attempt(key, t.n_cancelled), work)
+    s.jobs.get(kind, Attempt(plan.key_of(kind), t.n_cancelled), work)
 
 
 def is_of(job: Job | None, key: Hashable) -> bool:
@@ -201,39 +200,22 @@ def cancel(s: Session, t: Tuning) -> None:
 
 def drop_old(s: Session, plan: Plan) -> None:
     """Stop what nobody looks at any more because other settings were chosen."""
-    keys = {
-        GRAPHS: plan.along_key,
-        SCORES: plan.along_key,
-        CELLS: plan.cells_key,
-        CELL_SCORES: plan.cells_key,
-        LOOPS: plan.loops_key,
-    }
     for kind, job in running(s).items():
-        if not is_of(job, keys[kind]):
+        if not is_of(job, plan.key_of(kind)):
             job.cancelled.set()
 
 
-def learning_work(t: Tuning, plan: Plan, settings: tuple[LearnSettings, ...]) -> Work:
+def learning_work(t: Tuning, plan: Plan, kind: str) -> Work:
     """How many of the graphs are still to be learned, and what that takes."""
-    found = found_of(t, plan, settings)
+    found = found_of(t, plan, plan.settings_of(kind))
     n = found.n_wanted - len(found.points)
     return Work(n, estimate("learn", 0, plan.D.n_columns) * n)
 
 
-def learn_points(
-    s: Session,
-    t: Tuning,
-    plan: Plan,
-    kind: str,
-    settings: tuple[LearnSettings, ...],
-    *,
-    asked: bool = False,
-) -> None:
+def learn_points(s: Session, t: Tuning, plan: Plan, kind: str, *, asked: bool = False) -> None:
     """Learn all settings; without being asked only what is quick and was not cancelled."""
-    key = plan.along_key if kind == GRAPHS else plan.cells_key
-    job = s.jobs.current(kind)
-    work_left = learning_work(t, plan, settings)
-    begun = job is not None and is_of(job, key)
+    settings, work_left = plan.settings_of(kind), learning_work(t, plan, kind)
+    begun = is_of(s.jobs.current(kind), plan.key_of(kind))
     if work_left.n == 0 or (not asked and (begun or work_left.estimate.seconds > BY_ITSELF)):
         return
     if asked:
@@ -244,23 +226,20 @@ def learn_points(
             iter_points(plan.D, settings, curve=plan.curve, known=t.known, progress=report)
         )
         if kind == GRAPHS:
-            bars = barcode(points, plan.D.r_max)
-            t.known.put(AlongKey.of(plan.D.digest, plan.here), bars)
+            t.known.put(plan.key_of(GRAPHS), barcode(points, plan.D.r_max))
 
-    begin(s, t, kind, key, work)
+    begin(s, t, plan, kind, work)
 
 
 def bars_of(t: Tuning, plan: Plan) -> tuple[Bar, ...]:
     """Return the barcode of r; while graphs are missing, of those that are there."""
-    bars: tuple[Bar, ...] | None = t.known.get(AlongKey.of(plan.D.digest, plan.here))
+    bars: tuple[Bar, ...] | None = t.known.get(plan.key_of(GRAPHS))
     return barcode(found_of(t, plan, plan.along).points, plan.D.r_max) if bars is None else bars
 
 
-def score_points(
-    s: Session, t: Tuning, plan: Plan, kind: str, settings: tuple[LearnSettings, ...]
-) -> None:
+def score_points(s: Session, t: Tuning, plan: Plan, kind: str) -> None:
     """Fit and score all settings; what was done before is not done again."""
-    obs, last = plan.obs, s.split
+    obs, last, settings = plan.obs, s.split, plan.settings_of(kind)
     if obs is None:
         return
 
@@ -274,7 +253,7 @@ def score_points(
         for _ in iter_scores(split, settings, known=t.known, progress=report):
             pass
 
-    begin(s, t, kind, plan.along_key if kind == SCORES else plan.cells_key, work)
+    begin(s, t, plan, kind, work)
 
 
 def begin_loop_test(s: Session, t: Tuning, plan: Plan) -> None:
@@ -282,15 +261,9 @@ def begin_loop_test(s: Session, t: Tuning, plan: Plan) -> None:
 
     def work(report: Progress) -> None:
         found = loop_test(plan.D, plan.here.thresholds.r, progress=report)
-        t.known.put(plan.loops_key, found)
+        t.known.put(plan.key_of(LOOPS), found)
 
-    begin(s, t, LOOPS, plan.loops_key, work)
-
-
-def loops_found(t: Tuning, plan: Plan) -> LoopTest | None:
-    """Return the loop test at the present radius, if it was made."""
-    found: LoopTest | None = t.known.get(plan.loops_key)
-    return found
+    begin(s, t, plan, LOOPS, work)
 
 
 words = texts("tune")
@@ -321,7 +294,7 @@ def _suggestions(s: Session, t: Tuning, plan: Plan) -> None:
             "Go on with the suggestions" if found.scores and not busy else "Suggest thresholds",
             type="primary",
             on_click=score_points,
-            args=(s, t, plan, SCORES, plan.along),
+            args=(s, t, plan, SCORES),
             disabled=busy or not needed.is_allowed,
             width="stretch",
             key="tune_suggest",
@@ -362,7 +335,7 @@ def _card(s: Session, t: Tuning, plan: Plan, one: Suggestion) -> None:
 
 def _failures(s: Session, plan: Plan, found: Found) -> None:
     job = s.jobs.current(SCORES)
-    if job is not None and is_of(job, plan.along_key) and job.error not in (None, "stopped"):
+    if job is not None and is_of(job, plan.key_of(SCORES)) and job.error not in (None, "stopped"):
         st.error(said(job.error))
     failed = [one for one in found.scores if isinstance(one, Failed)]
     if failed:
@@ -372,7 +345,7 @@ def _failures(s: Session, plan: Plan, found: Found) -> None:
 
 def _loops(s: Session, t: Tuning, plan: Plan) -> None:
     st.markdown("**Are the loops real?**")
-    test = loops_found(t, plan)
+    test: LoopTest | None = t.known.get(plan.key_of(LOOPS))
     if plan.D.n_samples is None:
         st.caption("How many rows there are is unknown, so loops cannot be tested.")
         return
