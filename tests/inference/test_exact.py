@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -142,6 +143,18 @@ def test_rows_cut_into_several_circuits_give_the_same(model):
         np.testing.assert_allclose(np.concatenate(sums), expected, rtol=1e-11, atol=1e-10)
 
 
+@given(small_models(max_rows=20))
+def test_posteriors_do_not_depend_on_how_rows_are_cut(model):
+    _, rows = parts_of(model)
+    nodes = np.arange(model.graph.n_nodes)
+    whole = rows.posteriors(model.cells, nodes)
+    with pytest.MonkeyPatch.context() as patch:
+        cut = partial(circuits, most_cells=1)
+        patch.setattr("loopylatent.inference.exact.circuits", cut)
+        for found, expected in zip(rows.posteriors(model.cells, nodes), whole, strict=True):
+            np.testing.assert_allclose(found, expected, atol=1e-10)
+
+
 def ring(n: int, n_hidden: int = 0) -> LatentGraph:
     edges = [(k, (k + 1) % n) for k in range(n)]
     return LatentGraph.build([f"x{k}" for k in range(n - n_hidden)], n_hidden, edges)
@@ -196,6 +209,7 @@ def test_the_small_side_of_a_node_is_not_lost():
 def test_treewidth_of_known_graphs(graph, treewidth, largest):
     found = eliminate(graph)
     assert (found.treewidth, found.largest_table) == (treewidth, largest)
+    assert found.total_size == (2.0 ** (1 + found.widths)).sum()
     assert found.fits(largest)
     assert not found.fits(largest - 1)
 

@@ -106,6 +106,11 @@ def test_outside_of_the_cone_the_slope_leads_back():
     assert nearer.value > found.value
 
 
+@pytest.mark.parametrize("last", [1e-14, 0.0, -1.0])
+def test_a_matrix_with_a_tiny_pivot_is_not_inverted(last):
+    assert inverse_of(np.diag([1.0, last, 1.0])) is None
+
+
 @pytest.mark.parametrize("missing", [0.0, 0.15])
 def test_known_parameters_come_back(missing):
     model = fit_parameters(double_star(), sampled(20_000, missing=missing))
