@@ -60,7 +60,7 @@ def _synthetic(options: argparse.Namespace) -> None:
         frame = drawn.observations.to_frame()
         text = frame.set_axis([name_to_csv(n) for n in frame.columns], axis=1).to_csv(index=False)
     if options.truth is not None:
-        origin = Provenance.of(model.graph, settings={"made up": True}, data_digest="")
+        origin = Provenance({"made up": True}, "", model.graph.digest)
         say(f"wrote {export_graph(model.graph, options.truth, provenance=origin)}")
     if options.learn:
         n = None if options.distances else options.rows

@@ -72,7 +72,7 @@ def _stability(options: argparse.Namespace) -> None:
     if options.consensus is not None:
         graph = found.consensus()
         settings = {"consensus of runs": found.n_used, "scheme": found.scheme}
-        origin = Provenance.of(graph, settings=settings, data_digest=D.digest)
+        origin = Provenance(settings, D.digest, graph.digest)
         say(f"wrote {export(graph, options.consensus, provenance=origin)}")
     as_json = options.output is not None and options.output.suffix.lower() == ".json"
     write_text(support_json(found) if as_json else support_csv(found), options.output)

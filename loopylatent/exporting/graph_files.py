@@ -1,8 +1,7 @@
 """A learned graph as a file: GraphML, GEXF, node-link JSON, CSV, stand-alone HTML.
 
-Every file says which version, settings and data it came from, and is the same, byte for byte,
-whenever the same graph is exported. Names are data: they cannot break a file, run in a browser
-or run in a spreadsheet.
+Every file says where it came from, and the same graph gives the same bytes. Names are data: they
+cannot break a file, nor run in a browser or a spreadsheet.
 """
 
 from __future__ import annotations
@@ -35,7 +34,6 @@ from loopylatent.figures.layout import positions as place_nodes
 from loopylatent.figures.network import (
     THEMES,
     LegendItem,
-    ThemeName,
     legend,
     network,
     network_data,
@@ -70,18 +68,6 @@ class Provenance:
         plain = {str(key): _plain_setting(key, self.settings[key]) for key in sorted(self.settings)}
         object.__setattr__(self, "settings", MappingProxyType(plain))
 
-    @classmethod
-    def of(
-        cls,
-        graph: LatentGraph,
-        *,
-        settings: Mapping[str, Setting],
-        data_digest: str,
-        created: str | None = None,
-    ) -> Provenance:
-        """Fill in this version and the graph's digest."""
-        return cls(settings, data_digest, graph.digest, created=created)
-
     @property
     def summary(self) -> str:
         """The settings on one line."""
@@ -101,18 +87,10 @@ class Provenance:
 
 def provenance(result: LearnResult) -> Provenance:
     """Return what an exported file says about where its graph came from."""
-    settings = result.settings
-    return Provenance.of(
-        result.graph,
-        settings={
-            "metric": result.metric,
-            **asdict(settings.thresholds),
-            "method": settings.method,
-            "order": settings.order,
-            "seed": settings.seed,
-        },
-        data_digest=result.data_digest,
-    )
+    how = result.settings
+    named = {"metric": result.metric, "method": how.method, "order": how.order}
+    settings = {**named, **asdict(how.thresholds), "seed": how.seed}
+    return Provenance(settings, result.data_digest, result.graph.digest)
 
 
 def _plain_setting(key: str, value: Any) -> Setting:
@@ -153,11 +131,9 @@ def attributed(graph: LatentGraph, extras: Extras, clean: Callable[[str], str]) 
     for node, group in group_of.items():
         content.nodes[node].update(group=group, group_name=clean(names[group]))
     if extras.positions is not None:
-        place = np.asarray(extras.positions, dtype=np.float64)
-        if place.shape != (graph.n_nodes, 2) or not np.isfinite(place).all():
-            raise DataError(
-                f"positions must be ({graph.n_nodes}, 2) finite numbers; leave them out?"
-            )
+        place, shape = np.asarray(extras.positions, dtype=np.float64), (graph.n_nodes, 2)
+        if place.shape != shape or not np.isfinite(place).all():
+            raise DataError(f"positions must be {shape} finite numbers; leave them out?")
         for node, (x, y) in enumerate(place.tolist()):
             content.nodes[node].update(x=x, y=y)
     for _, _, values in content.edges(data=True):
@@ -256,11 +232,8 @@ def drawing_of(graph: LatentGraph, extras: Extras) -> dict[str, Any]:
     labels = node_labels(graph, extras.hidden_names)
     place = extras.positions if extras.positions is not None else place_nodes(graph, labels=labels)
 
-    def drawn(theme: ThemeName) -> dict[str, Any]:
-        hidden = extras.hidden_names
-        return network_data(network(graph, place, **extras.looks, hidden_names=hidden, theme=theme))
-
-    light, dark = drawn("light"), drawn("dark")
+    looks = {**extras.looks, "hidden_names": extras.hidden_names}
+    light, dark = (network_data(network(graph, place, **looks, theme=one)) for one in THEMES)
     return light | {"options": {"light": light["options"], "dark": dark["options"]}}
 
 
@@ -272,15 +245,10 @@ def legend_pairs(graph: LatentGraph, extras: Extras) -> list[dict[str, LegendIte
 
 def summary_of(graph: LatentGraph) -> str:
     """Return the counts of a graph in one line."""
-    parts = [
-        f"{graph.n_observed} observed",
-        f"{graph.n_hidden} hidden",
-        count(graph.n_edges, "edge"),
-        count(graph.n_cycles, "cycle"),
-    ]
-    if graph.n_components > 1:
-        parts.append(count(graph.n_components, "component"))
-    return ", ".join(parts)
+    nodes = f"{graph.n_observed} observed, {graph.n_hidden} hidden"
+    joined = f"{count(graph.n_edges, 'edge')}, {count(graph.n_cycles, 'cycle')}"
+    pieces = f", {count(graph.n_components, 'component')}" if graph.n_components > 1 else ""
+    return f"{nodes}, {joined}{pieces}"
 
 
 def count(number: int, thing: str) -> str:

@@ -169,20 +169,6 @@ class SimplifiedGraph:
         return subgraph(self.graph, self.nodes)
 
 
-def simplify(
-    graph: LatentGraph,
-    *,
-    most_drawn: int = MOST_DRAWN,
-    opened: Iterable[int] = (),
-    focus: int | None = None,
-) -> SimplifiedGraph:
-    """Return the part of a graph that can be read, with a count where nodes are folded.
-
-    ``focus`` is drawn wherever it lies, with the way to it.
-    """
-    return fold(graph, most_drawn).show(opened, focus)
-
-
 def fold(graph: LatentGraph, most_drawn: int = MOST_DRAWN) -> Folding:
     """Say what is folded under what, and which nodes make the first picture."""
     if most_drawn < 1:

@@ -43,7 +43,7 @@ LOOPY = LatentGraph.build(
     LENGTHS,
 )
 SETTINGS = {"r": 5.0, "Lambda": 0.0, "tau": 0.1 + 0.2, "method": "quartet", "seed": 0}
-ORIGIN = Provenance.of(LOOPY, settings=SETTINGS, data_digest="0123456789abcdef")
+ORIGIN = Provenance(SETTINGS, "0123456789abcdef", LOOPY.digest)
 EXTRAS = Extras(
     positions=np.array([[0.5, 1], [2, 3], [4, 5], [6, 7], [8, 9], [10, 11]]),
     groups=[0, 0, 1, 1],
@@ -59,7 +59,7 @@ def star_of(names) -> LatentGraph:
 
 
 def origin_of(graph: LatentGraph) -> Provenance:
-    return Provenance.of(graph, settings=SETTINGS, data_digest="0123456789abcdef")
+    return Provenance(SETTINGS, "0123456789abcdef", graph.digest)
 
 
 def visible(name: str) -> str:
@@ -377,7 +377,7 @@ def test_hostile_names_are_shown_and_never_run(open_page, hostile_names):
         group_names=[hostile_names[0]],
         hidden_names={len(hostile_names): hostile_names[1]},
     )
-    origin = Provenance.of(graph, settings={"method": hostile_names[1]}, data_digest="d")
+    origin = Provenance({"method": hostile_names[1]}, "d", graph.digest)
     watched = drawn(open_page, to_html(graph, origin, extras, title=hostile_names[0]))
     page = watched.page
     assert page.evaluate("window.hacked === undefined")

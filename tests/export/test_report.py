@@ -28,7 +28,7 @@ from loopylatent.cli.main import main
 from loopylatent.errors import DataError
 from loopylatent.exporting.graph_files import Extras
 from loopylatent.exporting.project.file import Recipe, digest_of
-from loopylatent.exporting.report import content
+from loopylatent.exporting.report import page as report_page
 from loopylatent.exporting.report.findings import SHARES, Findings, HeldOut, Known, Skipped, examine
 from loopylatent.exporting.report.page import to_report
 from loopylatent.figures.charts import WIDTH, curve_svg
@@ -229,7 +229,7 @@ def test_support_and_its_scale_are_printed(findings, page, answers):
     highest = page.body("scale")[-1]
     steps = {kind: steps[-1] for kind, steps in scale().items()}
     assert highest[1:] == [f"{step.n_true / step.n_parts:.0%}" for step in steps.values()]
-    n_sure = int((again.hidden >= content.SURE).sum())
+    n_sure = int((again.hidden >= report_page.SURE).sum())
     counted = {row[0]: row[1:] for row in page.body("came-back")}
     assert counted["hidden node"] == [str(graph.n_hidden), str(n_sure)]
 
@@ -243,7 +243,7 @@ def test_groups_and_their_agreement_with_known_ones_are_printed(findings, page, 
     ]
     known = ll.load_sample("ability16").groups
     assert known is not None
-    said = " ".join(content.group_sentences(findings))
+    said = " ".join(report_page.group_sentences(findings))
     assert f"{again.agreement(known):.2f}" in said
 
 
@@ -283,8 +283,8 @@ def test_every_setting_is_explained(findings, page):
 @pytest.mark.parametrize(("method", "silent"), [("relaxed", 2), ("nj", 1)])
 def test_thresholds_that_a_method_does_not_read_say_so(findings, method, silent):
     other = replace(findings, recipe=replace(findings.recipe, method=method))
-    meanings = [fact.meaning for fact in content.setting_facts(other)[:3]]
-    no_part = (content.NO_PART, content.OWN_TAU)
+    meanings = [fact.meaning for fact in report_page.setting_facts(other)[:3]]
+    no_part = (report_page.NO_PART, report_page.OWN_TAU)
     assert sum(any(word in meaning for word in no_part) for meaning in meanings) == silent
 
 
@@ -326,7 +326,7 @@ def test_distances_alone_give_a_report_without_scores():
     assert isinstance(findings.stability, Skipped)
     assert page.text["no-support"]
     assert findings.groups.n_resamples == 0
-    assert content.ONE_GRAPH in content.group_sentences(findings)
+    assert report_page.ONE_GRAPH in report_page.group_sentences(findings)
     assert page.facts("data-facts")["Rows"] == "unknown"
     assert "read_distances('d.csv')" in page.text["script"]
 

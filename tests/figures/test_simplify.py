@@ -10,15 +10,20 @@ from hypothesis import assume, given, strategies as st
 
 from loopylatent.errors import DataError, ThresholdError
 from loopylatent.figures.simplify import (
+    MOST_DRAWN,
     MOST_OPENED,
     SimplifiedGraph,
     fold,
     neighbourhood,
     nothing_of,
-    simplify,
     subgraph,
 )
 from loopylatent.graph import LatentGraph
+
+
+def simplify(graph, most_drawn=MOST_DRAWN, opened=(), focus=None):
+    """The part of a graph that is drawn."""
+    return fold(graph, most_drawn).show(opened, focus)
 
 
 @st.composite

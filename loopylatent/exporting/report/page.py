@@ -1,34 +1,36 @@
-"""A report as one HTML page with everything inside, for the screen, for paper and for later.
+"""A report as one HTML page with everything inside: its sentences, named values, rows, figures.
 
-``report.html`` is the template, ``report.css`` and ``report.js`` are what it holds beside the
-script that draws the graph of every exported page.
+``report.html`` is the template, which escapes what is said here; ``report.css`` and ``report.js``
+are what it holds beside the script that draws the graph of every exported page.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from loopylatent.analysis.matching import nearest_columns
 from loopylatent.analysis.stability.runs import KINDS, Stability, edge_kind, scale
 from loopylatent.compute.files import write_atomically
+from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.errors import LoopyLatentError
 from loopylatent.exporting.graph_files import (
     NO_EXTRAS,
     SYMBOLS,
     Extras,
-    Provenance,
+    count,
     drawing_of,
     legend_pairs,
+    provenance,
     rendered,
     summary_of,
 )
-from loopylatent.exporting.project.file import to_command, to_python
-from loopylatent.exporting.report import content
-from loopylatent.exporting.report.content import SURE, signed
+from loopylatent.exporting.project.file import SETTINGS, Recipe, to_command, to_python
 from loopylatent.exporting.report.findings import Findings, HeldOut, Skipped, sentence
 from loopylatent.figures.charts import LINES, counts_at, curve_svg, shown_range
 from loopylatent.figures.layout import positions
@@ -36,8 +38,263 @@ from loopylatent.figures.network import edge_signs, filling
 from loopylatent.figures.svg import to_svg
 from loopylatent.graph import node_labels
 from loopylatent.inference.model import Model
+from loopylatent.learning.initial_graph import default_thresholds
 from loopylatent.tables.files import xml_text
+from loopylatent.tables.observations import Observations
 
+SURE = 0.7
+"""From this support on a part counts as found again."""
+THRESHOLDS: Mapping[str, tuple[str, str]] = {
+    "r": (
+        "r",
+        "The radius. The columns nearer than r to a column form its ball, and each ball is joined "
+        "by its shortest tree. From r max on that is one tree of everything; a smaller r leaves "
+        "the trees local, so that their union can close into loops.",
+    ),
+    "Lambda": (
+        "Λ (Lambda)",
+        "The margin. Four columns vote on who belongs with whom; Λ says by how much a vote must "
+        "win to count.",
+    ),
+    "tau": (
+        "τ (tau)",
+        "The shortest edge. A hidden node nearer than τ to a neighbour was merged with it.",
+    ),
+}
+NO_PART = "It plays no part in this method."
+OWN_TAU = "This method has a shortest edge of its own, 0.105, in its place."
+METHODS: Mapping[str, str] = {
+    "quartet": "Columns are joined by votes of four (quartet tests).",
+    "relaxed": "Columns are joined into families whose distances to the others differ alike.",
+    "nj": "Columns are joined by neighbor joining.",
+}
+ORDERS: Mapping[str, str] = {
+    "degree": "The best connected columns were visited first.",
+    "index": "Columns were visited in their order in the table.",
+    "random": "Columns were visited at random, by the seed.",
+}
+SEED = "The beginning of all random numbers; the same seed gives the same graph."
+BIC = (
+    "A hidden node was kept only where it raised the likelihood by more than its parameters cost "
+    "(Bayesian information criterion)."
+)
+METRICS: Mapping[str, str] = {
+    "correlation": "−log |correlation| of two columns.",
+    "rank": "−log |rank correlation| of two columns.",
+    "determinant": "−log of the normalised determinant of the joint table of two columns.",
+    "determinant-printed": "−log of the determinant of the joint table, as printed in the paper.",
+    "canonical": "−log of the largest canonical correlation of two columns.",
+    "given": "The distances were given; they were not estimated from rows.",
+}
+DISTANCE = (
+    "0 where one column determines the other, 0.7 at a correlation of 0.5, 2.3 at 0.1, infinite "
+    "where two columns look independent."
+)
+NOISE_FLOOR = "A longer distance cannot be told from independence with so many rows."
+SCHEMES: Mapping[str, str] = {
+    "bootstrap": "rows drawn again with replacement",
+    "blocks": "runs of neighbouring rows drawn again",
+    "subsample": "random parts of the rows",
+    "noise": "correlations shaken by their standard error",
+    "orders": "the same data visited in random orders",
+}
+ONE_GRAPH = "Communities of this graph alone, which move with every resample."
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A value with its name and what it means."""
+
+    name: str
+    value: str
+    meaning: str = ""
+
+
+def signed(value: float, digits: int) -> str:
+    """Return a number with a minus that is as wide as a plus."""
+    return f"{value:,.{digits}f}".replace("-", "−")
+
+
+def in_short(findings: Findings) -> list[str]:
+    """Return the findings in a few sentences."""
+    graph = findings.graph
+    pieces = f", in {count(graph.n_components, 'piece')}" if graph.n_components > 1 else ""
+    found = (
+        f"{count(graph.n_observed, 'column')} and {count(graph.n_hidden, 'hidden node')} are "
+        f"joined by {count(graph.n_edges, 'edge')}{pieces}; the columns fall into "
+        f"{count(findings.groups.n_groups, 'group')}."
+    )
+    short, support, held = [found, loop_sentence(findings)], findings.stability, findings.held_out
+    if isinstance(support, Stability):
+        n_hidden, n_edges = (int((one >= SURE).sum()) for one in (support.hidden, support.edges))
+        short.append(
+            f"In {support.n_used} runs ({SCHEMES[support.scheme]}) {n_hidden} of "
+            f"{count(len(support.hidden), 'hidden node')} and {n_edges} of "
+            f"{count(len(support.edges), 'edge')} came back at least {SURE:.0%} of the time."
+        )
+    if isinstance(held, HeldOut):
+        ours, none = (one.log_likelihood / one.n_samples for one in (held.scores, held.independent))
+        better = "better" if ours > none else "worse"
+        short.append(
+            f"Rows kept apart have a mean log-likelihood of {signed(ours, 3)} "
+            f"({how(held.scores.method)}), {abs(ours - none):.3f} {better} than with independent "
+            "columns."
+        )
+    return short
+
+
+def loop_sentence(findings: Findings) -> str:
+    """Say how many loops there are and whether noise explains them."""
+    n, test = findings.graph.n_cycles, findings.loops
+    if isinstance(test, Skipped):
+        return f"The graph has {count(n, 'loop')}. {test.reason}" if n else test.reason
+    if test.n_loops == 0:
+        rule = "With Λ and τ by the default rule"
+        return f"{rule} there are no loops at r = {findings.recipe.r:.3g}."
+    verdict = "The loops are more than noise." if test.is_real else "Noise can explain the loops."
+    mean = "unknown" if math.isnan(test.mean_by_noise) else f"{test.mean_by_noise:.1f}"
+    return (
+        f"{count(test.n_loops, 'loop')}; noise on a tree would make {mean} on average: "
+        f"{test.n_as_many} of {test.n_simulations} tables simulated from a tree had as many "
+        f"(p\u00a0=\u00a0{test.p_value:.3g}). {verdict}"
+    )
+
+
+def how(method: str) -> str:
+    """Say how likelihoods were computed."""
+    return "exact" if method == "exact" else "approximate, by loopy belief propagation"
+
+
+def warnings(findings: Findings) -> list[str]:
+    """Return what a reader of the graph should know about it."""
+    D, result, r = findings.distances, findings.result, findings.recipe.r
+    found = []
+    if D.noise_floor is not None and r > D.noise_floor:
+        found.append(
+            f"r = {r:.3g} lies beyond the noise floor ({D.noise_floor:.3g}): balls of this size "
+            f"hold distances that {D.n_samples or 0:,} rows cannot tell from independence."
+        )
+    if not D.is_additive:
+        assumed = "These distances do not add up along paths, as the method assumes"
+        found.append(f"{assumed}: read lengths with care.")
+    if result.n_stuck:
+        found.append(
+            f"In {result.n_stuck} of {result.n_visits} visits the votes contradicted each other "
+            "and no pair could be joined; a larger Λ leaves fewer of those."
+        )
+    if result.n_capped:
+        found.append(f"In {result.n_capped} visits only the nearest outsiders were asked.")
+    return found
+
+
+def data_facts(findings: Findings) -> list[Fact]:
+    """Return what the data are."""
+    D, obs, recipe = findings.distances, findings.observations, findings.recipe
+    source = recipe.sample_name if recipe.source_kind == "sample" else recipe.source
+    facts = [Fact("Source", xml_text(source), "a bundled table" if source != recipe.source else "")]
+    if obs is None:
+        rows = "unknown" if D.n_samples is None else f"{D.n_samples:,}"
+        facts += [Fact("Rows", rows, "behind the given distances")]
+        facts += [Fact("Columns", f"{D.n_columns:,}")]
+    else:
+        facts += _table_facts(obs)
+    floor = "unknown" if D.noise_floor is None else f"{D.noise_floor:.4g}"
+    return [
+        *facts,
+        Fact("Distance", D.metric, f"{METRICS[D.metric]} {DISTANCE}"),
+        Fact("r min", f"{D.r_min:.4g}", "Below this radius some column is alone in its ball."),
+        Fact("r max", f"{D.r_max:.4g}", "The largest distance; from here on the graph is a tree."),
+        Fact("Noise floor", floor, NOISE_FLOOR),
+    ]
+
+
+def _table_facts(obs: Observations) -> list[Fact]:
+    kinds = ", ".join(f"{n} {kind}" for kind, n in Counter(obs.kinds).items())
+    n_values = obs.n_rows * obs.n_columns
+    weighted = "" if obs.weights is None else f"; with their weights {obs.n_samples:,}"
+    share = f"{obs.n_missing / n_values:.1%} of all" if n_values else ""
+    facts = [
+        Fact("Rows", f"{obs.n_rows:,}{weighted}"),
+        Fact("Columns", f"{obs.n_columns:,}", kinds),
+        Fact("Missing values", f"{obs.n_missing:,}", share if obs.n_missing else ""),
+    ]
+    left_out = [f"{one.name}: {one.reason}" for one in obs.dropped]
+    if left_out:
+        facts.append(Fact("Left out", f"{len(left_out)}", xml_text("; ".join(left_out))))
+    return facts
+
+
+def setting_facts(findings: Findings) -> list[Fact]:
+    """Return the settings, each with what it does."""
+    recipe = findings.recipe
+    bic, no_bic = ("BIC", BIC), ("none", "Hidden nodes did not have to pay for their parameters.")
+    facts = [
+        *_threshold_facts(findings.distances, recipe),
+        Fact("Method", recipe.method, METHODS.get(recipe.method, "")),
+        Fact("Order of visits", recipe.order, ORDERS.get(recipe.order, "")),
+        Fact("Seed", f"{recipe.seed}", SEED),
+        Fact("Penalty", *(bic if recipe.regularize == "bic" else no_bic)),
+    ]
+    if findings.max_hidden is not None:
+        facts.append(Fact("Most hidden nodes", f"{findings.max_hidden}"))
+    reading = {
+        "Columns left out": ", ".join(recipe.drop),
+        "Columns that describe rows": ", ".join(recipe.labels),
+        "Corrected kinds": ", ".join(f"{name}: {kind}" for name, kind in recipe.kinds),
+        "Weights": recipe.weights,
+        "Constant and repeated columns": "left out" if recipe.drop_degenerate else "",
+    }
+    return facts + [Fact(name, xml_text(value)) for name, value in reading.items() if value]
+
+
+def _threshold_facts(D: DistanceMatrix, recipe: Recipe) -> list[Fact]:
+    default = default_thresholds(D)
+    facts = []
+    for field, (symbol, meaning) in THRESHOLDS.items():
+        if field == "Lambda" and recipe.method in ("relaxed", "nj"):
+            meaning += f" {NO_PART}"
+        if field == "tau" and recipe.method == "relaxed":
+            meaning += f" {OWN_TAU}"
+        value, rule = getattr(recipe, field), getattr(default, field)
+        origin = "This is the default." if value == rule else f"The default would be {rule:.4g}."
+        facts.append(Fact(symbol, f"{value:.6g}", f"{meaning} {origin}"))
+    return facts
+
+
+def group_sentences(findings: Findings) -> list[str]:
+    """Say where the groups come from and how they agree with known ones."""
+    found, known = findings.groups, findings.known_groups
+    n = found.n_resamples
+    again = f"Columns that stay together when the graph is learned again on {n} resamples."
+    sentences = [again if n else ONE_GRAPH]
+    if known and len(set(known) & set(found.names)) > 1:
+        value = found.agreement(known)
+        sentences.append(f"Agreement with the known groups: {value:.2f} (1 is equal, 0 is chance).")
+    return sentences
+
+
+def score_facts(model: Model) -> list[Fact]:
+    """Return what the fit of this very graph says."""
+    end = "Converged." if model.converged else "Not converged; more steps may raise the likelihood."
+    note = f" {sentence(model.note)}." if model.note else ""
+    per_row = model.train_log_likelihood / model.n_samples
+    inference = how("exact" if model.is_exact else "lbp")
+    return [
+        Fact("Inference", inference, f"{model.kind} model, treewidth at most {model.treewidth}"),
+        Fact("Log-likelihood of a row", signed(per_row, 4), "higher is better; on all rows"),
+        Fact("BIC", signed(model.train_bic, 1), "log-likelihood less the cost of the parameters"),
+        Fact("Parameters", f"{model.df:,}", "degrees of freedom"),
+        Fact("Fit", f"{len(model.history) - 1} steps", xml_text(end + note)),
+    ]
+
+
+_SAID: Mapping[str, Any] = {
+    one.__name__: one
+    for one in (
+        in_short, warnings, loop_sentence, data_facts, setting_facts, group_sentences, how, signed,
+    )
+} | {"SCHEMES": SCHEMES, "SURE": SURE}  # fmt: skip
+"""What the template asks for by name."""
 ASPECT = 1.55
 """Width to height of the graph, on the screen and on paper."""
 MOST_NEAR = 10
@@ -79,14 +336,16 @@ def to_report(
     """
     extras = _complete(findings, extras)
     labels = tuple(map(xml_text, node_labels(findings.graph, extras.hidden_names)))
+    settings = {name: getattr(findings.recipe, name) for name in (*SETTINGS, "regularize")}
+    settings["metric"] = findings.distances.metric
     return rendered(
         "exporting/report/report",
         ["exporting/report/report.js", "exporting/page.js"],
         title or findings.recipe.source.removeprefix("sample:"),
-        _provenance(findings, created),
+        replace(provenance(findings.result), settings=settings, created=created),
         created=created,
         findings=findings,
-        content=content,
+        **_SAID,
         **_figures(findings, extras),
         **_texts(findings, labels),
     )
@@ -149,17 +408,6 @@ def _group_name(group: int) -> str:
     return f"group {group + 1}"
 
 
-def _provenance(findings: Findings, created: str | None) -> Provenance:
-    names = ("r", "Lambda", "tau", "method", "order", "seed", "regularize")
-    settings = {name: getattr(findings.recipe, name) for name in names}
-    return Provenance.of(
-        findings.graph,
-        settings=settings | {"metric": findings.distances.metric},
-        data_digest=findings.result.data_digest,
-        created=created,
-    )
-
-
 def _figures(findings: Findings, extras: Extras) -> dict[str, Any]:
     graph, r, floor = findings.graph, findings.recipe.r, findings.distances.noise_floor
     assert extras.positions is not None
@@ -196,7 +444,7 @@ def _texts(findings: Findings, labels: tuple[str, ...]) -> dict[str, Any]:
         "script": to_python(recipe, max_hidden=most),
         "command": command,
         "known": labels[graph.n_observed :] != graph.labels[graph.n_observed :],
-        "scores": content.score_facts(model) if isinstance(model, Model) else None,
+        "scores": score_facts(model) if isinstance(model, Model) else None,
         "held": held if isinstance(held, HeldOut) else None,
         "support": found if isinstance(found, Stability) else None,
         "support_rows": _support_rows(found) if isinstance(found, Stability) else [],
@@ -281,7 +529,5 @@ def _support_rows(found: Stability) -> list[tuple[str, int, int]]:
     for (u, v), share in zip(graph.edges.tolist(), found.edges.tolist(), strict=True):
         parts[edge_kind(graph, u, v)].append(share)
     parts["hidden"], parts["cycle"] = found.hidden.tolist(), found.cycles.tolist()
-    return [
-        (KINDS[kind], len(parts[kind]), sum(share >= SURE for share in parts[kind]))
-        for kind in KINDS
-    ]
+    n_sure = {kind: sum(share >= SURE for share in shares) for kind, shares in parts.items()}
+    return [(name, len(parts[kind]), n_sure[kind]) for kind, name in KINDS.items()]
