@@ -53,10 +53,8 @@ class HiddenMatching:
     unmatched_right: tuple[int, ...]
 
     def __repr__(self) -> str:
-        alone = len(self.unmatched_left), len(self.unmatched_right)
-        return (
-            f"HiddenMatching({len(self.pairs)} pairs, {alone[0]} left and {alone[1]} right alone)"
-        )
+        left, right = len(self.unmatched_left), len(self.unmatched_right)
+        return f"HiddenMatching({len(self.pairs)} pairs, {left} left and {right} right alone)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,8 +134,7 @@ def match_hidden(
     """
     _check_cosine(threshold)
     order = column_order(left, right)
-    profiles = _unit_profiles(_column_lengths(left)), _unit_profiles(_column_lengths(right))
-    cosines = _rounded(profiles[0] @ profiles[1][:, order].T)
+    cosines = _rounded(hidden_profiles(left) @ hidden_profiles(right)[:, order].T)
     pairs = tuple(
         HiddenPair(left.hidden_nodes[i], right.hidden_nodes[j], float(cosines[i, j]))
         for i, j in assigned(cosines, threshold)
@@ -324,11 +321,7 @@ class Birth:
 
 def neighbours_of(graph: LatentGraph, node: int) -> tuple[Near, ...]:
     """Return the nodes next to ``node``, nearest first."""
-    start, stop = graph.adjacency.indptr[node : node + 2]
-    ends = graph.adjacency.indices[start:stop].tolist()
-    lengths = graph.adjacency.data[start:stop].tolist()
-    found = [Near(int(end), float(length)) for end, length in zip(ends, lengths, strict=True)]
-    return tuple(sorted(found, key=lambda near: (near.distance, near.node)))
+    return tuple(Near(other, length) for length, other in edges_beside(graph)[node])
 
 
 def nearest_columns(
@@ -346,7 +339,7 @@ def nearest_columns(
 
 def columns_near_hidden(graph: LatentGraph, most: int = 5) -> tuple[tuple[int, ...], ...]:
     """Return for every hidden node the columns nearest to it along the graph, found at once."""
-    lengths = graph.path_lengths(graph.hidden_nodes)[:, : graph.n_observed]
+    lengths = _column_lengths(graph)
     near = zip(np.argsort(lengths, axis=1, kind="stable")[:, :most], lengths, strict=True)
     return tuple(tuple(order[np.isfinite(own[order])].tolist()) for order, own in near)
 

@@ -36,10 +36,7 @@ class Overlay:
         """Return one of the graphs in the common numbering; nodes that it lacks have no edge."""
         own = self.edges_in[:, which]
         return LatentGraph.build(
-            self.graph.names,
-            self.graph.n_hidden,
-            self.graph.edges[own],
-            self.lengths[own, which],
+            self.graph.names, self.graph.n_hidden, self.graph.edges[own], self.lengths[own, which]
         )
 
     def difference(self, left: int, right: int) -> Difference:
@@ -98,10 +95,7 @@ def numbers(graphs: Sequence[LatentGraph], names: Sequence[str]) -> pd.DataFrame
 
 
 def _united(
-    names: tuple[str, ...],
-    n_hidden: int,
-    graphs: Sequence[LatentGraph],
-    nodes: Sequence[IntArray],
+    names: tuple[str, ...], n_hidden: int, graphs: Sequence[LatentGraph], nodes: Sequence[IntArray]
 ) -> tuple[LatentGraph, FloatArray]:
     """Return all edges as one graph, and (edges, graphs) their lengths, NaN where there is none."""
     found: dict[tuple[int, int], dict[int, float]] = {}

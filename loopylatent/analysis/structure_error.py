@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import permutations
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment, quadratic_assignment
@@ -194,11 +194,11 @@ def _refined(colours: IntArray, adjacency: csr_array[np.uint64, tuple[int, int]]
     # by random numbers: an equal sum around unlike nodes means more to try, but no wrong answer
     rng = np.random.default_rng(0)
     own, around = rng.integers(2**63, size=(2, len(colours) + 1), dtype=np.uint64)
-    finer = np.unique(own[colours] + adjacency @ around[colours], return_inverse=True)[1]
-    while finer.max() > colours.max():
-        colours = finer
+    while True:
         finer = np.unique(own[colours] + adjacency @ around[colours], return_inverse=True)[1]
-    return finer
+        if finer.max() <= colours.max():
+            return finer
+        colours = finer
 
 
 def _paired(left: IntArray, right: IntArray, counts: IntArray) -> Iterator[IntArray]:
@@ -233,18 +233,9 @@ def _good_matchings(problem: _Problem, start: IntArray) -> Iterator[IntArray]:
         for near, inner in zip(problem.columns, problem.hidden, strict=True)
     )
     known = np.repeat(np.arange(used.sum())[:, None], 2, axis=1)
-    rng = np.random.default_rng(0)
-    for attempt in range(1 + RANDOM_STARTS):
-        result = quadratic_assignment(
-            left,
-            right,
-            options={
-                "maximize": True,
-                "partial_match": known,
-                "P0": "randomized" if attempt else "barycenter",
-                "rng": rng,
-            },
-        )
+    options: Any = {"maximize": True, "partial_match": known, "rng": np.random.default_rng(0)}
+    for point in ("barycenter", *("randomized",) * RANDOM_STARTS):
+        result = quadratic_assignment(left, right, options=options | {"P0": point})
         yield (result.col_ind[len(known) :] - len(known)).astype(np.int64)
 
 

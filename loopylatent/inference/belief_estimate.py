@@ -15,7 +15,7 @@ from loopylatent.errors import InferenceError
 from loopylatent.inference.belief_propagation import PropagatedRows, Propagation
 from loopylatent.inference.discrete import DiscreteModel
 from loopylatent.inference.model import Model
-from loopylatent.inference.scores import perplexity, with_half_hidden
+from loopylatent.inference.scores import half_of, perplexity, with_half_hidden
 from loopylatent.tables.observations import Observations
 
 EVERY = 64
@@ -48,8 +48,8 @@ def belief_estimate(
     chosen = obs.select(list(model.graph.names))
     propagation = Propagation(found.layout, found.method.elimination)
     whole = propagation.evaluate(found.cells)
-    rows = _row_sums(found, propagation, chosen, _part(progress, 0))
-    halves = _row_sums(found, propagation, with_half_hidden(chosen, seed), _part(progress, 1))
+    rows = _row_sums(found, propagation, chosen, half_of(progress, 0))
+    halves = _row_sums(found, propagation, with_half_hidden(chosen, seed), half_of(progress, 1))
     weights = np.ones(obs.n_rows) if obs.weights is None else obs.weights
     present = chosen.n_columns - np.isnan(chosen.dense()).sum(axis=1)
     n_values = float(weights @ present)
@@ -73,10 +73,3 @@ def _row_sums(
         values.append(run.value)
         n_converged += run.converged
     return _Sums(rows.of_rows(np.array(values)), n_converged, n_runs)
-
-
-def _part(progress: Progress | None, part: int) -> Progress | None:
-    """Progress of one of two parts as that of the whole."""
-    if progress is None:
-        return None
-    return lambda done, total: progress(part * total + done, 2 * total)

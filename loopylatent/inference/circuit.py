@@ -62,10 +62,6 @@ class Elimination:
         return float(self.log2_tables.max(initial=0.0))
 
     @property
-    def largest_table(self) -> float:
-        return float(2.0**self.log2_largest)
-
-    @property
     def total_size(self) -> float:
         return float((2.0**self.log2_tables).sum())
 

@@ -142,11 +142,6 @@ class DiscreteModel:
         return self.method.partition().evaluate(self.cells)
 
     @cached_property
-    def parameters(self) -> FloatArray:
-        """(parameters,) fields of all nodes, then couplings of all edges (spins for two states)."""
-        return frozen_array(Basis(self.layout).parameters(self.cells), np.float64)
-
-    @cached_property
     def edge_strengths(self) -> FloatArray:
         """(edges,) correlation of two binary ends, else their largest canonical correlation."""
         return frozen_array(strengths_of(self.layout, self.marginals), np.float64)

@@ -338,13 +338,6 @@ class GaussianModel:
         spread = np.sqrt(np.diag(self.correlation))
         return frozen_array(self.correlation[u, v] / (spread[u] * spread[v]), np.float64)
 
-    def covariance(self) -> FloatArray:
-        """(columns, columns) in the units of the table."""
-        p = self.graph.n_observed
-        d = self.scale.deviation
-        covariance: FloatArray = self.correlation[:p, :p] * np.outer(d, d)
-        return covariance
-
     def log_likelihood(self, obs: Observations, *, standard: bool = False) -> FloatArray:
         """(rows,) the log-density of each row, in the table's units or of its standard scores."""
         obs = pick(obs, self.graph.names)

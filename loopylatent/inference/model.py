@@ -314,13 +314,8 @@ class SavedModel:
         precision[u, v] = precision[v, u] = between
         if not np.linalg.eigvalsh(precision)[0] > 0:
             raise InferenceError("the fitted parameters are of no distribution; fit them again.")
-        return GaussianModel(
-            graph,
-            chosen.columns,
-            Scale.of(chosen),
-            frozen_array(mean, np.float64),
-            frozen_array(precision, np.float64),
-        )
+        values = (frozen_array(one, np.float64) for one in (mean, precision))
+        return GaussianModel(graph, chosen.columns, Scale.of(chosen), *values)
 
     def _check_size(self, wanted: int) -> None:
         if self.values.shape != (wanted,):

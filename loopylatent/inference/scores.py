@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from loopylatent.compute.values import FloatArray, Shown, check_seed
+from loopylatent.compute.values import FloatArray, Progress, Shown, check_seed
 from loopylatent.errors import InferenceError
 from loopylatent.tables.observations import Observations
 
@@ -102,6 +102,13 @@ def perplexity(log_likelihood: float, n_values: float) -> float:
 def bic(log_likelihood: float, df: int, n_samples: float) -> float:
     """Return the Bayesian information criterion; higher is better."""
     return log_likelihood - 0.5 * df * math.log(n_samples)
+
+
+def half_of(progress: Progress | None, part: int) -> Progress | None:
+    """Progress of one of two parts as that of the whole."""
+    if progress is None:
+        return None
+    return lambda done, total: progress(part * total + done, 2 * total)
 
 
 def with_half_hidden(obs: Observations, seed: int = 0) -> Observations:

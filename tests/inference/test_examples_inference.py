@@ -30,7 +30,7 @@ def test_example_of_belief_estimate():
 def test_example_of_eliminate():
     ring = LatentGraph.build(list("abcde"), 0, [(0, 1), (1, 2), (2, 3), (3, 4), (0, 4)])
     found = eliminate(ring)
-    assert (found.treewidth, found.largest_table, found.fits()) == (2, 8.0, True)
+    assert (found.treewidth, found.log2_largest, found.fits()) == (2, 3.0, True)
 
 
 def test_example_of_layout_of():

@@ -14,7 +14,7 @@ from loopylatent.graph import LatentGraph
 from loopylatent.inference.discrete import DiscreteModel
 from loopylatent.inference.fit import fit_parameters
 from loopylatent.inference.optimise import DiscreteStart, representatives
-from loopylatent.inference.parameters import Layout
+from loopylatent.inference.parameters import Basis, Layout
 from loopylatent.settings import FitSettings
 from loopylatent.synthetic.families import from_skeleton, latent_cycle, latent_tree
 from loopylatent.tables.observations import Observations
@@ -64,7 +64,8 @@ def test_a_fit_converges_and_never_falls(ring_model):
 
 def test_known_couplings_come_back(ring, ring_rows):
     model = fit_parameters(ring.graph, ring_rows, FitSettings(tolerance=1e-5))
-    couplings = model.distribution.parameters[ring.graph.n_nodes :]
+    found = model.distribution
+    couplings = Basis(found.layout).parameters(found.cells)[ring.graph.n_nodes :]
     truth = np.arctanh(ring.edge_correlations)
     np.testing.assert_allclose(np.abs(couplings), truth, atol=0.25)
     truth_correlation = np.abs(np.tanh(couplings)) - ring.edge_correlations

@@ -129,10 +129,10 @@ def test_log_likelihood_is_in_the_units_of_the_table():
     obs = sampled(300, missing=0.1)
     model = fit_parameters(double_star(), obs)
     values = obs.dense()
-    centre = model.distribution.scale.mean + model.distribution.scale.deviation * (
-        model.distribution.mean
-    )
-    covariance = model.distribution.covariance()
+    fitted, spread = model.distribution, model.distribution.scale.deviation
+    centre = fitted.scale.mean + spread * fitted.mean
+    p = len(spread)
+    covariance = fitted.correlation[:p, :p] * np.outer(spread, spread)
     for row, found in zip(values[:20], model.log_likelihood(obs)[:20], strict=True):
         there = np.flatnonzero(~np.isnan(row))
         part = multivariate_normal(centre[there], covariance[np.ix_(there, there)])

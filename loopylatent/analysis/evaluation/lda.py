@@ -29,7 +29,7 @@ from loopylatent.compute.values import (
     frozen_array,
 )
 from loopylatent.errors import DataError, quoted
-from loopylatent.inference.scores import bic, perplexity, with_half_hidden
+from loopylatent.inference.scores import bic, half_of, perplexity, with_half_hidden
 from loopylatent.tables.observations import Observations
 
 MOST_PASSES = 20
@@ -149,7 +149,7 @@ class LdaModel:
         chosen = obs.select(list(self.names))
         n, n_values = obs.n_rows, obs.n_rows * obs.n_columns - chosen.n_missing
         whole, kept = (
-            self.log_likelihood(rows, n_draws=n_draws, seed=seed, progress=_in_two(progress, part))
+            self.log_likelihood(rows, n_draws=n_draws, seed=seed, progress=half_of(progress, part))
             for part, rows in enumerate((chosen, with_half_hidden(chosen, seed)))
         )
         total, predicted = float(whole.values.sum()), float((whole.values - kept.values).sum())
@@ -157,19 +157,13 @@ class LdaModel:
         off, off_kept = float(whole.variances.sum()) / 2, float(kept.variances.sum()) / 2
         perp, pred = perplexity(total, n_values), perplexity(predicted, n_values)
         return LdaScores(
-            perp,
-            perplexity(bic(total, self.df, n), n_values),
-            pred,
-            perplexity(bic(predicted, self.df, n), n_values),
+            perp, perplexity(bic(total, self.df, n), n_values),
+            pred, perplexity(bic(predicted, self.df, n), n_values),
             perp * math.sqrt(variance) / n_values,
             pred * math.sqrt(variance + kept.total_variance) / n_values,
-            perp * off / n_values,
-            pred * (off - off_kept) / n_values,
-            self.df,
-            total,
-            n_draws,
-            seed,
-        )
+            perp * off / n_values, pred * (off - off_kept) / n_values,
+            self.df, total, n_draws, seed,
+        )  # fmt: skip
 
     def _blocks(self, rows: FloatArray, n_draws: int) -> Iterator[IntArray]:
         """Rows with equally many words, not too many at once."""
@@ -295,13 +289,6 @@ def _checked(obs: Observations) -> Observations:
     if obs.weights is not None:
         raise DataError("LDA counts every row once, and these rows have weights; leave LDA out.")
     return obs
-
-
-def _in_two(progress: Progress | None, part: int) -> Progress | None:
-    """Progress of one of two parts as that of the whole."""
-    if progress is None:
-        return None
-    return lambda done, total: progress(part * total + done, 2 * total)
 
 
 ALPHA_ROUNDS = 15

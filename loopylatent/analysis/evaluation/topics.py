@@ -114,17 +114,8 @@ def _discrete_strengths(model: DiscreteModel, h: int) -> list[float]:
         table = layout.node_table(cells, h)
         table[np.arange(len(table)) != state] -= FAR
         given.append(partition.evaluate(cells).by_cells)
-    return [
-        pair_strength(
-            np.array(
-                [
-                    share * layout.node_table(by_cells, j)
-                    for share, by_cells in zip(shares, given, strict=True)
-                ]
-            )
-        )
-        for j in range(p)
-    ]
+    joint = shares[:, None] * np.array(given)
+    return [pair_strength(joint[:, layout.node_cells(j)]) for j in range(p)]
 
 
 def shared_columns(graph: LatentGraph, found: Sequence[Topic]) -> tuple[SharedColumn, ...]:

@@ -106,11 +106,7 @@ def loop_test(
 
 
 def opening_radius(
-    D: DistanceMatrix,
-    *,
-    n_simulations: int = 39,
-    seed: int = 0,
-    progress: Progress | None = None,
+    D: DistanceMatrix, *, n_simulations: int = 39, seed: int = 0, progress: Progress | None = None
 ) -> Opening:
     """Return the radius to open at: with loops where they are real, else as a tree."""
     check_many("n_simulations", n_simulations, FEWEST_TO_DECIDE, ", such as 39")

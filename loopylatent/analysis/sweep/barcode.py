@@ -42,9 +42,8 @@ class Bar:
     end: float
 
     def __repr__(self) -> str:
-        return (
-            f"Bar({self.kind} of {listed(self.columns)}: r from {self.start:.3g} to {self.end:.3g})"
-        )
+        span = f"{self.start:.3g} to {self.end:.3g}"
+        return f"Bar({self.kind} of {listed(self.columns)}: r from {span})"
 
     @property
     def length(self) -> float:

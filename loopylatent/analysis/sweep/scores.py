@@ -166,7 +166,11 @@ def iter_scores(
         elif one.thresholds.r >= split.D.smallest:
             possible.append(one)
         else:
-            yield _kept(known, split, fit, Failed(one, _too_small(split, one)))
+            reason = (
+                f"r = {one.thresholds.r:.4g} is below the smallest distance of the rows that are "
+                f"learned from, {split.D.smallest:.4g}"
+            )
+            yield _kept(known, split, fit, Failed(one, reason))
     tell = None if progress is None else lambda *_: progress(0, len(possible))
     points = iter_points(
         split.D, possible, curve=split.curve, known=known, progress=tell, threads=threads, run=run
@@ -200,13 +204,6 @@ def _fitted_key(split: Split, graph: LatentGraph, fit: FitSettings) -> tuple[Has
 def _kept(known: ResultCache, split: Split, fit: FitSettings, scored: Scored) -> Scored:
     known.put(ScoreKey(split.digest, scored.settings, fit), scored)
     return scored
-
-
-def _too_small(split: Split, settings: LearnSettings) -> str:
-    return (
-        f"r = {settings.thresholds.r:.4g} is below the smallest distance of the rows that are "
-        f"learned from, {split.D.smallest:.4g}"
-    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -209,11 +209,7 @@ def _picture(
 
 
 def _below(
-    s: Session,
-    pair: Pair,
-    laid: Overlay,
-    difference: Difference,
-    names: Mapping[int, str],
+    s: Session, pair: Pair, laid: Overlay, difference: Difference, names: Mapping[int, str]
 ) -> None:
     labels = tuple(names.get(node, label) for node, label in enumerate(laid.graph.labels))
 

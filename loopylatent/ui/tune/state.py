@@ -40,13 +40,7 @@ from loopylatent.settings import LearnSettings
 from loopylatent.tables.observations import Observations
 from loopylatent.ui.page import Present
 from loopylatent.ui.shell.background import Job
-from loopylatent.ui.shell.results import (
-    AlongKey,
-    Attempt,
-    LoopsKey,
-    TableKey,
-    digest_or_none,
-)
+from loopylatent.ui.shell.results import AlongKey, Attempt, LoopsKey, TableKey, digest_or_none
 from loopylatent.ui.shell.session import Session, session
 from loopylatent.ui.shell.widgets import remembered, said, texts, time_needed
 
