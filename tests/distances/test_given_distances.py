@@ -32,3 +32,8 @@ def test_fewer_than_three_columns_are_too_few(n):
 def test_the_name_that_is_given_twice_is_said():
     with pytest.raises(ll.DistanceError, match="'b'"):
         ll.DistanceMatrix.from_array(1.0 - np.eye(3), names=["a", "b", "b"])
+
+
+def test_the_fingerprint_of_distances_stays_what_saved_results_hold():
+    D = ll.DistanceMatrix.from_array([[0, 1, 3], [1, 0, 2.5], [3, 2.5, 0]], names=list("abc"))
+    assert D.digest == "f6194775ec21429a"
