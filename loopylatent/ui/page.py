@@ -7,7 +7,7 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -183,11 +183,9 @@ def _radius(s: Session, D: DistanceMatrix, within: Range, curve: EdgeDensity | N
         _slider(s, "r", "r, the radius", within, words.radius)
         _marks(radius_marks(D, within.holding(s.recipe.r)))
 
-    def report(on: bool) -> None:
-        s.snap = on
-
     if curve is not None:
-        st.toggle("only where it changes", help=words.snap, **bound("snap", s.snap, report))
+        tied = bound("snap", s.snap, partial(setattr, s, "snap"))
+        st.toggle("only where it changes", help=words.snap, **tied)
 
 
 def _slider(s: Session, name: str, label: str, usual: Range, explanation: str) -> None:
@@ -556,12 +554,8 @@ def say_notices(s: Session) -> None:
         left, right = st.columns([20, 1], vertical_alignment="center")
         left.info(said(s.notice), icon=":material/info:")
 
-        def read() -> None:
-            s.notice = None
-
-        right.button(
-            ":material/close:", on_click=read, key="close_notice", help="Close", type="tertiary"
-        )
+        more: dict[str, Any] = {"key": "close_notice", "help": "Close", "type": "tertiary"}
+        right.button(":material/close:", on_click=partial(setattr, s, "notice", None), **more)
 
 
 # What several pages show ---------------------------------------------------------------------

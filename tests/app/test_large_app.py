@@ -29,7 +29,7 @@ from streamlit.testing.v1 import AppTest
 import loopylatent as ll
 from loopylatent.analysis.stability.loop_test import Opening, opening_radius
 from loopylatent.exporting.project.file import digest_of
-from loopylatent.figures.simplify import MOST_DRAWN, fold
+from loopylatent.figures.simplify import MOST_DRAWN, SIMPLE_FROM, fold
 from loopylatent.ui.explore import page as large
 from loopylatent.ui.explore.scene import CHANGED, LOCAL
 from loopylatent.ui.open import dialog
@@ -61,8 +61,8 @@ def open_table(table: bytes, D: ll.DistanceMatrix, *, tested: bool = False) -> A
     recipe = ll.Recipe(
         source="many.parquet", source_kind="table", data_digest=digest, r=0.0, Lambda=0.0, tau=0.0
     )
-    assert dialog.opens_quickly(D)
-    dialog.open_quickly(session, D, recipe)
+    assert D.n_columns > SIMPLE_FROM
+    dialog.open_at(session, D, recipe, None)
     if tested:
         session.untested = None
     return ran(page)

@@ -256,7 +256,7 @@ def test_columns_of_a_new_table_get_a_role_with_a_reason():
     reading = reading_of(proposals, roles, kinds)
     assert reading.weights == "weight"
     assert reading.kinds == (("mood", "continuous"),)
-    assert reading.labels == ("id", "comment")
+    assert reading.labels == ("comment", "id")  # a recipe sorts them
     obs = ll.Observations.from_frame(
         frame,
         drop=reading.drop,

@@ -21,6 +21,7 @@ from helpers.saved_results import (
     blank,
     board_of,
     opened_again,
+    project_of,
     recipe_of,
     table,
     tried,
@@ -54,7 +55,7 @@ from loopylatent.inference.model import SavedModel
 from loopylatent.settings import FitSettings, LearnSettings, Thresholds
 from loopylatent.ui.evaluate.scores import entries_of
 from loopylatent.ui.explore.stability import support_of
-from loopylatent.ui.open.project import RESERVE, checked, project_of, saving, take
+from loopylatent.ui.open.project import RESERVE, checked, saving, take
 from loopylatent.ui.shell.results import AlongKey, ComparedKey, LoopsKey, TableKey, learned
 from loopylatent.ui.shell.session import KEY, Session
 from loopylatent.ui.shell.widgets import fitted_of

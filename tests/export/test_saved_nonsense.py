@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 from helpers.app import PATIENCE, ran
-from helpers.saved_results import ROOT, blank, opened_again, tried, worked
+from helpers.saved_results import ROOT, blank, opened_again, project_of, tried, worked
 from streamlit.testing.v1 import AppTest
 
 from loopylatent.exporting.project.file import save_project
 from loopylatent.exporting.project.results import Results, encoded, read_results
 from loopylatent.ui.evaluate import page as evaluate
-from loopylatent.ui.open.project import checked, project_of
+from loopylatent.ui.open.project import checked
 from loopylatent.ui.shell.session import KEY
 from loopylatent.ui.tune import page as tune
 

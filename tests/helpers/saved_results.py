@@ -17,10 +17,10 @@ from loopylatent.analysis.sweep.barcode import barcode
 from loopylatent.analysis.sweep.points import along_r, iter_points, radii
 from loopylatent.analysis.sweep.scores import Split, compared_scores, iter_scores
 from loopylatent.errors import LoopyLatentError
-from loopylatent.exporting.project.file import Pin, Recipe, digest_of, open_project
+from loopylatent.exporting.project.file import Pin, Project, Recipe, digest_of, open_project
 from loopylatent.synthetic.families import latent_cycle
 from loopylatent.ui.evaluate.scores import Choice, Scoreboard, begin_scores
-from loopylatent.ui.open.project import checked, take, uploads_with
+from loopylatent.ui.open.project import checked, saving, take, uploads_with
 from loopylatent.ui.shell.results import (
     AlongKey,
     ComparedKey,
@@ -101,6 +101,13 @@ CHOICE = Choice(radii=(9.0,), kinds=("independent", "tree"), share=0.3)
 
 def board_of(s: Session) -> Scoreboard:
     return Scoreboard(s.scored)
+
+
+def project_of(s: Session, source: Source) -> Project:
+    """Everything of this session that belongs to the present data, and all pins."""
+    found = saving(s, source).project
+    assert found is not None, "without a limit everything has room"
+    return found
 
 
 @cache

@@ -189,11 +189,6 @@ def offer_code(s: Session) -> None:
 
 def _svg(scene: Scene) -> str:
     graph, place, extras = scene.result.graph, scene.whole_positions, _extras(scene)
-    return to_svg(
-        graph,
-        positions(graph, labels=node_labels(graph, scene.names)) if place is None else place,
-        groups=extras.groups,
-        group_names=extras.group_names,
-        signs=extras.signs,
-        hidden_names=extras.hidden_names,
-    )
+    if place is None:
+        place = positions(graph, labels=node_labels(graph, scene.names))
+    return to_svg(graph, place, **extras.looks, hidden_names=extras.hidden_names)

@@ -272,20 +272,13 @@ def offer_tour(s: Session) -> None:
         st.markdown(f"**{title}** ({s.tour + 1} of {len(words.tour)}). {text}", width="stretch")
         st.button(
             "Done" if last else "Next",
-            on_click=_tour_to(s, None if last else s.tour + 1),
+            on_click=partial(setattr, s, "tour", None if last else s.tour + 1),
             type="primary",
         )
         if s.tour:
-            st.button("Back", on_click=_tour_to(s, s.tour - 1))
+            st.button("Back", on_click=partial(setattr, s, "tour", s.tour - 1))
         if not last:
-            st.button("Skip", on_click=_tour_to(s, None), type="tertiary")
-
-
-def _tour_to(s: Session, step: int | None) -> Callable[[], None]:
-    def go() -> None:
-        s.tour = step
-
-    return go
+            st.button("Skip", on_click=partial(setattr, s, "tour", None), type="tertiary")
 
 
 def headline(s: Session, now: Present) -> None:
@@ -301,7 +294,7 @@ def offer_tour_again(s: Session) -> None:
     """At the end of the sidebar, a way back to the tour."""
     if s.tour is None:
         with st.sidebar:
-            st.button("Show me around", on_click=_tour_to(s, 0), type="tertiary")
+            st.button("Show me around", on_click=partial(setattr, s, "tour", 0), type="tertiary")
 
 
 def warnings(now: Present) -> None:

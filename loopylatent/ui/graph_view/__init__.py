@@ -46,35 +46,22 @@ def picture(
     graph: LatentGraph,
     positions: NDArray[np.floating],
     *,
-    groups: NDArray[np.integer] | None = None,
-    group_names: tuple[str, ...] | None = None,
-    signs: NDArray[np.integer] | None = None,
     hidden_names: Mapping[int, str] | None = None,
     only: Collection[int] | None = None,
     captions: Mapping[int, str] | None = None,
+    **looks: Any,
 ) -> Picture:
-    """Turn a graph, or some nodes of it, into what the component draws, for both themes."""
-    net = network(
-        graph,
-        positions,
-        groups=groups,
-        group_names=group_names,
-        signs=signs,
-        hidden_names=hidden_names,
-        only=only,
-        captions=captions,
-    )
-    data = network_data(net)
-    looks = {
+    """Turn a graph, or some nodes of it, into what the component draws, for both themes.
+
+    ``looks`` are groups, group_names and signs, as `loopylatent.figures.network` takes them.
+    """
+    more: dict[str, Any] = {"hidden_names": hidden_names, "only": only, "captions": captions}
+    data = network_data(network(graph, positions, **looks, **more))
+    by_theme = {
         theme: {
-            "options": network_options(graph, groups=groups, theme=theme),
+            "options": network_options(graph, groups=looks.get("groups"), theme=theme),
             "background": THEMES[theme].background,
-            "legend": [
-                asdict(item)
-                for item in legend(
-                    graph, groups=groups, group_names=group_names, signs=signs, theme=theme
-                )
-            ],
+            "legend": [asdict(item) for item in legend(graph, **looks, theme=theme)],
         }
         for theme in get_args(ThemeName)
     }
@@ -84,7 +71,7 @@ def picture(
         "all of them in turn, Enter opens, Escape lets go, plus and minus zoom, 0 shows "
         "everything. The same as tables stands below."
     )
-    return Picture(data["nodes"], data["edges"], looks, description)
+    return Picture(data["nodes"], data["edges"], by_theme, description)
 
 
 def graph_view(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from loopylatent.analysis.stability.loop_test import opening_radius
+from loopylatent.analysis.stability.loop_test import Opening, opening_radius
 from loopylatent.compute.limits import (
     APP,
     Estimate,
@@ -38,28 +38,26 @@ from loopylatent.ui.shell.results import (
     source_of,
     table_of,
 )
-from loopylatent.ui.shell.session import Session
-from loopylatent.ui.shell.widgets import escaped, said, texts, wait_for
+from loopylatent.ui.shell.session import NOTHING, Session
+from loopylatent.ui.shell.widgets import escaped, said, table, texts, wait_for
 
 EVERY = 1.0
 """Seconds between two looks at how far the work is."""
 words = texts("open")
 
 
-def open_quickly(s: Session, D: DistanceMatrix, recipe: Recipe) -> None:
-    """Open a large table as a tree; whether its loops are real is asked afterwards."""
+def open_at(s: Session, D: DistanceMatrix, recipe: Recipe, opening: Opening | None) -> None:
+    """Open a table as the test of its loops says; a large one as a tree, and test it afterwards."""
     default = default_thresholds(D)
-    opened = replace(recipe, r=default.r, Lambda=default.Lambda, tau=default.tau)
+    r = default.r if opening is None else opening.r
+    opened = replace(recipe, r=r, Lambda=default.Lambda, tau=default.tau)
     s.open(opened)
-    if D.n_columns > WHOLE_UP_TO:
-        s.notice = words.untested.format(r=opened.r, p=D.n_columns)
+    if opening is not None:
+        s.notice = opening.reason
+    elif D.n_columns > WHOLE_UP_TO:
+        s.notice = words.untested.format(r=r, p=D.n_columns)
     else:
         s.notice, s.untested = None, opened
-
-
-def opens_quickly(D: DistanceMatrix) -> bool:
-    """Whether a table is too large to wait for the test of its loops."""
-    return D.n_columns > SIMPLE_FROM
 
 
 # The curve ---------------------------------------------------------------------------------
@@ -88,21 +86,14 @@ def say_curve_is_missing(s: Session, D: DistanceMatrix) -> None:
     """Say where the curve comes from that is not there yet."""
     job = curve_job(s.jobs, D)
     runs = job is not None and job.is_running
-    st.info(
-        "The local trees are being followed over all r; this appears when that is done."
-        if runs
-        else "This needs the local trees over all r: the button in the sidebar follows them.",
-        icon=":material/hourglass_top:" if runs else ":material/info:",
-    )
+    icon = ":material/hourglass_top:" if runs else ":material/info:"
+    st.info(words.follows if runs else words.not_followed, icon=icon)
 
 
 def wait_to_stop(job: Job, line: str, key: str) -> None:
     """Draw how far a job is and a button that stops it."""
-
-    def said_now() -> str:
-        return line.format(done=job.done, total=job.total)
-
-    wait_for(job, said_now, key=key, label="Stop", every=EVERY, columns=(3, 1))
+    more: dict[str, Any] = {"label": "Stop", "every": EVERY, "columns": (3, 1)}
+    wait_for(job, lambda: line.format(done=job.done, total=job.total), key, **more)
 
 
 PREVIEW_ROWS = 4
@@ -149,7 +140,7 @@ def open_columns(s: Session) -> None:
             _open_table(s, s.recipe.source, s.uploads[s.recipe.data_digest])
             return
         st.caption("A bundled table comes as it is. Open a file of your own to choose its columns.")
-        st.dataframe(_column_table(source), hide_index=True, width="stretch")
+        table(_column_table(source))
 
 
 def _offer_linked(s: Session, content: bytes) -> None:
@@ -174,10 +165,7 @@ def _offer_linked(s: Session, content: bytes) -> None:
 
 @contextmanager
 def _refusals(place: DeltaGenerator) -> Iterator[None]:
-    """Show what is wrong in one line, and leave everything as it was.
-
-    The place for it is above what may have to be corrected, where it is seen without scrolling.
-    """
+    """Show what is wrong in one line, above what may have to be corrected; nothing changes."""
     try:
         yield
     except LoopyLatentError as error:
@@ -193,14 +181,10 @@ def _open_table(s: Session, name: str, content: bytes) -> None:
     first = _shown(frame.head(PREVIEW_ROWS))
     st.dataframe(first, width="stretch", height=min(178, 38 + 35 * len(first)))
     reading = _edited_columns(proposals, digest)
-    drop_degenerate = st.checkbox(
-        "Leave out columns that hold one value, or repeat another column",
-        value=True,
-        key=f"degenerate_{digest}",
-    )
-    recipe = replace(
-        _blank(name, "table", digest), drop_degenerate=drop_degenerate, **asdict(reading)
-    )
+    text = "Leave out columns that hold one value, or repeat another column"
+    drop_degenerate = st.checkbox(text, value=True, key=f"degenerate_{digest}")
+    named = replace(reading, source=name, source_kind="table", data_digest=digest)
+    recipe = replace(named, drop_degenerate=drop_degenerate)
     obs = table_of(s.memo, content, recipe)
     for dropped in obs.dropped:
         if dropped.reason not in ("left out on request", "label", "weights"):
@@ -235,7 +219,7 @@ def _kept_columns(s: Session, recipe: Recipe, content: bytes, obs: Observations)
         return obs.names
 
 
-def _edited_columns(proposals: tuple[Proposal, ...], digest: str) -> Reading:
+def _edited_columns(proposals: tuple[Proposal, ...], digest: str) -> Recipe:
     st.write("**What each column is taken for** (change what is wrong):")
     frame = pd.DataFrame(proposals).set_axis(["column", "use", "kind", "what was seen"], axis=1)
     edited = st.data_editor(
@@ -258,17 +242,14 @@ def _edited_columns(proposals: tuple[Proposal, ...], digest: str) -> Reading:
 
 
 def _open_distances(s: Session, name: str, content: bytes) -> None:
-    known = st.number_input(
-        "Rows behind the distances (0 if unknown)",
-        min_value=0,
-        value=0,
-        step=1,
-        help="Sets the default margin Λ and the noise floor.",
-    )
+    tip = "Sets the default margin Λ and the noise floor."
+    label = "Rows behind the distances (0 if unknown)"
+    known = st.number_input(label, min_value=0, value=0, step=1, help=tip)
     n_samples = int(known) or None
     check_n_samples(n_samples)
     digest = digest_of(content)
-    recipe = replace(_blank(name, "distances", digest), n_samples=n_samples)
+    named = replace(NOTHING, source=name, source_kind="distances", data_digest=digest)
+    recipe = replace(named, n_samples=n_samples)
     D = source_of(s.memo, {digest: content}, recipe).distances
     st.write(f"**{D.n_columns} columns**, distances from {D.smallest:.3g} to {D.r_max:.3g}.")
     _use_button(s, recipe, content, "Use these distances", 0, D.n_columns)
@@ -311,10 +292,6 @@ def _project_source(s: Session, project: Project) -> Source:
     return source
 
 
-def _blank(name: str, kind: Any, digest: str) -> Recipe:
-    return Recipe(source=name, source_kind=kind, data_digest=digest, r=0.0, Lambda=0.0, tau=0.0)
-
-
 def opening_work(n_rows: int, n_columns: int) -> Estimate:
     """Say what it takes to open a table: distances, the test of the loops, the first graph."""
     stages: tuple[Stage, ...] = ("distances", "learn")
@@ -348,15 +325,9 @@ def _use_button(
 
     digest = str(recipe.data_digest)
     D = source_of(s.memo, {digest: content}, recipe).distances
-    if opens_quickly(D):
-        s.keep_upload(digest, content)
-        open_quickly(s, D, recipe)
-        st.rerun()
-    default = default_thresholds(D)
-    opening = opening_radius(D, progress=report)
+    opening = None if D.n_columns > SIMPLE_FROM else opening_radius(D, progress=report)
     s.keep_upload(digest, content)
-    s.open(replace(recipe, r=opening.r, Lambda=default.Lambda, tau=default.tau))
-    s.notice = opening.reason
+    open_at(s, D, recipe, opening)
     st.rerun()
 
 
@@ -364,13 +335,8 @@ def _column_table(source: Source) -> pd.DataFrame:
     obs = source.observations
     if obs is None:
         return pd.DataFrame({"column": source.distances.names})
-    return pd.DataFrame(
-        {
-            "column": obs.names,
-            "kind": obs.kinds,
-            "missing": [f"{obs.missing_share(name):.1%}" for name in obs.names],
-        }
-    )
+    missing = [f"{obs.missing_share(name):.1%}" for name in obs.names]
+    return pd.DataFrame({"column": obs.names, "kind": obs.kinds, "missing": missing})
 
 
 Role = Literal["learn", "label", "leave out", "weights"]
@@ -401,13 +367,10 @@ def _proposal(name: str, series: pd.Series[Any]) -> Proposal:
         return Proposal(name, "leave out", typed.column.kind, "holds one value or none")
     if typed.column.kind == "continuous" and _counts_rows(series):
         return Proposal(name, "label", typed.column.kind, "numbers the rows")
-    missing = int(series.isna().sum())
-    values = ", ".join(typed.column.states[:MOST_VALUES])
-    more = ", …" if len(typed.column.states) > MOST_VALUES else ""
-    parts = [values + more] if values else []
-    if missing:
-        parts.append(f"{missing:,} missing")
-    return Proposal(name, "learn", typed.column.kind, "; ".join(parts))
+    states, missing = typed.column.states, int(series.isna().sum())
+    more = ", …" if len(states) > MOST_VALUES else ""
+    parts = (", ".join(states[:MOST_VALUES]) + more, f"{missing:,} missing" if missing else "")
+    return Proposal(name, "learn", typed.column.kind, "; ".join(filter(None, parts)))
 
 
 def _counts_rows(series: pd.Series[Any]) -> bool:
@@ -416,20 +379,10 @@ def _counts_rows(series: pd.Series[Any]) -> bool:
     return bool(numbers.notna().all() and (numbers.diff().iloc[1:] == 1).all())
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """The choices made about the columns, as ``Observations.from_frame`` takes them."""
-
-    drop: tuple[str, ...]
-    labels: tuple[str, ...]
-    kinds: tuple[tuple[str, Kind], ...]
-    weights: str | None
-
-
 def reading_of(
     proposals: Sequence[Proposal], roles: Sequence[Role], kinds: Sequence[Kind | None]
-) -> Reading:
-    """Turn an edited list of columns into a reading."""
+) -> Recipe:
+    """Turn an edited list of columns into a recipe that reads them so."""
 
     def named(role: Role) -> tuple[str, ...]:
         return tuple(p.name for p, one in zip(proposals, roles, strict=True) if one == role)
@@ -442,4 +395,5 @@ def reading_of(
         for p, role, kind in zip(proposals, roles, kinds, strict=True)
         if role == "learn" and kind is not None and kind != p.kind
     )
-    return Reading(named("leave out"), named("label"), changed, next(iter(weights), None))
+    used = replace(NOTHING, drop=named("leave out"), labels=named("label"))
+    return replace(used, kinds=changed, weights=next(iter(weights), None))

@@ -115,13 +115,6 @@ class Saving:
     """What is left out, in one line."""
 
 
-def project_of(s: Session, source: Source) -> Project:
-    """Everything of this session that belongs to the present data, and all pins."""
-    found = saving(s, source).project
-    assert found is not None, "without a limit everything has room"
-    return found
-
-
 def saving(s: Session, source: Source, most_bytes: int = 2**62) -> Saving:
     """Say what goes into a file of at most so many bytes: data first, then those of pins, results.
 

@@ -1,10 +1,7 @@
 """Work beside the pages: jobs, one thread each; giving memory back; compiling before it is needed.
 
-Streamlit would collect garbage after every run of a page, which for a process as large as this one
-takes about as long as the run itself; `.streamlit/config.toml` turns that off. Here it is done
-when the pages rest. Sessions whose people are gone Streamlit drops only when another tab is
-closed; here they are dropped when their time is over. Compiled functions are kept on disk: a
-process after the first only has to load them.
+Streamlit's collection of garbage after every run, which takes as long as the run, is turned off in
+`.streamlit/config.toml`; here it is done when the pages rest.
 """
 
 from __future__ import annotations

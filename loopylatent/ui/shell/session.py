@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -46,9 +47,8 @@ ASPECT = 1.3
 KEY = "loopylatent"
 
 
-def _small_results() -> ResultCache:
-    """Room for the many small results of a page, within its part of the memory."""
-    return ResultCache(most_bytes=APP.session_bytes // 4)
+_small_results = partial(ResultCache, most_bytes=APP.session_bytes // 4)
+"""Room for the many small results of a page, within its part of the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,23 +401,16 @@ def _short(recipe: Recipe) -> dict[str, str]:
 
 
 def _values(params: Mapping[str, str]) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for name in NUMBERS:
-        if name in params:
-            values[name] = _number(name, params[name])
+    values: dict[str, Any] = {n: _number(n, params[n]) for n in NUMBERS if n in params}
     values |= {name: params[name] for name in WORDS if name in params}
     if values.get("metric", "auto") not in METRICS:
         raise DataError(f"metric {params['metric'][:20]!r} is unknown.")
     if "seed" in params:
-        values["seed"] = _whole("seed", params["seed"])
+        number = _number("seed", params["seed"])
+        if number != int(number):
+            raise DataError(f"seed is {params['seed'][:20]!r}, which is no whole number.")
+        values["seed"] = int(number)
     return values
-
-
-def _whole(name: str, text: str) -> int:
-    number = _number(name, text)
-    if number != int(number):
-        raise DataError(f"{name} is {text[:20]!r}, which is no whole number.")
-    return int(number)
 
 
 def _number(name: str, text: str) -> float:
@@ -441,19 +434,14 @@ def offer_pin(s: Session) -> None:
         st.button(
             "Pin" if pinned is None else "Pinned",
             icon=":material/keep:",
-            on_click=pin_present,
-            args=(s,),
+            on_click=add_pin,
+            args=(s, s.recipe),
             disabled=pinned is not None or len(s.pins) >= MOST_PINS,
             help=HELP if len(s.pins) < MOST_PINS else FULL,
             key="pin",
         )
         if s.pins:
             st.caption("1 pin" if len(s.pins) == 1 else f"{len(s.pins)} pins")
-
-
-def pin_present(s: Session) -> None:
-    """Keep what is shown now."""
-    add_pin(s, s.recipe)
 
 
 def add_pin(s: Session, recipe: Recipe, name: str | None = None) -> None:
