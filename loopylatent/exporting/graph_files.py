@@ -166,11 +166,7 @@ def to_html(
     *,
     title: str = "Learned graph",
 ) -> str:
-    """Return one page that shows the graph anywhere, also without a network.
-
-    Everything is inside; a content security policy forbids any request and any script but the
-    two that belong here.
-    """
+    """Return one page, with everything inside, that shows the graph without a network."""
     content = attributed(graph, extras, xml_text)
     return rendered(
         "exporting/page",
@@ -192,10 +188,7 @@ def to_html(
 def rendered(
     name: str, scripts: Sequence[str], title: str, provenance: Provenance, **parts: Any
 ) -> str:
-    """Return a page with its style and scripts inside; files are named from the package on.
-
-    A content security policy forbids every request and every script but these.
-    """
+    """Return a page with its style and scripts inside; a policy forbids all other requests."""
     texts = (vis_bundle(), *("\n" + _text(one) for one in scripts))  # all between the tags
     digests = (hashlib.sha256(one.encode()).digest() for one in texts)
     allowed = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
@@ -271,10 +264,7 @@ def _origin_lines(provenance: Provenance) -> list[str]:
 
 
 def to_graphml(graph: LatentGraph, provenance: Provenance, extras: Extras = NO_EXTRAS) -> str:
-    """Return GraphML; the origin is in attributes of the graph, ``settings`` as JSON.
-
-    Characters that XML cannot hold are written as U+FFFD.
-    """
+    """Return GraphML; the origin is in attributes of the graph, ``settings`` as JSON."""
     content = attributed(graph, extras, xml_text)
     origin = provenance.as_dict() | {"settings": json.dumps(dict(provenance.settings))}
     content.graph.update({key: xml_text(value) for key, value in origin.items()})
@@ -282,10 +272,7 @@ def to_graphml(graph: LatentGraph, provenance: Provenance, extras: Extras = NO_E
 
 
 def to_gexf(graph: LatentGraph, provenance: Provenance, extras: Extras = NO_EXTRAS) -> str:
-    """Return GEXF for Gephi; the origin is in ``meta``, its description is JSON.
-
-    Characters that XML cannot hold are written as U+FFFD.
-    """
+    """Return GEXF for Gephi; the origin is in ``meta``, its description is JSON."""
     content = attributed(graph, extras, xml_text)
     for _, values in content.nodes(data=True):
         if "x" in values:
@@ -329,11 +316,10 @@ def _escaped(text: str) -> str:
 
 
 def to_node_csv(graph: LatentGraph, provenance: Provenance, extras: Extras = NO_EXTRAS) -> str:
-    """Return one row a node; the origin is in the last columns.
+    """Return one row a node, the origin in the last columns.
 
-    Read it with ``pandas.read_csv(path, keep_default_na=False, dtype={"label": str})``. A name
-    that a spreadsheet would run as a formula has a quote ``'`` in front; `name_from_csv` takes
-    it away.
+    Read it with ``pandas.read_csv(path, keep_default_na=False, dtype={"label": str})``; a quote
+    before what a spreadsheet would run is taken away by `name_from_csv`.
     """
     content = attributed(graph, extras, name_to_csv)
     columns = [name for name in ("group", "group_name", "x", "y") if has_attribute(content, name)]
@@ -346,10 +332,7 @@ def to_node_csv(graph: LatentGraph, provenance: Provenance, extras: Extras = NO_
 
 
 def to_edge_csv(graph: LatentGraph, provenance: Provenance, extras: Extras = NO_EXTRAS) -> str:
-    """Return one row an edge, with the numbers and the names of both ends.
-
-    Names and origin are written as in `to_node_csv`; ``weight`` is the strength e^-distance.
-    """
+    """Return one row an edge, written as in `to_node_csv`; ``weight`` is e^-distance."""
     content = attributed(graph, extras, name_to_csv)
     names = nx.get_node_attributes(content, "label")
     columns = ["distance", "weight"] + (["sign"] if extras.signs is not None else [])

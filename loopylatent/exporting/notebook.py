@@ -1,8 +1,4 @@
-"""Results that show themselves in a notebook: a few numbers and a still picture, all inside.
-
-A picture is an image whose content is part of the cell, so it needs no network, runs nothing and
-survives in notebooks that are sent on. Names are data and are shown as text.
-"""
+"""Results that show themselves in a notebook: numbers and a still picture, all inside the cell."""
 
 from __future__ import annotations
 

@@ -191,10 +191,7 @@ LONGEST = 1500
 
 
 def described(figure: Figure, about: str) -> str:
-    """Say what a figure shows: for each line its name, its range and its ends.
-
-    ``about`` is what it is, without a full stop.
-    """
+    """Say what a figure shows, after ``about``: for each line its name, range and ends."""
     drawn = [trace for trace in figure.data if _is_seen(trace)]
     axes = [_title(figure.layout.xaxis, "Across"), _title(figure.layout.yaxis, "Up")]
     parts = [f"{about}.", *(axis for axis in axes if axis)]
@@ -298,11 +295,9 @@ def density_figure(
     theme: ThemeName = "light",
     height: int = 300,
 ) -> Figure:
-    """Draw the numbers of edges, cycles and components of the initial graph against r.
+    """Draw edges, cycles and components of the initial graph against r.
 
-    Every point that can be pointed at is a breakpoint with its exact numbers, in the trace
-    ``breakpoints``, whose ``customdata`` begins with the radius. Where there are more than 300,
-    those stay that hold the most and the fewest of their surroundings.
+    The trace ``breakpoints`` has the exact numbers; its ``customdata`` begins with the radius.
     """
     colours = colours_of(theme)
     if not 0 <= r < np.inf:
@@ -476,11 +471,7 @@ class _Plot:
 
 
 def curve_svg(curve: EdgeDensity, r: float) -> str:
-    """Draw the same as an ``svg`` element.
-
-    Its parts have classes: ``edges``, ``cycles``, ``components`` for the lines, ``axis``, ``grid``,
-    ``mark``, ``beyond`` and ``now``.
-    """
+    """Draw the same as an ``svg`` element whose parts have classes, such as ``edges``."""
     D = curve.D
     low, high = shown_range(curve, D, r)
     marks = marks_between(D, low, high)

@@ -1,11 +1,7 @@
-"""Where each node is drawn: stress majorisation, then labels pushed apart (not in the paper).
+"""Where each node and its label is drawn: stress majorisation, components side by side.
 
-Positions are in pixels. They depend on the graph alone, and where earlier positions are given
-they stay close to those, so that a picture does not jump when a threshold moves.
-
-The components of a drawn graph side by side, none on another, each near where it was.
-
-On which side of its node a label is written: below, or above where that is freer.
+Not in the paper. Positions are in pixels. They depend on the graph alone, and stay close to earlier
+ones where those are given, so that a picture does not jump when a threshold moves.
 """
 
 from __future__ import annotations
@@ -91,10 +87,8 @@ def positions(
 ) -> FloatArray:
     """Place the nodes, in pixels, so that distance on the page follows distance on the graph.
 
-    ``start`` are positions to stay close to, such as those before a threshold moved; rows of NaN
-    are nodes that were not there, which begin beside their neighbours. ``labels`` are what will be
-    written under the nodes. ``seed`` breaks ties between nodes that the graph cannot tell apart,
-    such as the leaves of a star.
+    ``start`` are positions to stay close to; rows of NaN are nodes that were not there. ``labels``
+    will be written under the nodes. ``seed`` breaks ties, as between the leaves of a star.
     """
     before = _checked_start(start, graph.n_nodes)
     texts = graph.labels if labels is None else tuple(labels)
@@ -442,11 +436,7 @@ def labels_above(
     edges: NDArray[np.integer],
     labels: Sequence[str],
 ) -> BoolArray:
-    """Say for every node whether its label is better written above it than below.
-
-    A label should lie on no edge, no node and no other label. One node after the other takes the
-    side where its own label lies on less, until nothing changes.
-    """
+    """Say for every node whether its label lies on less above it than below."""
     at = np.asarray(place, dtype=np.float64).reshape(-1, 2)
     above = np.zeros(len(at), dtype=np.bool_)
     if not 0 < len(at) <= MOST_NODES:

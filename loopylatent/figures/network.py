@@ -1,7 +1,6 @@
 """A learned graph as a pyvis network: nodes and edges for vis-network, and a legend of them.
 
-Nodes name a vis *group* and carry no colour of their own, so that the light and the dark picture
-differ in ``options`` alone.
+Nodes name a vis *group* and have no colour of their own: themes differ in ``options`` alone.
 """
 
 from __future__ import annotations
@@ -133,10 +132,7 @@ def colour_number(group: int) -> int:
 
 
 def symbol(is_hidden: bool, group: int | None, grouped: bool, colours: Theme) -> Symbol:
-    """Shape and colours of a node, in a picture that is coloured by groups or is not.
-
-    Groups have seven full colours, then the same seven as rings.
-    """
+    """How a node is drawn; groups have seven full colours, then the same seven as rings."""
     shape: Literal["dot", "diamond"] = "diamond" if is_hidden else "dot"
     if grouped and group is not None:
         ring, number = divmod(colour_number(group), 7)
@@ -241,10 +237,9 @@ def network(
 ) -> Network:
     """Draw a graph with pyvis, at given positions (pixels), without physics.
 
-    ``groups`` are numbers of all nodes or of the observed ones, -1 for none; they take the place of
-    the two colours for observed and hidden, shapes stay. ``signs`` are those of the correlations
-    along the edges, 0 where unknown; negative edges are dashed and of another colour. ``only``
-    names the nodes to draw, ``captions`` what is written at some nodes in the place of their names.
+    ``groups`` are numbers of all nodes or of the observed ones, -1 for none. ``signs`` are those of
+    the correlations along the edges, 0 where unknown. ``only`` names the nodes to draw,
+    ``captions`` what is written at some nodes in the place of their names.
     """
     # pyvis imports IPython, which takes half a second: only where it is needed
     from pyvis.network import Network

@@ -1,9 +1,4 @@
-"""Two graphs in common numbering as pictures: what both have is plain, the rest is coloured.
-
-What grouping did: the initial graph and the learned one in one picture.
-
-Support drawn on a graph: what came back often is dark and solid, the rest pale and dashed.
-"""
+"""Marks on a picture: two graphs compared, what grouping changed, cycles, support."""
 
 from __future__ import annotations
 
@@ -144,10 +139,7 @@ def edge_opacity(support: float) -> float:
 
 
 def shade_edges(edges: Rows, found: Stability, least: float = 0.0) -> Rows:
-    """Shade and dash the edges of a picture by their support; leave out those below ``least``.
-
-    ``edges`` are those of the picture of ``found.graph``, in its order.
-    """
+    """Shade and dash the edges of ``found.graph`` by support, without those below ``least``."""
     marked = []
     for edge, support in zip(edges, found.edges.tolist(), strict=True):
         if support >= least:

@@ -43,10 +43,7 @@ CURVES = {"recall": "recall", "precision": "precision", "is_right": "exactly rig
 
 
 def place_both(found: Comparison, aspect: float = 1.0) -> FloatArray:
-    """Place the nodes of both graphs: the true ones as in a picture of the truth alone.
-
-    Learned hidden nodes that match no true one stand in the middle of their neighbours.
-    """
+    """Place the true nodes as in a picture of the truth, unmatched ones amid neighbours."""
     n_true, both = found.truth.n_nodes, found.both
     place = np.full((both.n_nodes, 2), np.nan)
     place[:n_true] = filling(positions(found.truth), aspect)
@@ -89,11 +86,7 @@ def recovery_figure(
     theme: ThemeName = "light",
     height: int = 430,
 ) -> charts.Figure:
-    """Draw recall, precision and the share of exact recoveries over rows or over r.
-
-    ``table`` is as `laboratory.summary` gives it; the band goes from the worst to the best repeat.
-    ``mark`` is where the page stands now.
-    """
+    """Draw recall, precision and exact recoveries of `laboratory.summary`, over rows or r."""
     colours = colours_of(theme)
     paints = dict(zip(CURVES, (colours.observed, colours.hidden, colours.groups[2]), strict=True))
     x = table[by].tolist()
@@ -176,10 +169,7 @@ def bound_figure(
     theme: ThemeName = "light",
     height: int = 380,
 ) -> charts.Figure:
-    """Draw the rows that the theorems ask for, on a logarithmic scale.
-
-    ``mark`` is where the model stands, ``found`` the rows with which the laboratory found it.
-    """
+    """Draw the rows that the theorems ask for, and those with which it was ``found``."""
     colours = colours_of(theme)
     x, girths = [one.x for one in points], [one.girth for one in points]
     theorem_3 = [one.theorem_3 for one in points]
@@ -228,10 +218,7 @@ def distortion_figure(
     theme: ThemeName = "light",
     height: int = 380,
 ) -> charts.Figure:
-    """Draw, for the ball of every column, its distortion beside the inner paths that it shows.
-
-    Below the line the ball looks like a tree; on it, as much like noise.
-    """
+    """Draw the distortion of every ball beside the inner paths that it shows."""
     colours = colours_of(theme)
     most = 1.08 * max(float(bent.inner.max()), float(bent.median.max()), 1e-9)
     dashes = {"color": colours.edge, "width": 1.4, "dash": "dash"}
@@ -264,10 +251,7 @@ def threshold_figure(
     theme: ThemeName = "light",
     height: int = 210,
 ) -> charts.Figure:
-    """Draw r, Λ and τ as you have them beside what the theory asks for, each on a line.
-
-    The theory's margin is taken at ``r`` where your radius is not admissible.
-    """
+    """Draw r, Λ and τ beside the theory's, whose margin is at ``r`` if yours is too large."""
     colours = colours_of(theme)
     inside = e.radius
     at = yours.r if yours.r in inside else r

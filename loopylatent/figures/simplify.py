@@ -1,9 +1,7 @@
 """The part of a large graph that can be read (not in the paper).
 
-Leaves are folded under their only neighbour, which then stands for them with a count. Where more
-nodes are left than can be read, nodes that hang on one edge are folded too, those that stand for
-the fewest columns first; and where loops leave too many even then, the strongest part is kept.
-What is folded can be opened again, node by node.
+Leaves, then nodes that hang on one edge, are folded under their neighbour, which stands for them
+with a count; where loops leave too many, the strongest part is kept. What is folded can be opened.
 """
 
 from __future__ import annotations
@@ -38,11 +36,7 @@ FEWEST_FOLDED = 2
 
 @dataclass(frozen=True, eq=False)
 class Folding:
-    """Which nodes of a graph stand in the first picture, and which are folded under which.
-
-    ``under`` is the neighbour under which a node is folded, or -1; what is neither kept nor folded
-    is not shown.
-    """
+    """Which nodes stand in the first picture, and the neighbour ``under`` which each is folded."""
 
     graph: LatentGraph
     under: IntArray
@@ -64,11 +58,7 @@ class Folding:
     def show(
         self, opened: Iterable[int] = (), focus: int | None = None, most_opened: int = MOST_OPENED
     ) -> SimplifiedGraph:
-        """Return what is drawn when some nodes are open and one is looked at.
-
-        ``focus`` is drawn wherever it lies, with its neighbours but those folded under it, and
-        with the way to it.
-        """
+        """Return what is drawn when some nodes are open and ``focus`` is looked at."""
         drawn = self.kept.copy()
         wanted = set(opened)
         self._open(drawn, wanted, most_opened)
@@ -106,10 +96,7 @@ class Folding:
 
 @dataclass(frozen=True, eq=False)
 class SimplifiedGraph:
-    """What is drawn of a graph, what each drawn node stands for, and what is not shown.
-
-    Every column is drawn, or counted in exactly one drawn node, or not shown.
-    """
+    """What is drawn of a graph; every column is drawn, counted in one drawn node, or neither."""
 
     folding: Folding
     is_drawn: BoolArray
@@ -185,10 +172,7 @@ def fold(graph: LatentGraph, most_drawn: int = MOST_DRAWN) -> Folding:
 def neighbourhood(
     graph: LatentGraph, node: int, steps: int, most_drawn: int = MOST_DRAWN
 ) -> SimplifiedGraph:
-    """Return the nodes at most ``steps`` edges away, the nearest along the graph first.
-
-    Nothing is folded: what is not drawn is not shown.
-    """
+    """Return the nodes at most ``steps`` edges away, the nearest first; nothing is folded."""
     within = np.zeros(graph.n_nodes, dtype=np.bool_)
     within[list(graph.neighbourhood(node, steps))] = True
     beside = edges_beside(graph)
@@ -287,10 +271,7 @@ def _strongest(beside: Beside, under: IntArray, columns: IntArray, most_drawn: i
 
 
 def _way_back(beside: Beside, drawn: BoolArray, focus: int) -> dict[int, int]:
-    """For each node on the shortest way from what is drawn to ``focus`` the one before it.
-
-    Where no way leads there the node before is the node itself.
-    """
+    """For each node on the shortest way from what is drawn to ``focus`` the one before it."""
     after: dict[int, int] = {}
     found = focus
     for one in nearest_first(beside.__getitem__, focus):

@@ -1,8 +1,7 @@
 """A learned graph as a stand-alone SVG picture, with the looks of the picture in the browser.
 
-Names are data: whatever they hold, they are text in the file. Labels are written twice, first as
-an outline in the colour of the background, because few programs but browsers know how to put an
-outline behind a letter.
+Labels are written twice, first as an outline in the colour of the background: few programs but
+browsers can put an outline behind a letter.
 """
 
 from __future__ import annotations
@@ -66,11 +65,7 @@ def to_svg(
     hidden_names: Mapping[int, str] | None = None,
     theme: ThemeName = "light",
 ) -> str:
-    """Return a picture of a graph with its legend as an SVG document, for print and editing.
-
-    Arguments are as in `loopylatent.figures.network.network`. Pointing at a node shows its name and
-    neighbours where the program can do that. Characters that XML cannot hold become U+FFFD.
-    """
+    """Return a picture with its legend; arguments are as in `figures.network.network`."""
     colours = network.colours_of(theme)
     labels = node_labels(graph, hidden_names)
     group_of = groups_by_node(graph, groups)

@@ -1,8 +1,4 @@
-"""Sweeps as plotly figures: along r, over Lambda and tau, and how long its parts live.
-
-Along r structure is drawn above and scores below; over Lambda and tau one measure, a cell for each
-pair; the barcode has a bar for the life of each cycle and each hidden node.
-"""
+"""Sweeps as plotly figures: structure and scores along r, cells of Lambda and tau, a barcode."""
 
 from __future__ import annotations
 
@@ -49,10 +45,7 @@ def sweep_figure(
     height: int = 460,
     stepwise: bool = True,
 ) -> charts.Figure:
-    """Draw edges, hidden nodes and cycles of the learned graph along r, scores below them.
-
-    ``stepwise`` says that nothing happens between the points. All traces have the radius as x.
-    """
+    """Draw the learned graph along r, scores below; ``stepwise``: nothing between points."""
     colours = colours_of(theme)
     ordered = sorted(points, key=lambda point: point.thresholds.r)
     fitted = _fitted(scores)
@@ -177,11 +170,7 @@ def grid_figure(
     theme: ThemeName = "light",
     height: int = 460,
 ) -> charts.Figure:
-    """Draw one of ``MEASURES`` over all pairs of a margin and a shortest edge, both ascending.
-
-    The cell of the present setting is framed. A cell is clicked through the trace ``settings``: x
-    is the place of Lambda, y that of tau.
-    """
+    """Draw one of ``MEASURES`` over Lambda and tau; the trace ``settings`` is what is clicked."""
     colours = colours_of(theme)
     known = values_of(points, scores, measure)
     at = {
@@ -257,11 +246,7 @@ def barcode_figure(
     theme: ThemeName = "light",
     height: int = 460,
 ) -> charts.Figure:
-    """Draw the longest lives of cycles and of hidden nodes, with the columns they are known by.
-
-    What is alive at ``r`` has its full colour. The first value of the customdata of a bar is the
-    radius in the middle of its life.
-    """
+    """Draw the longest lives; ``customdata`` of a bar begins with the middle of its life."""
     colours = colours_of(theme)
     paints = structure_colours(colours)
     solid = {"marker": {"opacity": 1.0}}

@@ -1,8 +1,7 @@
-"""Who is on stage: one number, one name and one place for every node, from the first step on.
+"""Who is on stage: one number, name and place for every node; captions; the graph after a step.
 
-Nodes of the finished graph have the numbers they have there. Hidden nodes that vanish again come
-after them, and after those the hidden nodes of the truth that have no counterpart. In these
-numbers, the graph after any step of a trace.
+Nodes of the finished graph keep their numbers. Hidden nodes that vanish again come after them, and
+then the hidden nodes of the truth that have no counterpart.
 """
 
 from __future__ import annotations
@@ -141,13 +140,7 @@ def joined(captions: Sequence[Caption]) -> Caption:
 
 
 def counted(number: int, thing: str, things: str | None = None) -> Caption:
-    """Write a number with its noun: 1 edge, 2 edges.
-
-    Examples
-    --------
-    >>> str(counted(1, "edge")), str(counted(1200, "edge"))
-    ('1 edge', '1,200 edges')
-    """
+    """Write a number with its noun: 1 edge, 2 edges."""
     return say("{n} " + (thing if number == 1 else things or f"{thing}s"), n=number)
 
 
@@ -362,11 +355,7 @@ class _Stage:
         return found
 
     def enter(self, beside: list[int], always: int = 0, meets: list[bool] | None = None) -> None:
-        """Place one more node in the middle of some others, or where there is room near it.
-
-        It keeps clear of the first ``always`` nodes and of the later ones that it meets; of all,
-        unless that is given.
-        """
+        """Place a node amid some others, clear of the first ``always`` and of those it meets."""
         everyone = np.array(self._rows)
         middle = everyone[beside].mean(axis=0) if beside else everyone.mean(axis=0)
         seen = np.ones(len(everyone), dtype=bool)

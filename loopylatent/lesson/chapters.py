@@ -262,13 +262,7 @@ class Quantity:
 
     @property
     def shown(self) -> str:
-        """The number with four digits that mean something, so that they stand below each other.
-
-        Examples
-        --------
-        >>> Quantity("rows", 5000.0, "").shown, Quantity("spread", 0.5, "").shown
-        ('5,000', '0.5000')
-        """
+        """The number with four digits that mean something: 5,000 or 0.5000."""
         if abs(self.value) >= 1000 or (self.value >= 1 and self.value.is_integer()):
             return f"{self.value:,.0f}"
         return f"{self.value:#.4g}"

@@ -184,11 +184,7 @@ def build(
     places: NDArray[np.float64] | None = None,
     hidden_names: Mapping[int, str] | None = None,
 ) -> Lesson:
-    """Make a lesson of a traced result and the distances from which it was learned.
-
-    ``obs`` are the rows behind them and ``truth`` the graph that made them, on the same columns.
-    The nodes of the finished graph stand at ``places``, (nodes, 2), from the first step on.
-    """
+    """Make a lesson of a traced result; its nodes stand at ``places`` from the first step on."""
     if D.digest != result.data_digest:
         raise DataError("these are not the distances from which the graph was learned.")
     where = positions(result.graph) if places is None else np.asarray(places, dtype=np.float64)

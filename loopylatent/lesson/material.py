@@ -248,11 +248,7 @@ def _of_visit(step: VisitStep, visit: int, at: int, by_quartets: bool) -> list[P
 
 
 def nearest(places: tuple[Place, ...], wanted: Place) -> int:
-    """Return where a step of another lesson on the same columns has its counterpart.
-
-    The same phase of the same column's ball or visit where there is one; else the same visit or
-    ball at the phase before; else the visit of the same number; else the same chapter.
-    """
+    """Return the counterpart of a step: by chapter, ball or visit, column, phase, part."""
 
     def unlikeness(k: int) -> tuple[float, ...]:
         place = places[k]
@@ -531,8 +527,7 @@ def inspect(distances: FloatArray, Lambda: float) -> Inspection:
 def turning_point(s: FloatArray, pairing: tuple[int, int, int, int]) -> float:
     """Return the Lambda from which a pairing is declared no more; 0 if it never is.
 
-    With growing Lambda its own product falls and those of its rivals rise, so there is one such
-    point for each rival: the root of (s - L)(s' - L) = (1 + 1e-9)(t + L)(t' + L).
+    For each rival it is the root of (s - L)(s' - L) = (1 + 1e-9)(t + L)(t' + L).
     """
     a, b, c, d = pairing
     rivals = ((s[a, c], s[b, d]), (s[a, d], s[b, c]))
@@ -601,10 +596,7 @@ class Votes:
 
 
 def votes_on(table: QuartetTable, left: frozenset[int], right: frozenset[int]) -> Votes:
-    """Count the declared quartets with one node of each set and two outside both.
-
-    ``left`` and ``right`` are positions in the neighbourhood: the leaves under the two nodes.
-    """
+    """Count the declared quartets with one leaf of each set and two outside both."""
     if table.n_quartets == 0:
         return Votes(0, 0)
     side = np.zeros(int(table.nodes.max()) + 1, dtype=np.int64)

@@ -261,11 +261,7 @@ def check_encodable(what: str, text: str) -> None:
 
 
 def to_python(recipe: Recipe, *, max_hidden: int | None = None) -> str:
-    """Return a script that learns the same graph and writes it to a file.
-
-    It reads the table from the folder in which it runs. ``max_hidden`` is the limit with which a
-    graph with a penalty was learned.
-    """
+    """Return a script that learns the same graph, from the folder in which it runs."""
     named = [f"{name}={getattr(recipe, name)!r}" for name in SETTINGS]
     if recipe.regularize != "none":
         named += ["obs=obs", f"regularize={recipe.regularize!r}"]
@@ -310,11 +306,7 @@ def _call(start: str, arguments: Sequence[str]) -> str:
 def to_command(
     recipe: Recipe, program: str = "python -m loopylatent", *, max_hidden: int | None = None
 ) -> str:
-    """Return a line for a POSIX shell that learns the same graph and writes it to a file.
-
-    Names that hold control characters are written with backslash escapes, which the option
-    ``--escaped`` announces. ``program`` goes into the line as it is.
-    """
+    """Return a line for a POSIX shell that learns the same graph; control characters escaped."""
     is_file = recipe.source_kind != "sample"
     looks_special = recipe.source.startswith(("-", SAMPLE))
     texts = [  # which hold names of files and columns, and so may be anything

@@ -1,7 +1,6 @@
-"""Results that a project file brings along, so that nothing has to be computed again.
+"""Results that a project file brings along; each part is checked before it is used.
 
-They belong to one table and its distances, which they name by their digests; of other data nothing
-here is ever shown. What is read may be damaged or hostile: each part is checked before it is used.
+They name their table and distances by digests; of other data nothing here is ever shown.
 """
 
 from __future__ import annotations
@@ -43,13 +42,7 @@ MOST_NAMED = 8_000_000
 
 
 def to_plain(value: Any, graphs: dict[LatentGraph, int]) -> Any:
-    """Turn a frozen value into what JSON can hold; its graphs get a place where they are new.
-
-    Examples
-    --------
-    >>> to_plain((1, math.inf, "a", None), {})
-    [1, 'inf', 'a', None]
-    """
+    """Turn a frozen value into what JSON can hold; its graphs get a place where they are new."""
     if isinstance(value, LatentGraph):
         return graphs.setdefault(value, len(graphs))
     if isinstance(value, np.ndarray):
@@ -90,15 +83,7 @@ NUMBER, PLACE, NAMED = 26, 12, 8
 
 
 def plain_size(value: Any, seen: set[Any]) -> int:
-    """Return how many bytes a value takes as JSON at the most; nothing is written.
-
-    ``seen`` are graphs and names that stand in the file already; those of the value are added.
-
-    Examples
-    --------
-    >>> plain_size((1, "a"), set()) >= len('[1,"a"]')
-    True
-    """
+    """Return how many bytes a value takes as JSON at the most; ``seen`` is written already."""
     if isinstance(value, LatentGraph):
         if value.digest in seen:
             return PLACE

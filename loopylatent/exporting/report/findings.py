@@ -1,8 +1,4 @@
-"""Everything that a report says about a learned graph, computed once.
-
-Nothing in a report is worth losing the rest for: what cannot be computed for these data is
-`Skipped`, with the reason in a sentence.
-"""
+"""Everything that a report says about a learned graph, computed once, or the reason why not."""
 
 from __future__ import annotations
 
@@ -291,12 +287,6 @@ class _Work:
 
 
 def part_at(done: int) -> str:
-    """Say in words which part of the work comes after ``done``, as reported to ``progress``.
-
-    Examples
-    --------
-    >>> part_at(0), part_at(sum(SHARES.values()))
-    ('fitting probabilities', 'learning again on resampled data')
-    """
+    """Say which part of the work comes after ``done``, as reported to ``progress``."""
     ends = zip(SHARES, accumulate(SHARES.values()), strict=True)
     return next((name for name, end in ends if done < end), SUPPORT)
