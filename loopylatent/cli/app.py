@@ -42,9 +42,8 @@ def app_script() -> Path:
     """Return the first page of the app; its settings and the other pages lie beside it."""
     folder = bundled("_app", ".", "app.py")
     if folder is None:
-        raise DataError(
-            "app.py is neither in the package nor beside it; install the package again."
-        )
+        missing = "app.py is neither in the package nor beside it"
+        raise DataError(f"{missing}; install the package again.")
     return folder / "app.py"
 
 

@@ -15,14 +15,8 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
-from loopylatent.cli.terminal import (
-    IN_OPTIONS,
-    Parser,
-    leave_standard_output,
-    open_streams,
-    say,
-    speak_every_script,
-)
+from loopylatent.cli import terminal
+from loopylatent.cli.terminal import IN_OPTIONS, Parser, say
 from loopylatent.compute.files import __version__, check_place
 from loopylatent.errors import DataError, LoopyLatentError, in_words, quoted
 
@@ -43,8 +37,8 @@ COMMANDS = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
-    open_streams()
-    speak_every_script()
+    terminal.open_streams()
+    terminal.speak_every_script()
     options = _parser().parse_args(arguments)
     try:
         if getattr(options, "escaped", False):
@@ -65,9 +59,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         say("loopylatent: stopped; no more is written.")
         return 130
     except BrokenPipeError:  # the reader of a pipe has had enough
-        leave_standard_output()
+        terminal.leave_standard_output()
     except OSError as error:  # files refuse in their own words; this is the output: a full disk
-        leave_standard_output()
+        terminal.leave_standard_output()
         say(f"loopylatent: the output cannot be written: {error.strerror}; make room, or use -o.")
         return 2
     return 0
@@ -116,14 +110,12 @@ def _check_together(options: argparse.Namespace) -> None:
 
     for name, other in NEEDS:
         if given(name) and hasattr(options, other) and not getattr(options, other):
-            raise DataError(
-                f"{_written(name)} is for {_written(other)}; add that, or leave it out."
-            )
+            wanted = f"{_written(name)} is for {_written(other)}"
+            raise DataError(f"{wanted}; add that, or leave it out.")
     for name, other in NOT_BESIDE:
         if given(name) and given(other):
-            raise DataError(
-                f"{_written(name)} plays no part beside {_written(other)}; leave one of them out."
-            )
+            idle = f"{_written(name)} plays no part beside {_written(other)}"
+            raise DataError(f"{idle}; leave one of them out.")
     for name, scheme in (("share", "subsample"), ("block", "blocks")):
         if hasattr(options, "scheme") and given(name) and options.scheme != scheme:
             raise DataError(f"--{name} is for --scheme {scheme}; add that, or leave it out.")

@@ -22,21 +22,17 @@ from loopylatent.errors import DataError
 from loopylatent.graph import LatentGraph
 
 FONT_SIZE = 13
-
 CHARACTER_WIDTH = 7.0
+_LINE_HEIGHT = 14.0
 LONGEST_LABEL = 24
 """Characters after which a label is cut; the tooltip has the whole name."""
-
-_LINE_HEIGHT = 14.0
 
 
 @lru_cache(maxsize=2**14)
 def shown_label(name: str, longest: int = LONGEST_LABEL) -> str:
     """Return a name as one line that fits under a node."""
     line = shown_line(name)
-    if len(line) <= longest:
-        return line
-    return line[: longest - 1].rstrip() + "…"
+    return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"
 
 
 def shown_line(name: str) -> str:
@@ -101,7 +97,9 @@ def positions(
     boxes = _node_boxes(texts)
     rng = np.random.default_rng(seed)
     place = np.zeros((graph.n_nodes, 2))
-    members = _members_of_components(graph)
+    component = graph.component_of
+    members = [np.flatnonzero(component == k) for k in range(graph.n_components)]
+    members.sort(key=lambda nodes: (-len(nodes), int(nodes[0])))
     for nodes in members:
         if len(nodes) > 1:
             place[nodes] = _component(graph, nodes, before[nodes], boxes, rng)
@@ -127,13 +125,6 @@ def _node_boxes(labels: Sequence[str]) -> FloatArray:
     sizes[:, 0] = np.maximum(sizes[:, 0], 2 * NODE_SIZE)
     sizes[:, 1] += 2 * NODE_SIZE
     return sizes
-
-
-def _members_of_components(graph: LatentGraph) -> list[IntArray]:
-    """Nodes of each component, the largest component first, then by first node."""
-    component = graph.component_of
-    members = [np.flatnonzero(component == k) for k in range(graph.n_components)]
-    return sorted(members, key=lambda nodes: (-len(nodes), int(nodes[0])))
 
 
 # One component -----------------------------------------------------------------------------
@@ -171,13 +162,10 @@ def _target_distances(graph: LatentGraph, nodes: IntArray) -> FloatArray:
     size = len(nodes)
     matrix = csr_array((steps, (u, v)), shape=(size, size))
     targets: FloatArray = dijkstra(matrix, directed=False)
-    np.power(targets, _folding(len(steps) - size + 1, size), out=targets)
+    n_cycles = len(steps) - size + 1
+    # below 1 a tree folds up to fill the page; loops need no folding
+    np.power(targets, 0.7 + 0.3 * min(1.0, 4 * n_cycles / size), out=targets)
     return targets
-
-
-def _folding(n_cycles: int, size: int) -> float:
-    """Power of the distances: below 1 a tree folds up to fill the page; loops need no folding."""
-    return 0.7 + 0.3 * min(1.0, 4 * n_cycles / size)
 
 
 def _pixels_per_step(targets: FloatArray, boxes: FloatArray, size: int) -> float:
@@ -312,7 +300,7 @@ def assembled(
     large = [nodes for nodes in members[:_MOST_PACKED] if len(nodes) > 1]
     rest = members[len(large) :]
     place = place.copy()
-    bottom, width = 0.0, 0.0
+    bottom, width, middle = 0.0, 0.0, 0.0
     if large:
         wanted = [_wanted_shift(place[nodes], before[nodes]) for nodes in large]
         frames = [_frame(place[nodes], boxes[nodes]) for nodes in large]
@@ -322,21 +310,16 @@ def assembled(
         corners = _frame(place[np.concatenate(large)], boxes[np.concatenate(large)])
         bottom, width = corners[1, 1] + _COMPONENT_GAP / 2, corners[1, 0] - corners[0, 0]
         middle = corners[:, 0].mean()
-    else:
-        middle = 0.0
     _set_in_rows(place, boxes, rest, (middle, bottom), width)
     if np.isnan(before).all():
-        everything = _frame(place, boxes)
-        place -= everything.mean(axis=0)
+        place -= _frame(place, boxes).mean(axis=0)
     return place
 
 
 def _wanted_shift(place: FloatArray, before: FloatArray) -> FloatArray:
     """Where the component was, or centred on the origin when it is new."""
-    if np.isnan(before).all():
-        shift: FloatArray = -(place.min(axis=0) + place.max(axis=0)) / 2
-        return shift
-    return np.zeros(2)
+    middle: FloatArray = (place.min(axis=0) + place.max(axis=0)) / 2
+    return -middle if np.isnan(before).all() else np.zeros(2)
 
 
 def _frame(place: FloatArray, boxes: FloatArray) -> FloatArray:

@@ -75,7 +75,7 @@ def _with(look: Mapping[str, Any], groups: dict[str, Any], legend: Rows) -> dict
     return dict(look) | {"options": look["options"] | {"groups": groups}, "legend": legend}
 
 
-GONE, NEW = "#D55E00", "#009E73"
+GONE, NEW = COLOURS.values()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,9 +91,8 @@ class Changes:
 def difference(initial: LatentGraph, learned: LatentGraph) -> Changes:
     """Unite two graphs on the same columns."""
     start, end = _lengths(initial), _lengths(learned)
-    both = LatentGraph.build(
-        learned.names, learned.n_hidden, list(start | end), list((start | end).values())
-    )
+    edges = start | end
+    both = LatentGraph.build(learned.names, learned.n_hidden, edges, edges.values())
     status = [(edge in end) - (edge in start) for edge in map(tuple, both.edges.tolist())]
     return Changes(both, np.array(status, dtype=np.int64))
 
@@ -115,10 +114,7 @@ def mark_changed_edges(edges: Rows, status: NDArray[np.int64]) -> Rows:
 
 def mark_cycles(edges: Rows, graph: LatentGraph) -> Rows:
     """Emphasise the edges that lie on a cycle and let the others step back."""
-    looks: tuple[dict[str, Any], ...] = (
-        {"color": {"opacity": 0.25}},
-        {"color": vis_edge(NEW)},
-    )
+    looks: Rows = [{"color": {"opacity": 0.25}}, {"color": vis_edge(NEW)}]
     return [
         edge | looks[on_cycle] | ({"title": f"{edge['title']}\non a cycle"} if on_cycle else {})
         for edge, on_cycle in zip(edges, graph.on_cycle.tolist(), strict=True)
@@ -154,9 +150,8 @@ def shade_edges(edges: Rows, found: Stability, least: float = 0.0) -> Rows:
 
 def _dashes(width: float) -> list[float]:
     """As long as ever, and longer on wide edges, where they would run together."""
-    return [
-        round(max(least, times * width), 1) for least, times in zip(DASHES, (2, 1.6), strict=True)
-    ]
+    lengths = zip(DASHES, (2, 1.6), strict=True)
+    return [round(max(least, times * width), 1) for least, times in lengths]
 
 
 def shade_nodes(nodes: Rows, found: Stability, least: float = 0.0) -> Rows:

@@ -86,12 +86,11 @@ class Folding:
     def _reach(self, drawn: BoolArray, focus: int) -> None:
         """Draw a node, its nearest neighbours, and a way to them from what is drawn."""
         before = _way_back(self.beside, drawn, focus)
-        near = [other for _, other in self.beside[focus] if self.under[other] != focus]
-        near = near[:MOST_OPENED]
+        beside = [other for _, other in self.beside[focus] if self.under[other] != focus]
         while not drawn[focus]:
             drawn[focus] = True
             focus = before[focus]
-        drawn[near] = True
+        drawn[beside[:MOST_OPENED]] = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,7 +219,10 @@ def _fold_leaves(graph: LatentGraph, beside: Beside, under: IntArray, columns: I
 
 def _fold_pendants(beside: Beside, under: IntArray, columns: IntArray, most_drawn: int) -> None:
     """Fold nodes that hang on one edge, those of the fewest columns first, until few are left."""
-    left = {node: _left_beside(beside, under, node) for node in np.flatnonzero(under < 0).tolist()}
+    left = {
+        node: {other: length for length, other in beside[node] if under[other] < 0}
+        for node in np.flatnonzero(under < 0).tolist()
+    }
     waiting = [_as_pendant(left, columns, node) for node, near in left.items() if len(near) == 1]
     heapq.heapify(waiting)
     while waiting and len(left) > most_drawn:
@@ -233,10 +235,6 @@ def _fold_pendants(beside: Beside, under: IntArray, columns: IntArray, most_draw
         columns[holder] += columns[node]
         if len(left[holder]) == 1:
             heapq.heappush(waiting, _as_pendant(left, columns, holder))
-
-
-def _left_beside(beside: Beside, under: IntArray, node: int) -> dict[int, float]:
-    return {other: length for length, other in beside[node] if under[other] < 0}
 
 
 def _as_pendant(

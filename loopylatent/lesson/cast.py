@@ -43,36 +43,28 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class Term(Text):
     """A word that the glossary explains."""
 
-    text: str
     key: str
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(Text):
     """The name of a node; data, and so never read as markup."""
 
-    text: str
-
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class Number(Text):
     """A number of this step, and how it is written."""
 
-    text: str
     value: float
-
-
-Part = Text | Term | Name | Number
 
 
 @dataclass(frozen=True, slots=True)
 class Caption:
     """A sentence or two about one step."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[Text, ...]
 
     def __str__(self) -> str:
         return "".join(part.text for part in self.parts)
@@ -96,7 +88,7 @@ def say(template: str, **values: Any) -> Caption:
     >>> caption.numbers
     (Number(text='3', value=3.0),)
     """
-    parts: list[Part] = []
+    parts: list[Text] = []
     for words, value, spec, _ in Formatter().parse(template):
         for k, piece in enumerate(_TERM.split(words)):
             shown, _, key = piece.partition("|")
@@ -107,7 +99,7 @@ def say(template: str, **values: Any) -> Caption:
     return Caption(tuple(parts))
 
 
-def _shown(value: Any, spec: str) -> Sequence[Part]:
+def _shown(value: Any, spec: str) -> Sequence[Text]:
     if isinstance(value, Name):
         return [value]
     if isinstance(value, Caption):
@@ -119,11 +111,11 @@ def _shown(value: Any, spec: str) -> Sequence[Part]:
     return [Number(format(value, spec or ("," if isinstance(value, int) else "g")), float(value))]
 
 
-def _listed(names: Sequence[Name]) -> list[Part]:
+def _listed(names: Sequence[Name]) -> list[Text]:
     """Write "a, b and c", or the first few and how many more there are."""
     shown = names if len(names) <= MOST_NAMES else names[: MOST_NAMES - 1]
     more = len(names) - len(shown)
-    parts: list[Part] = []
+    parts: list[Text] = []
     for name in shown:
         parts += [Text(", "), name] if parts else [name]
     if more:
@@ -149,7 +141,7 @@ def caption_html(caption: Caption) -> str:
     return "".join(_part_html(part) for part in caption.parts)
 
 
-def _part_html(part: Part) -> str:
+def _part_html(part: Text) -> str:
     text = escape(part.text)
     if isinstance(part, (Name, Number)):
         return f'<b class="{type(part).__name__.lower()}">{text}</b>'

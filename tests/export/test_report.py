@@ -29,7 +29,15 @@ from loopylatent.errors import DataError
 from loopylatent.exporting.graph_files import Extras
 from loopylatent.exporting.project.file import Recipe, digest_of
 from loopylatent.exporting.report import page as report_page
-from loopylatent.exporting.report.findings import SHARES, Findings, HeldOut, Known, Skipped, examine
+from loopylatent.exporting.report.findings import (
+    SHARES,
+    Findings,
+    HeldOut,
+    Known,
+    Skipped,
+    examine,
+    part_at,
+)
 from loopylatent.exporting.report.page import to_report
 from loopylatent.figures.charts import WIDTH, curve_svg
 from loopylatent.learning.learner import learn
@@ -593,3 +601,8 @@ def test_the_help_of_the_command_has_an_example(capsys):
         main(["report", "--help"])
     assert caught.value.code == 0
     assert "Example: loopylatent report" in capsys.readouterr().out
+
+
+def test_the_part_that_is_under_way_is_named():
+    total = sum(SHARES.values())
+    assert (part_at(0), part_at(total)) == (next(iter(SHARES)), list(SHARES)[-1])
