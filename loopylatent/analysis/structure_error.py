@@ -144,7 +144,6 @@ def _adjacency(graph: LatentGraph, n_nodes: int) -> csr_array[np.float64, tuple[
 
 
 def _best_of_all(problem: _Problem) -> IntArray:
-    """Try every matching."""
     size = problem.n_hidden
     matchings = np.array(list(permutations(range(size))), dtype=np.int64)
     to_columns = problem.column_costs[np.arange(size), matchings].sum(axis=1)

@@ -31,13 +31,6 @@ class BeliefEstimate:
     """Share of the runs, one for each different row and each different half, that came to rest."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Sums:
-    values: FloatArray
-    n_converged: int
-    n_runs: int
-
-
 def belief_estimate(
     model: Model, obs: Observations, seed: int = 0, progress: Progress | None = None
 ) -> BeliefEstimate:
@@ -48,28 +41,29 @@ def belief_estimate(
     chosen = obs.select(list(model.graph.names))
     propagation = Propagation(found.layout, found.method.elimination)
     whole = propagation.evaluate(found.cells)
-    rows = _row_sums(found, propagation, chosen, half_of(progress, 0))
-    halves = _row_sums(found, propagation, with_half_hidden(chosen, seed), half_of(progress, 1))
+    (rows, came_to_rest), (halves, others) = (
+        _row_sums(found, propagation, table, half_of(progress, k))
+        for k, table in enumerate((chosen, with_half_hidden(chosen, seed)))
+    )
     weights = np.ones(obs.n_rows) if obs.weights is None else obs.weights
     present = chosen.n_columns - np.isnan(chosen.dense()).sum(axis=1)
     n_values = float(weights @ present)
-    runs = 1 + rows.n_runs + halves.n_runs
     return BeliefEstimate(
-        perplexity(float(weights @ (rows.values - whole.value)), n_values),
-        perplexity(float(weights @ (rows.values - halves.values)), n_values),
-        (int(whole.converged) + rows.n_converged + halves.n_converged) / runs,
+        perplexity(float(weights @ (rows - whole.value)), n_values),
+        perplexity(float(weights @ (rows - halves)), n_values),
+        float(np.mean([whole.converged, *came_to_rest, *others])),
     )
 
 
 def _row_sums(
     model: DiscreteModel, propagation: Propagation, obs: Observations, progress: Progress | None
-) -> _Sums:
-    """The Bethe estimate of what each row sums to, each different row once."""
+) -> tuple[FloatArray, list[bool]]:
+    """The Bethe estimate of what each row sums to; which runs, one a different row, converged."""
     rows = PropagatedRows(propagation, model.rows(obs))
-    values, n_converged, n_runs = [], 0, len(rows.states)
+    runs = []
     for k, run in enumerate(rows.runs(model.cells)):
         if progress is not None and k % EVERY == 0:
-            progress(k, n_runs)
-        values.append(run.value)
-        n_converged += run.converged
-    return _Sums(rows.of_rows(np.array(values)), n_converged, n_runs)
+            progress(k, len(rows.states))
+        runs.append((run.value, run.converged))
+    values = np.array([value for value, _ in runs])
+    return rows.of_rows(values), [converged for _, converged in runs]

@@ -360,7 +360,6 @@ class GaussianModel:
         return found
 
     def _solved(self, obs: Observations) -> Iterator[_Solved]:
-        """Yield the rows of each pattern of missing values."""
         rows = self.scale.rows(obs)
         for group in rows.row_groups:
             columns = np.flatnonzero(~np.isnan(rows.scores[group[0]]))

@@ -180,16 +180,8 @@ class Distortion:
         return float(np.median(self.inner)) if len(self.inner) else float("nan")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class QuartetSums:
-    """What quartets show: how far they are from a tree, and how long their inner path is."""
-
-    distortion: FloatArray
-    inner: FloatArray
-
-
-def quartet_sums(distances: FloatArray, quartets: IntArray) -> QuartetSums:
-    """Return distortion and inner length of (k, 4) quartets."""
+def quartet_sums(distances: FloatArray, quartets: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return how far (k, 4) quartets are from a tree, and how long their inner path is."""
     i, j, k, m = np.asarray(quartets).T
     sums = np.sort(
         [
@@ -202,7 +194,7 @@ def quartet_sums(distances: FloatArray, quartets: IntArray) -> QuartetSums:
     with np.errstate(invalid="ignore"):
         distortion = np.where(np.isfinite(sums[2]), sums[2] - sums[1], np.nan) / 2
         inner = np.where(np.isfinite(sums[1]), sums[1] - sums[0], np.nan) / 2
-    return QuartetSums(distortion, inner)
+    return distortion, inner
 
 
 def distortion(D: DistanceMatrix, r: float, *, seed: int = 0) -> Distortion:
@@ -214,12 +206,12 @@ def distortion(D: DistanceMatrix, r: float, *, seed: int = 0) -> Distortion:
         ball = np.flatnonzero(D.values[column] <= r)
         if len(ball) < 4:
             continue
-        sums = quartet_sums(D.values, ball[_quartets(len(ball), rng)])
-        seen = np.isfinite(sums.distortion)
+        bent, inner_paths = quartet_sums(D.values, ball[_quartets(len(ball), rng)])
+        seen = np.isfinite(bent)
         if not seen.any():
             continue
-        bent = sums.distortion[seen]
-        path = float(np.median(sums.inner[seen]))
+        bent = bent[seen]
+        path = float(np.median(inner_paths[seen]))
         rows.append((column, len(ball), float(np.median(bent)), float(bent.max()), path))
         total += int(seen.sum())
     table = np.array(rows, dtype=np.float64).reshape(-1, 5).T

@@ -211,10 +211,10 @@ def test_halving_order_names_everything_once_and_begins_with_the_ends(n):
 def test_the_grid_holds_the_default_rule(ring):
     D = ll.information_distances(ring)
     default = ll.default_thresholds(D)
-    around = grid(D)
-    assert default.Lambda in around.Lambdas
-    assert default.tau in around.taus
-    assert len(over_grid(LearnSettings(default), around.Lambdas, around.taus)) == 64
+    margins, lengths = grid(D)
+    assert default.Lambda in margins
+    assert default.tau in lengths
+    assert len(over_grid(LearnSettings(default), margins, lengths)) == 64
 
 
 # Scores ------------------------------------------------------------------------------------

@@ -272,7 +272,6 @@ def _log_norm(alpha: FloatArray) -> FloatArray:
 
 
 def _log_gamma(x: FloatArray, shape: FloatArray | float, rate: FloatArray | float) -> FloatArray:
-    """Return the log-density of a Gamma distribution."""
     found: FloatArray = (
         shape * np.log(rate) - gammaln(shape) + (np.asarray(shape) - 1) * np.log(x) - rate * x
     )

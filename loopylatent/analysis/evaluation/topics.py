@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -151,16 +152,11 @@ def shared_columns(graph: LatentGraph, found: Sequence[Topic]) -> tuple[SharedCo
             continue
         cycles = [cycle for cycle in graph.cycles if column in cycle]
         others = sorted({k for cycle in cycles for k in cycle if k < p and k != column})
-        beside = sorted({k for cycle in cycles for k in _next_to(cycle, column)})
+        links = {link for cycle in cycles for link in pairwise((*cycle, cycle[0]))}
+        beside = sorted({k for link in links if column in link for k in link if k != column})
         parts = (tuple(nodes), len(cycles), tuple(others), tuple(beside))
         result.append(SharedColumn(column, *parts))
     return tuple(sorted(result, key=lambda one: (-one.n_cycles, -len(one.topics), one.column)))
-
-
-def _next_to(cycle: tuple[int, ...], node: int) -> tuple[int, int]:
-    """The two nodes beside a node of a cycle."""
-    place = cycle.index(node)
-    return cycle[place - 1], cycle[(place + 1) % len(cycle)]
 
 
 @dataclass(frozen=True, slots=True)

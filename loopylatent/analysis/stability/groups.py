@@ -167,7 +167,7 @@ def groups(
         pieces.append(deepcopy(rng))
         draw.draw(rng)
     with runner(engine, scheduler) as run, one_thread():
-        for _, labels in run(_learned_labels, _Run(draw, thresholds, seed), pieces, progress):
+        for _, labels in run(_learned_labels, (draw, thresholds, seed), pieces, progress):
             if labels is None:
                 failed += 1
             else:
@@ -198,24 +198,18 @@ def agreed(together: FloatArray) -> IntArray:
     return _labelled(best, len(together))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Run:
-    """What every resample reads."""
-
-    draw: Resampler
-    thresholds: Thresholds | None
-    seed: int
-
-
-def _learned_labels(run: _Run, rng: np.random.Generator, check: Check) -> IntArray | None:
+def _learned_labels(
+    run: tuple[Resampler, Thresholds | None, int], rng: np.random.Generator, check: Check
+) -> IntArray | None:
     """Return the groups of one resample; None where no graph could be learned."""
+    draw, thresholds, seed = run
     try:
-        D = run.draw(rng)
-        settings = LearnSettings(run.thresholds or default_thresholds(D))
+        D = draw(rng)
+        settings = LearnSettings(thresholds or default_thresholds(D))
         result = learn(D, settings, trace=False, progress=check)
     except LoopyLatentError:
         return None
-    return communities(result.graph, run.seed).labels
+    return communities(result.graph, seed).labels
 
 
 def _labelled(parts: list[list[int]], n_columns: int) -> IntArray:

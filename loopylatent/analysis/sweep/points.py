@@ -135,23 +135,15 @@ def over_grid(
     ]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Grid:
-    """Margins and shortest edges worth a look; the default rule's are among them."""
-
-    Lambdas: FloatArray
-    taus: FloatArray
-
-
 MARGIN_STEPS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
 LENGTH_STEPS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
 
 
-def grid(D: DistanceMatrix) -> Grid:
+def grid(D: DistanceMatrix) -> tuple[FloatArray, FloatArray]:
     """Return multiples of the margin (of 0.02 where that is 0) and length of the default rule."""
     default = default_thresholds(D)
     margins = (default.Lambda or 0.02) * np.array(MARGIN_STEPS)
-    return Grid(
+    return (
         frozen_array(np.unique(np.minimum(margins, 0.99)), np.float64),
         frozen_array(np.unique(default.tau * np.array(LENGTH_STEPS)), np.float64),
     )

@@ -197,7 +197,6 @@ def iter_scores(
 
 
 def _fitted_key(split: Split, graph: LatentGraph, fit: FitSettings) -> tuple[Hashable, ...]:
-    """Under which the scores of a graph are known."""
     return ("fitted", split.digest, graph.digest, fit)
 
 

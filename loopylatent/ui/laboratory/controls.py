@@ -108,7 +108,6 @@ def _learned_with(lab: Lab, name: str) -> Mapping[str, Any]:
 
 
 def _field(lab: Lab, name: str, label: str, least: int, most: int, **more: Any) -> None:
-    """A whole number of the specification."""
     value = getattr(lab.specification, name)
     tied = bound(f"lab_{name}", value, lambda number: lab.change(**{name: int(number)}))
     st.number_input(label, min_value=least, max_value=most, step=1, **more, **tied)

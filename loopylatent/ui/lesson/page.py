@@ -134,7 +134,6 @@ def _edge_table(lesson: Lesson, edges: list[tuple[int, int]]) -> pd.DataFrame:
 
 
 def _visits(_: Walk, lesson: Lesson, __: Frame) -> None:
-    """All visits at a glance."""
     m = lesson.material
     looks = [place for place in lesson.places if place.phase == "look"]
     steps = [m.visit(place.step) for place in looks]
@@ -162,7 +161,6 @@ def _neighbourhood(_: Walk, lesson: Lesson, frame: Frame) -> None:
 
 
 def _spreads(_: Walk, lesson: Lesson, frame: Frame) -> None:
-    """The spreads of the round, with the families."""
     visit = Visit.of(lesson.material, frame.place)
     found = visit.round_at(frame.place)
     if found is None:
@@ -187,7 +185,6 @@ def _criterion(_: Walk, lesson: Lesson, frame: Frame) -> None:
 
 
 def _square(values: FloatArray, names: list[str], rows: pd.MultiIndex | None = None) -> None:
-    """Numbers of every two nodes."""
     shown = pd.DataFrame(values, index=names if rows is None else rows, columns=names)
     height = min(38 + 35 * len(names), TABLE_HEIGHT)
     st.dataframe(shown.map(_rounded), width="content", height=height)
@@ -242,7 +239,6 @@ def _join_row(join: Join | Family, label: Mapping[int, str]) -> dict[str, object
 
 
 def _gains(_: Walk, lesson: Lesson, frame: Frame) -> None:
-    """What became of the edges, as a table."""
     became = _COMPARED if frame.place.phase == "compared" else _GAINED
     label = lesson.cast.labels
     edges = pd.DataFrame(
@@ -289,7 +285,6 @@ def quartets(_: Walk, lesson: Lesson, frame: Frame) -> None:
 
 
 def _written(four: np.ndarray, verdict: int) -> str:
-    """Write a verdict with the names of the nodes."""
     if verdict == 0:
         return NULL
     a, b, c, d = (str(four[k]) for k in PAIRINGS[verdict - 1])

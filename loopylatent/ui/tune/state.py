@@ -128,9 +128,9 @@ def plan_of(s: Session, now: Present, curve: EdgeDensity) -> Plan:
     """Return the settings to look at; the present ones are among them."""
     D, here = now.source.distances, s.recipe.settings
     along = s.memo.get("tune radii", D.digest, lambda: radii(curve))
-    around = grid(D)
-    Lambdas = np.unique([*around.Lambdas, here.thresholds.Lambda])
-    taus = np.unique([*around.taus, here.thresholds.tau])
+    margins, lengths = grid(D)
+    Lambdas = np.unique([*margins, here.thresholds.Lambda])
+    taus = np.unique([*lengths, here.thresholds.tau])
     return Plan(
         D, curve, now.source.observations, here, tuple(along_r(here, along)),
         holds_all(curve, along), tuple(Lambdas.tolist()), tuple(taus.tolist()),
