@@ -17,8 +17,8 @@ from loopylatent.distances.files import read_distances
 from loopylatent.distances.matrix import DistanceMatrix, information_distances
 from loopylatent.distances.sparse import Distances, SparseDistances, sparse_distances
 from loopylatent.errors import DataError, quoted
-from loopylatent.exporting.graph_files import format_of
-from loopylatent.exporting.project.file import SAMPLE, unescaped
+from loopylatent.exporting.graph_files import format_of, unescaped
+from loopylatent.exporting.project.file import SAMPLE
 from loopylatent.tables.blocks.table import scan_table
 from loopylatent.tables.files import SPARSE_ENDINGS, is_sparse_file, name_to_csv
 from loopylatent.tables.kinds import Kind

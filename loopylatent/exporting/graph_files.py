@@ -1,7 +1,7 @@
-"""A learned graph as a file: GraphML, GEXF, node-link JSON, CSV, stand-alone HTML.
+"""A learned graph as a file: GraphML, GEXF, JSON, CSV, HTML, and the script that learns it again.
 
 Every file says where it came from, and the same graph gives the same bytes. Names are data: they
-cannot break a file, nor run in a browser or a spreadsheet.
+cannot break a file, nor run in a browser, a spreadsheet, a script or a shell.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import json
 import math
 import os
 import re
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
@@ -29,7 +30,8 @@ from jinja2 import DictLoader, Environment, Template
 from numpy.typing import NDArray
 
 from loopylatent.compute.files import __version__, write_atomically
-from loopylatent.errors import DataError
+from loopylatent.errors import DataError, quoted
+from loopylatent.exporting.project.file import READING, SAMPLE, SETTINGS, Recipe
 from loopylatent.figures.layout import positions as place_nodes
 from loopylatent.figures.network import (
     THEMES,
@@ -404,3 +406,114 @@ def format_of(path: Path, name: str | None) -> str:
             return known
     endings = ", ".join("." + known for known in WRITERS)
     raise DataError(f"{path.name!r} does not say its format; end the name in one of {endings}.")
+
+
+# The same graph again ----------------------------------------------------------------------
+
+LONGEST_COMMAND = 100_000
+"""Characters; systems refuse longer command lines."""
+WIDTH = 100
+
+
+def to_python(recipe: Recipe, *, max_hidden: int | None = None) -> str:
+    """Return a script that learns the same graph, from the folder in which it runs."""
+    named = [f"{name}={getattr(recipe, name)!r}" for name in SETTINGS]
+    if recipe.regularize != "none":
+        named += ["obs=obs", f"regularize={recipe.regularize!r}"]
+        named += [] if max_hidden is None else [f"max_hidden={max_hidden}"]
+    lines = [
+        f'"""Learn a graph again, with loopylatent {__version__}."""',
+        "",
+        "import loopylatent as ll",
+        "",
+        *_reading(recipe),
+        _call("result = ll.learn", ["D", *named]),
+        "print(result.graph)",
+        f"ll.export(result, {_output(recipe)!r})",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _reading(recipe: Recipe) -> list[str]:
+    degenerate = ["on_degenerate='drop'"] if recipe.drop_degenerate else []
+    read = ["obs", f"metric={recipe.metric!r}", *degenerate]
+    distances = _call("D = ll.information_distances", read)
+    if recipe.source_kind == "sample":
+        return [f"obs = ll.load_sample({recipe.sample_name!r}).observations", distances]
+    digest = recipe.data_digest
+    note = [f"# the SHA-256 of the file began with {digest}"] if digest else []
+    if recipe.source_kind == "distances":
+        rows = [] if recipe.n_samples is None else [f"n_samples={recipe.n_samples}"]
+        return [*note, _call("D = ll.read_distances", [repr(recipe.source), *rows])]
+    values = recipe.to_dict()
+    roles = [f"{n}={values[n]!r}" for n in READING if values[n]]
+    table = _call("obs = ll.read_table", [repr(recipe.source), *roles, *degenerate])
+    return [*note, table, distances]
+
+
+def _call(start: str, arguments: Sequence[str]) -> str:
+    line = f"{start}({', '.join(arguments)})"
+    if len(line) <= WIDTH:
+        return line
+    return f"{start}(\n" + "".join(f"    {argument},\n" for argument in arguments) + ")"
+
+
+def to_command(
+    recipe: Recipe, program: str = "python -m loopylatent", *, max_hidden: int | None = None
+) -> str:
+    """Return a line for a POSIX shell that learns the same graph; control characters escaped."""
+    is_file = recipe.source_kind != "sample"
+    looks_special = recipe.source.startswith(("-", SAMPLE))
+    texts = [  # which hold names of files and columns, and so may be anything
+        f"./{recipe.source}" if is_file and looks_special else recipe.source,
+        *(f"--drop={name}" for name in recipe.drop),
+        *(f"--label={name}" for name in recipe.labels),
+        *(f"--kind={name}={kind}" for name, kind in recipe.kinds),
+        *([] if recipe.weights is None else [f"--weights={recipe.weights}"]),
+    ]
+    if not all(text.isprintable() for text in texts):
+        texts = ["--escaped", *map(escaped, texts)]
+    if recipe.source_kind == "distances":
+        texts.append("--from-distances")
+        texts += [] if recipe.n_samples is None else [f"--n-samples={recipe.n_samples}"]
+    else:
+        texts.append(f"--metric={recipe.metric}")
+        texts += ["--drop-degenerate"] if recipe.drop_degenerate else []
+    texts += [f"--{name}={getattr(recipe, name)}" for name in SETTINGS]
+    if recipe.regularize != "none":
+        texts.append(f"--regularize={recipe.regularize}")
+        texts += [] if max_hidden is None else [f"--max-hidden={max_hidden}"]
+    line = " ".join([program, "learn", *map(shlex.quote, texts), "-o", _output(recipe)])
+    if len(line) > LONGEST_COMMAND:
+        raise DataError(
+            f"the command line would have {len(line):,} characters, more than a shell takes; "
+            "use the Python script."
+        )
+    return line
+
+
+def _output(recipe: Recipe) -> str:
+    """Return the name of the file to be written, which is not the one that is read."""
+    return "graph.graphml" if recipe.source != "graph.graphml" else "learned.graphml"
+
+
+_ESCAPE = re.compile(r"\\(?:[\\ntr]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
+
+
+def escaped(text: str) -> str:
+    r"""Write backslashes, and what is not seen, as backslash escapes."""
+    return "".join(
+        char if char.isprintable() and char != "\\" else char.encode("unicode_escape").decode()
+        for char in text
+    )
+
+
+def unescaped(text: str) -> str:
+    r"""Return the text that `escaped` has written."""
+    try:
+        if "\\" in _ESCAPE.sub("", text):
+            raise ValueError
+        return _ESCAPE.sub(lambda match: match[0].encode().decode("unicode_escape"), text)
+    except ValueError:
+        fault = "holds a backslash that begins no escape; write it twice."
+        raise DataError(f"{quoted(text)} {fault}") from None

@@ -24,15 +24,14 @@ import loopylatent as ll
 from loopylatent.cli import inputs as cli_input, main as cli
 from loopylatent.distances.files import read_distances
 from loopylatent.errors import DataError, LoopyLatentError
-from loopylatent.exporting.project.file import (
+from loopylatent.exporting.graph_files import (
     LONGEST_COMMAND,
-    Recipe,
-    digest_of,
     escaped,
     to_command,
     to_python,
     unescaped,
 )
+from loopylatent.exporting.project.file import Recipe, digest_of
 
 ROOT = Path(__file__).resolve().parents[2]
 THRESHOLDS = {"r": 1.2, "Lambda": 0.1 + 0.2, "tau": 1e-5}

@@ -1,7 +1,7 @@
 """Recipe and project file: what determines a graph, and a file with its data, names and results.
 
 Both may be damaged, foreign or hostile, and column names are data: sizes are checked before
-anything is unpacked, every value before it is used, and no name breaks out of a script or line.
+anything is unpacked, and every value before it is used.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import json
 import math
 import os
 import re
-import shlex
 import struct
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
@@ -42,9 +41,6 @@ SAMPLE = "sample:"
 LONGEST_FILE_NAME = 255
 _FILE_NAME = re.compile(rf"(?!\.\.?\Z)[^/\0]{{1,{LONGEST_FILE_NAME}}}")
 LARGEST_WHOLE = 2**63 - 1
-LONGEST_COMMAND = 100_000
-"""Characters; systems refuse longer command lines."""
-WIDTH = 100
 SETTINGS = ("r", "Lambda", "tau", "method", "order", "seed")
 READING = ("drop", "labels", "kinds", "weights")
 
@@ -255,113 +251,6 @@ def check_encodable(what: str, text: str) -> None:
         text.encode()
     except UnicodeEncodeError:
         raise DataError(f"{what} {quoted(text)} holds half a character; correct it.") from None
-
-
-# The same, elsewhere -----------------------------------------------------------------------
-
-
-def to_python(recipe: Recipe, *, max_hidden: int | None = None) -> str:
-    """Return a script that learns the same graph, from the folder in which it runs."""
-    named = [f"{name}={getattr(recipe, name)!r}" for name in SETTINGS]
-    if recipe.regularize != "none":
-        named += ["obs=obs", f"regularize={recipe.regularize!r}"]
-        named += [] if max_hidden is None else [f"max_hidden={max_hidden}"]
-    lines = [
-        f'"""Learn a graph again, with loopylatent {__version__}."""',
-        "",
-        "import loopylatent as ll",
-        "",
-        *_reading(recipe),
-        _call("result = ll.learn", ["D", *named]),
-        "print(result.graph)",
-        f"ll.export(result, {_output(recipe)!r})",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _reading(recipe: Recipe) -> list[str]:
-    degenerate = ["on_degenerate='drop'"] if recipe.drop_degenerate else []
-    read = ["obs", f"metric={recipe.metric!r}", *degenerate]
-    distances = _call("D = ll.information_distances", read)
-    if recipe.source_kind == "sample":
-        return [f"obs = ll.load_sample({recipe.sample_name!r}).observations", distances]
-    digest = recipe.data_digest
-    note = [f"# the SHA-256 of the file began with {digest}"] if digest else []
-    if recipe.source_kind == "distances":
-        rows = [] if recipe.n_samples is None else [f"n_samples={recipe.n_samples}"]
-        return [*note, _call("D = ll.read_distances", [repr(recipe.source), *rows])]
-    values = recipe.to_dict()
-    roles = [f"{n}={values[n]!r}" for n in READING if values[n]]
-    table = _call("obs = ll.read_table", [repr(recipe.source), *roles, *degenerate])
-    return [*note, table, distances]
-
-
-def _call(start: str, arguments: Sequence[str]) -> str:
-    line = f"{start}({', '.join(arguments)})"
-    if len(line) <= WIDTH:
-        return line
-    return f"{start}(\n" + "".join(f"    {argument},\n" for argument in arguments) + ")"
-
-
-def to_command(
-    recipe: Recipe, program: str = "python -m loopylatent", *, max_hidden: int | None = None
-) -> str:
-    """Return a line for a POSIX shell that learns the same graph; control characters escaped."""
-    is_file = recipe.source_kind != "sample"
-    looks_special = recipe.source.startswith(("-", SAMPLE))
-    texts = [  # which hold names of files and columns, and so may be anything
-        f"./{recipe.source}" if is_file and looks_special else recipe.source,
-        *(f"--drop={name}" for name in recipe.drop),
-        *(f"--label={name}" for name in recipe.labels),
-        *(f"--kind={name}={kind}" for name, kind in recipe.kinds),
-        *([] if recipe.weights is None else [f"--weights={recipe.weights}"]),
-    ]
-    if not all(text.isprintable() for text in texts):
-        texts = ["--escaped", *map(escaped, texts)]
-    if recipe.source_kind == "distances":
-        texts.append("--from-distances")
-        texts += [] if recipe.n_samples is None else [f"--n-samples={recipe.n_samples}"]
-    else:
-        texts.append(f"--metric={recipe.metric}")
-        texts += ["--drop-degenerate"] if recipe.drop_degenerate else []
-    texts += [f"--{name}={getattr(recipe, name)}" for name in SETTINGS]
-    if recipe.regularize != "none":
-        texts.append(f"--regularize={recipe.regularize}")
-        texts += [] if max_hidden is None else [f"--max-hidden={max_hidden}"]
-    line = " ".join([program, "learn", *map(shlex.quote, texts), "-o", _output(recipe)])
-    if len(line) > LONGEST_COMMAND:
-        raise DataError(
-            f"the command line would have {len(line):,} characters, more than a shell takes; "
-            "use the Python script."
-        )
-    return line
-
-
-def _output(recipe: Recipe) -> str:
-    """Return the name of the file to be written, which is not the one that is read."""
-    return "graph.graphml" if recipe.source != "graph.graphml" else "learned.graphml"
-
-
-_ESCAPE = re.compile(r"\\(?:[\\ntr]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
-
-
-def escaped(text: str) -> str:
-    r"""Write backslashes, and what is not seen, as backslash escapes."""
-    return "".join(
-        char if char.isprintable() and char != "\\" else char.encode("unicode_escape").decode()
-        for char in text
-    )
-
-
-def unescaped(text: str) -> str:
-    r"""Return the text that `escaped` has written."""
-    try:
-        if "\\" in _ESCAPE.sub("", text):
-            raise ValueError
-        return _ESCAPE.sub(lambda match: match[0].encode().decode("unicode_escape"), text)
-    except ValueError:
-        fault = "holds a backslash that begins no escape; write it twice."
-        raise DataError(f"{quoted(text)} {fault}") from None
 
 
 # Projects ----------------------------------------------------------------------------------

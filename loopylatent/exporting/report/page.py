@@ -29,8 +29,10 @@ from loopylatent.exporting.graph_files import (
     provenance,
     rendered,
     summary_of,
+    to_command,
+    to_python,
 )
-from loopylatent.exporting.project.file import SETTINGS, Recipe, to_command, to_python
+from loopylatent.exporting.project.file import SETTINGS, Recipe
 from loopylatent.exporting.report.findings import Findings, HeldOut, Skipped, sentence
 from loopylatent.figures.charts import LINES, counts_at, curve_svg, shown_range
 from loopylatent.figures.layout import positions

@@ -17,8 +17,8 @@ from loopylatent.analysis.stability.runs import N_RESAMPLES
 from loopylatent.compute.limits import MEGABYTE, duration, examination
 from loopylatent.compute.values import Progress
 from loopylatent.errors import LoopyLatentError
-from loopylatent.exporting.graph_files import Extras, provenance, render
-from loopylatent.exporting.project.file import save_project, to_command, to_python
+from loopylatent.exporting.graph_files import Extras, provenance, render, to_command, to_python
+from loopylatent.exporting.project.file import save_project
 from loopylatent.exporting.report.findings import Findings, Known, examine, part_at
 from loopylatent.exporting.report.page import to_report
 from loopylatent.figures.layout import positions
