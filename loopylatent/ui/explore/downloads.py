@@ -1,7 +1,4 @@
-"""The report: everything about the shown graph on one page, made in the background.
-
-Take it away: the graph as a file or picture, a link, the same in code, a project file.
-"""
+"""What can be taken away from Explore: a report, the graph as files, a project, a link and code."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from loopylatent.figures.simplify import (
     neighbourhood,
     nothing_of,
 )
-from loopylatent.graph import LatentGraph
+from loopylatent.graph import LatentGraph, node_labels
 from loopylatent.ui.explore.downloads import offer_code, offer_files
 from loopylatent.ui.explore.fit import show_fit
 from loopylatent.ui.explore.scene import (
@@ -313,7 +313,7 @@ def show_graph(s: Session, now: Present) -> Scene:
     """A row of choices, under it the graph and, on the right, what is known of a node."""
     graph = now.result.graph
     names = s.names_on(graph)
-    labels = _labels(graph, names.by_node)
+    labels = node_labels(graph, names.by_node)
     s.follow(graph)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         support = support_of(s, now.source, graph)
@@ -441,7 +441,7 @@ def show_density(s: Session, now: Present) -> None:
 def show_tables(now: Present, scene: Scene) -> None:
     """The graph as text: a table of nodes and one of edges."""
     graph = now.result.graph
-    labels = _labels(graph, scene.names)
+    labels = node_labels(graph, scene.names)
     nodes = pd.DataFrame(
         {
             "node": labels,
@@ -470,7 +470,7 @@ def show_tables(now: Present, scene: Scene) -> None:
 
 def show_more(s: Session, now: Present, scene: Scene) -> None:
     """Below the graph: the curve, probabilities, tables, files, code; only the open one is made."""
-    labels = _labels(now.result.graph, scene.names)
+    labels = node_labels(now.result.graph, scene.names)
     contents: dict[str, Callable[[], None]] = {
         "Density against r": lambda: show_density(s, now),
         "Probabilities": lambda: show_fit(s, now.source, now.result, labels),
@@ -482,7 +482,3 @@ def show_more(s: Session, now: Present, scene: Scene) -> None:
         "The same in code": lambda: offer_code(s),
     }
     tabs(contents, key="more")
-
-
-def _labels(graph: LatentGraph, names: Mapping[int, str]) -> tuple[str, ...]:
-    return tuple(names.get(node, label) for node, label in enumerate(graph.labels))

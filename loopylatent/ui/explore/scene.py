@@ -1,7 +1,4 @@
-"""Which picture is shown: the learned graph, the local trees, or what changed between them.
-
-What the colours of nodes can mean: the kind of node, groups found, groups known or brought.
-"""
+"""The picture on Explore: which graph is shown, what its colours mean, what is known of a node."""
 
 from __future__ import annotations
 
@@ -33,10 +30,10 @@ from loopylatent.figures.overlays import (
     GONE,
     NEW,
     difference,
-    mark_changed_edges as mark_edges,
+    mark_changed_edges,
     mark_cycles,
-    shade_edges as shade_edges,
-    shade_nodes as shade_nodes,
+    shade_edges,
+    shade_nodes,
     shaded_looks,
 )
 from loopylatent.figures.simplify import SimplifiedGraph
@@ -107,7 +104,7 @@ def draw(view: str, scene: Scene) -> Picture:
     elif view == CHANGED:
         both = difference(initial, learned)
         shown = _picture(scene, both.graph, scene.names, signs=False)
-        shown = replace(shown, edges=mark_edges(shown.edges, both.status))
+        shown = replace(shown, edges=mark_changed_edges(shown.edges, both.status))
         shown = _with_legend(
             _with_stayed(shown),
             LegendItem("line", NEW, NEW, "put in by grouping"),

@@ -193,6 +193,10 @@ def results_of(s: Session, source: Source) -> Results:
     D, obs = source.distances, source.observations
     split = s.swept.get(TableKey.of(source))
     swept = s.swept.items()
+
+    def of(kind: type[Any], items: Iterable[tuple[Any, Any]] = swept) -> list[tuple[Any, Any]]:
+        return [one for one in items if isinstance(one[0], kind) and one[0].distances == D.digest]
+
     grouped, fit, placed = s.jobs.of("groups", D.digest), s.jobs.current("fit"), s.placed
     found: Fitted | None = None if fit is None else fit.found
     has_model = found is not None and obs is not None and found.model.data_digest == obs.digest
@@ -203,19 +207,9 @@ def results_of(s: Session, source: Source) -> Results:
         places=None
         if placed is None
         else Places(placed.graph, placed.positions, tuple(sorted(s.opened)), s.selected),
-        points=tuple(
-            point for key, point in swept if isinstance(key, PointKey) and key.distances == D.digest
-        ),
-        bars=tuple(
-            Barcode(key.settings, bars)
-            for key, bars in swept
-            if isinstance(key, AlongKey) and key.distances == D.digest
-        ),
-        loops=tuple(
-            TestedLoops(key.r, test)
-            for key, test in swept
-            if isinstance(key, LoopsKey) and key.distances == D.digest
-        ),
+        points=tuple(point for _, point in of(PointKey)),
+        bars=tuple(Barcode(key.settings, bars) for key, bars in of(AlongKey)),
+        loops=tuple(TestedLoops(key.r, test) for key, test in of(LoopsKey)),
         split=split or "",
         scores=tuple(
             scored
@@ -224,8 +218,7 @@ def results_of(s: Session, source: Source) -> Results:
         ),
         support=tuple(
             Supported(key.settings, key.n_runs, found)
-            for key, found in s.memo.items("support")
-            if isinstance(key, SupportKey) and key.distances == D.digest
+            for key, found in of(SupportKey, s.memo.items("support"))
         ),
         groups=None
         if grouped is None or grouped.found is None

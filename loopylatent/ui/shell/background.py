@@ -24,6 +24,7 @@ from scipy import sparse
 from streamlit import runtime
 
 from loopylatent.compute._kernels.grouping import declares
+from loopylatent.compute.values import Progress
 from loopylatent.distances.matrix import DistanceMatrix, information_distances
 from loopylatent.distances.sparse import sparse_distances
 from loopylatent.errors import LoopyLatentError
@@ -43,6 +44,7 @@ from loopylatent.synthetic.discrete import DiscreteLaw, gibbs
 from loopylatent.tables.observations import Observations
 
 log = logging.getLogger(__name__)
+Work = Callable[[Progress], Any]
 
 
 class Cancelled(Exception):  # noqa: N818  (nothing went wrong)
@@ -83,7 +85,7 @@ class Job:
         self.done, self.total = done, total
 
 
-def start(key: Hashable, work: Callable[[Callable[[int, int], None]], Any]) -> Job:
+def start(key: Hashable, work: Work) -> Job:
     """Begin ``work(report)`` in a thread of its own."""
     job = Job(key)
 
@@ -137,16 +139,12 @@ class Jobs:
         """Forget the current job of a kind; the next one begins anew."""
         self._current.pop(kind, None)
 
-    def get(
-        self, kind: str, key: Hashable, work: Callable[[Callable[[int, int], None]], Any]
-    ) -> Job:
+    def get(self, kind: str, key: Hashable, work: Work) -> Job:
         """Return the job for ``key``, started now if it is not the current one of its kind."""
         job = self.of(kind, key)
         return self.again(kind, key, work) if job is None or job.error == "stopped" else job
 
-    def again(
-        self, kind: str, key: Hashable, work: Callable[[Callable[[int, int], None]], Any]
-    ) -> Job:
+    def again(self, kind: str, key: Hashable, work: Work) -> Job:
         """Start a job for ``key``, even where one for it is there already."""
         job = self._current.get(kind)
         if job is not None:

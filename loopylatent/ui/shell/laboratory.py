@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -28,7 +28,7 @@ from loopylatent.synthetic.laboratory import (
 from loopylatent.synthetic.model import SyntheticModel
 from loopylatent.theory.assumptions import ensemble_of
 from loopylatent.theory.ensemble import Ensemble
-from loopylatent.ui.shell.background import Job
+from loopylatent.ui.shell.background import Job, Work
 from loopylatent.ui.shell.results import Attempt
 from loopylatent.ui.shell.session import Session
 from loopylatent.ui.shell.widgets import TimeNeeded, remembered, time_needed
@@ -118,9 +118,7 @@ def ensemble_for(s: Session, chosen: Specification, decay: float) -> Ensemble:
 # Work in the background --------------------------------------------------------------------
 
 
-def _begin_anew(
-    s: Session, lab: Lab, kind: str, key: Hashable, work: Callable[[Progress], Any]
-) -> None:
+def _begin_anew(s: Session, lab: Lab, kind: str, key: Hashable, work: Work) -> None:
     """Start work, also where the same was done or cancelled before."""
     lab.n_begun += 1
     s.jobs.get(kind, Attempt(key, lab.n_begun), work)

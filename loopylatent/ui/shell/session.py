@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain, count
 from typing import Any
 
 import numpy as np
@@ -287,33 +288,27 @@ class Opening:
 
 def opening_of(params: Mapping[str, str], first_sample: str, memo: Memo) -> Opening:
     """Read a link; what cannot be used is left out and said in one line."""
+    name, notice = params.get("sample", first_sample), None
     try:
         if "digest" in params:
             recipe = _file_recipe(params)
             return Opening(recipe, recipe)
     except (LoopyLatentError, TypeError, KeyError):
-        return _another(first_sample, memo, "The link of a file cannot be used; here is a sample.")
-    name = params.get("sample", first_sample)
+        name, notice = first_sample, "The link of a file cannot be used; here is a sample."
     try:
         if name not in sample_names():
-            return _another(first_sample, memo, NOT_BUNDLED)
+            name, notice = first_sample, NOT_BUNDLED
         recipe = sample_recipe(memo, name)
     except LoopyLatentError:  # the bundled tables are gone
         return Opening(NOTHING, NOTHING)
+    if notice is not None:
+        return Opening(recipe, recipe, notice)
     try:
         asked = replace(recipe, **_values(params))
         check_radius(source_of(memo, {}, asked).distances, asked.r)
     except (LoopyLatentError, TypeError) as error:
         return Opening(recipe, recipe, Message("The link's settings cannot be used: ", str(error)))
     return Opening(asked, recipe)
-
-
-def _another(first_sample: str, memo: Memo, notice: str) -> Opening:
-    try:
-        recipe = sample_recipe(memo, first_sample)
-    except LoopyLatentError:
-        return Opening(NOTHING, NOTHING)
-    return Opening(recipe, recipe, notice)
 
 
 def params_of(recipe: Recipe) -> dict[str, str]:
@@ -476,15 +471,12 @@ def usual_name(recipe: Recipe) -> str:
     short = source.split("_")[0][:14]
     method = "" if recipe.method == "quartet" else f" {recipe.method}"
     bic = " BIC" if recipe.regularize == "bic" else ""
-    return (f"{short} r {recipe.r:.3g} Λ {recipe.Lambda:.2g} τ {recipe.tau:.2g}{method}{bic}")[
-        :LONGEST_PIN_NAME
-    ]
+    numbers = f"r {recipe.r:.3g} Λ {recipe.Lambda:.2g} τ {recipe.tau:.2g}"
+    return f"{short} {numbers}{method}{bic}"[:LONGEST_PIN_NAME]
 
 
 def _free_name(pins: Sequence[Pin], wanted: str) -> str:
     taken = {pin.name for pin in pins}
-    name, number = wanted, 2
-    while name in taken:
-        end = f" ({number})"
-        name, number = wanted[: LONGEST_PIN_NAME - len(end)] + end, number + 1
-    return name
+    ends = chain([""], (f" ({number})" for number in count(2)))
+    names = (wanted[: LONGEST_PIN_NAME - len(end)] + end for end in ends)
+    return next(name for name in names if name not in taken)
