@@ -172,10 +172,8 @@ def _(found: Groups) -> list[str]:
 
 @view.register
 def _(scores: Scores) -> list[str]:
-    rows = {
-        name: value if isinstance(value, str) else f"{value:.6g}"
-        for name, value in asdict(scores).items()
-    }
+    values = asdict(scores).items()
+    rows = {name: one if isinstance(one, str) else f"{one:.6g}" for name, one in values}
     return ["lower perplexities are better", _table(rows.items())]
 
 

@@ -280,8 +280,7 @@ def _labels_above(
 def network_data(net: Network) -> dict[str, Any]:
     """Return nodes, edges and options as plain JSON values, ready for a browser."""
     data = {"nodes": net.nodes, "edges": net.edges, "options": net.options}
-    plain: dict[str, Any] = json.loads(json.dumps(data, allow_nan=False))
-    return plain
+    return dict(json.loads(json.dumps(data, allow_nan=False)))
 
 
 def network_options(

@@ -1,7 +1,4 @@
-"""Chapter 4: the visits, each from its neighbourhood to the replacement in the graph.
-
-Predict, then reveal: which pair of a neighbourhood is joined next? Who is the parent?
-"""
+"""Chapter 4: each visit from its neighbourhood to its replacement, and what a class may guess."""
 
 from __future__ import annotations
 
@@ -491,7 +488,7 @@ def _other_rest_caption(visit: Visit) -> Caption:
 
 def _is_twin(visit: Visit, u: int, v: int) -> bool:
     column = dict(zip(visit.step.neighbourhood, visit.step.surrogates, strict=False))
-    return u in column and v in column and column[u] == column[v]
+    return u in column and column[u] == column.get(v)
 
 
 def _in_visit(frame: Callable[[Visit, Place], Frame]) -> Callable[[Material, Place], Frame]:

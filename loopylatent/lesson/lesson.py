@@ -419,14 +419,13 @@ def lesson_data(lesson: Lesson) -> dict[str, Any]:
         "pair": _pair(lesson),
         "matrix": _matrix(lesson),
     }
-    plain: dict[str, Any] = json.loads(json.dumps(data, allow_nan=False))
-    return plain
+    return dict(json.loads(json.dumps(data, allow_nan=False)))
 
 
 def _written_node(cast: Cast, node: int) -> list[Any]:
-    x, y = cast.places[node].tolist()
+    place = [round(one) for one in cast.places[node].tolist()]
     below = network.LABEL_ABOVE if node in cast.above else network.LABEL_BELOW
-    return [xml_text(cast.labels[node]), int(cast.is_hidden(node)), round(x), round(y), below]
+    return [xml_text(cast.labels[node]), int(cast.is_hidden(node)), *place, below]
 
 
 class _Writer:

@@ -23,15 +23,8 @@ from loopylatent.figures.layout import shown_label
 from loopylatent.learning.grouping import VERDICTS, Criterion, Verdict, criterion, finite_parts
 from loopylatent.learning.learner import LearnResult
 from loopylatent.learning.trace import CleanUpStep, Family, Round, Step, VisitStep
-from loopylatent.lesson.cast import (
-    Caption,
-    Cast,
-    EdgeKey,
-    Name,
-    Replays,
-    checked_trace,
-    edge_lengths,
-)
+from loopylatent.lesson import cast as casts
+from loopylatent.lesson.cast import Caption, Cast, EdgeKey, Name, Replays
 from loopylatent.settings import Thresholds
 from loopylatent.tables.observations import Observations
 
@@ -55,7 +48,7 @@ class Material:
 
     @cached_property
     def trace(self) -> tuple[Step, ...]:
-        return checked_trace(self.result)
+        return casts.checked_trace(self.result)
 
     @cached_property
     def replays(self) -> Replays:
@@ -212,7 +205,7 @@ class Place:
 
 def places_of(result: LearnResult, has_truth: bool) -> tuple[Place, ...]:
     """List every step, at full detail."""
-    trace = checked_trace(result)
+    trace = casts.checked_trace(result)
     truth, compared = [Place("truth")], [Place("compared", step=len(trace) - 1)]
     found = [Place("data"), *truth[:has_truth], Place("pair"), Place("matrix")]
     for v in range(result.graph.n_observed):
@@ -384,16 +377,16 @@ class Visit:
     @property
     def complete(self) -> dict[EdgeKey, float]:
         """All joins, and the edges that connect what was left."""
-        return self.after_joins(len(self.step.joins)) | edge_lengths(self.step.rest, self.m.cast)
+        return self.after_joins(len(self.step.joins)) | casts.edge_lengths(
+            self.step.rest, self.m.cast
+        )
 
     def after_contractions(self, count: int) -> dict[EdgeKey, float]:
         """Return the tree after the first ``count`` contractions."""
         number, edges = self.m.cast.number, self.complete
         for gone in self.step.contractions[:count]:
             merged = {number[gone.removed]: number[gone.survivor]}
-            moved = {
-                (merged.get(u, u), merged.get(v, v)): length for (u, v), length in edges.items()
-            }
+            moved = {(merged.get(u, u), merged.get(v, v)): d for (u, v), d in edges.items()}
             edges = {(min(e), max(e)): length for e, length in moved.items() if e[0] != e[1]}
         return edges
 
@@ -425,10 +418,8 @@ class Visit:
         table = self.quartets
         if table is None:
             return None
-        left, right = (
-            self.leaves_under(child, part - 1) for child in self.step.joins[part - 1].children
-        )
-        return votes_on(table, left, right)
+        children = self.step.joins[part - 1].children
+        return votes_on(table, *(self.leaves_under(child, part - 1) for child in children))
 
     def active(self, joins: int) -> tuple[int, ...]:
         """Return the working nodes that can still be joined after some joins."""

@@ -254,9 +254,8 @@ class _Work:
     def loops(self) -> LoopTest | Skipped:
         progress = self.part(LOOPS)
         if self.recipe.r >= self.D.r_max:
-            return Skipped(
-                "The graph was learned at r max, where it is a tree; there are no loops to test."
-            )
+            tree = "The graph was learned at r max, where it is a tree"
+            return Skipped(f"{tree}; there are no loops to test.")
         return loop_test(self.D, self.recipe.r, seed=self.recipe.seed, progress=progress)
 
     def groups(self) -> Groups:
