@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import partial
-from typing import Any, Literal, Protocol, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 from uuid import uuid4
 
 import numpy as np
@@ -40,10 +39,9 @@ def as_they_finish(
 ) -> Generator[tuple[int, T], None, None]:
     """Run the tasks on threads and yield (position, result) as they finish.
 
-    Tasks begin in the given order. ``progress`` is called in the thread of the caller, several
-    times a second; what it raises ends the work, and so does giving up the iterator: tasks that
-    have not begun are dropped, the others are stopped at their next call of what they are given.
-    ``ahead`` is as in `Runner`.
+    ``progress`` is called in the thread of the caller, several times a second; what it raises ends
+    the work, and so does giving up the iterator: tasks that have not begun are dropped, the others
+    are stopped at their next call of what they are given. ``ahead`` is as in `OnThreads`.
     """
     stop = threading.Event()
 
@@ -73,10 +71,7 @@ def as_they_finish(
 
 
 class Window:
-    """Which pieces may begin: none is far ahead of the first that has not been handed out.
-
-    So the results that wait for an earlier one stay few, however slow that one is.
-    """
+    """Which pieces may begin: none is far ahead of the first that has not been handed out."""
 
     def __init__(self, total: int, ahead: int | None, most: int) -> None:
         self._total = total
@@ -101,8 +96,11 @@ class Window:
             self._first += 1
 
 
-class Runner(Protocol):
-    """How independent pieces of work run: on the threads of this machine, or on a cluster."""
+@dataclass(frozen=True, slots=True)
+class OnThreads:
+    """How independent pieces of work run, on the threads of this machine."""
+
+    threads: int | None = None
 
     def __call__(
         self,
@@ -118,31 +116,12 @@ class Runner(Protocol):
         ``progress`` is as in `as_they_finish`. With ``ahead`` at most so many pieces, and at most
         two for each thread, are under way or wait for an earlier one; without it all may be.
         """
-
-
-@dataclass(frozen=True, slots=True)
-class OnThreads:
-    """A `Runner` on the threads of this machine."""
-
-    threads: int | None = None
-
-    def __call__(
-        self,
-        work: Callable[[S, A, Check], T],
-        shared: S,
-        pieces: Sequence[A],
-        progress: Progress | None = None,
-        ahead: int | None = None,
-    ) -> Generator[tuple[int, T], None, None]:
         tasks = [partial(work, shared, piece) for piece in pieces]
         return as_they_finish(tasks, progress, self.threads, ahead)
 
 
 def in_order(results: Generator[tuple[int, T], None, None]) -> Generator[T, None, None]:
-    """Yield results in the order of their positions, each as soon as all before it are there.
-
-    Whoever gives up this iterator gives up the one that it reads.
-    """
+    """Yield results in the order of their positions, each as soon as all before it are there."""
     waiting: dict[int, T] = {}
     position = 0
     try:
@@ -227,9 +206,9 @@ def _client(scheduler: str | None) -> Iterator[Any]:
         yield client
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class OnCluster:
-    """A `Runner` on a Dask cluster; a piece whose worker is lost runs again on another one."""
+    """The same on a Dask cluster; a piece whose worker is lost runs again on another one."""
 
     client: Any
 
@@ -260,7 +239,10 @@ class OnCluster:
             run.stop()
 
 
-@dataclasses.dataclass(slots=True, eq=False)
+Runner = OnThreads | OnCluster
+
+
+@dataclass(slots=True, eq=False)
 class _ClusterRun:
     """Pieces that are under way on a cluster."""
 
@@ -270,11 +252,11 @@ class _ClusterRun:
     pieces: Sequence[Any]
     progress: Progress | None
     done: int = 0
-    waiting: dict[Any, int] = dataclasses.field(default_factory=dict)
+    waiting: dict[Any, int] = field(default_factory=dict)
     _kept: Any = None
     """What all pieces read, once it is on the workers."""
     _losses: int = 0
-    _name: str = dataclasses.field(default_factory=lambda: f"loopylatent-{uuid4().hex}")
+    _name: str = field(default_factory=lambda: f"loopylatent-{uuid4().hex}")
 
     def report(self) -> None:
         """Tell how far the work is; raises where nobody waits for it any more."""
@@ -357,7 +339,7 @@ class _ClusterRun:
             self.client.cancel(list(self.waiting), force=True)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class _Shared:
     """What all pieces read, in a box, so that Dask does not look into it."""
 
@@ -395,8 +377,8 @@ def frozen(result: T) -> T:
         parts = result.values()
     elif isinstance(result, (list, tuple)):
         parts = result
-    elif dataclasses.is_dataclass(result) and not isinstance(result, type):
-        parts = [getattr(result, one.name) for one in dataclasses.fields(result)]
+    elif is_dataclass(result) and not isinstance(result, type):
+        parts = [getattr(result, one.name) for one in fields(result)]
     for part in parts:
         frozen(part)
     return result

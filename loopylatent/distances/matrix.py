@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from loopylatent.compute.limits import check_memory
 from loopylatent.compute.values import (
     FloatArray,
+    IntArray,
     Progress,
     Shown,
     check_seed,
@@ -40,7 +41,7 @@ from loopylatent.distances.strengths import (
 from loopylatent.errors import DistanceError, Remedy, quoted
 from loopylatent.tables.blocks.table import BlockTable
 from loopylatent.tables.kinds import Column
-from loopylatent.tables.observations import FEWEST_COLUMNS, Observations
+from loopylatent.tables.observations import FEWEST_COLUMNS, Observations, OnDegenerate
 
 Metric = Literal[
     "auto", "correlation", "rank", "determinant", "determinant-printed", "canonical", "given"
@@ -170,7 +171,7 @@ def information_distances(
     table: Any,
     metric: Metric = "auto",
     *,
-    on_degenerate: Literal["error", "drop"] = "error",
+    on_degenerate: OnDegenerate = "error",
     seed: int = 0,
     progress: Progress | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -229,7 +230,9 @@ def information_distances(
         )
     else:
         found = _from_rows(_observations(table, on_degenerate), metric, seed)
-    kept = _distinct_columns(found.strengths, found.names, on_degenerate)
+    equal = np.triu(to_distances(found.strengths.values) == 0.0, 1)
+    later, first = np.nonzero(equal.T)
+    kept = distinct_columns(found.names, first, later, on_degenerate)
     D = _distance_matrix(found if len(kept) == len(found.names) else found.select(kept), seed)
     if checkpoint is not None:
         Path(checkpoint).unlink(missing_ok=True)
@@ -309,7 +312,7 @@ def _permutes(metric: Measure) -> bool:
     return metric not in ("correlation", "rank")
 
 
-def _observations(table: Any, on_degenerate: Literal["error", "drop"]) -> Observations:
+def _observations(table: Any, on_degenerate: OnDegenerate) -> Observations:
     if isinstance(table, Observations):
         return table
     if isinstance(table, pd.DataFrame):
@@ -347,7 +350,8 @@ def _choose_metric(columns: Sequence[Column], metric: Metric) -> Measure:
 
 def _distance_matrix(found: _Found, seed: int) -> DistanceMatrix:
     strengths, metric, columns = found.strengths, found.metric, found.rows.columns
-    values = _to_distances(strengths.values)
+    values = to_distances(strengths.values)
+    np.fill_diagonal(values, 0.0)
     if not np.isfinite(values[~np.eye(len(values), dtype=bool)]).any():
         raise DistanceError(
             "every two columns look independent, so there is no graph to learn; "
@@ -376,32 +380,6 @@ def to_distances(strength: FloatArray) -> FloatArray:
     return values
 
 
-def _to_distances(strength: FloatArray) -> FloatArray:
-    values = to_distances(strength)
-    np.fill_diagonal(values, 0.0)
-    return values
-
-
-def _distinct_columns(
-    strengths: Strengths, names: tuple[str, ...], on_degenerate: Literal["error", "drop"]
-) -> list[int]:
-    """Columns that are not at distance 0 from an earlier one."""
-    equal = np.triu(_to_distances(strengths.values) == 0.0, 1)
-    later = equal.any(axis=0)
-    if later.any() and on_degenerate == "error":
-        j = int(later.argmax())
-        i = int(equal[:, j].argmax())
-        raise DistanceError(
-            f"columns {quoted(names[i])} and {quoted(names[j])} determine each other "
-            "(distance 0); drop one of them",
-            Remedy("drop_degenerate"),
-            ".",
-        )
-    kept = [int(k) for k in np.flatnonzero(~later)]
-    check_distinct(len(kept))
-    return kept
-
-
 LARGEST_DISTANCE = 1e60
 """Sums and squares of such distances are still numbers."""
 SYMMETRY_TOLERANCE = 1e-8
@@ -413,12 +391,23 @@ def check_n_samples(n_samples: int | None) -> None:
         raise DistanceError(Remedy("few_rows", n_samples))
 
 
-def check_distinct(n_columns: int) -> None:
-    """Refuse a table with too few columns that differ from each other."""
-    if n_columns < FEWEST_COLUMNS:
-        many = f"only {n_columns} columns differ from each other"
-        shown = many if n_columns > 1 else "all columns determine each other (distance 0)"
+def distinct_columns(
+    names: Sequence[str], first: IntArray, later: IntArray, on_degenerate: OnDegenerate
+) -> list[int]:
+    """Return the columns that are not at distance 0 from an earlier one, given such pairs."""
+    if len(later) and on_degenerate == "error":
+        raise DistanceError(
+            f"columns {quoted(names[first[0]])} and {quoted(names[later[0]])} determine each other "
+            "(distance 0); drop one of them",
+            Remedy("drop_degenerate"),
+            ".",
+        )
+    kept: list[int] = np.setdiff1d(np.arange(len(names)), later).tolist()
+    if len(kept) < FEWEST_COLUMNS:
+        many = f"only {len(kept)} columns differ from each other"
+        shown = many if len(kept) > 1 else "all columns determine each other (distance 0)"
         raise DistanceError(f"{shown}; at least {FEWEST_COLUMNS} that differ are needed.")
+    return kept
 
 
 def check_distance_values(array: FloatArray, names: tuple[str, ...]) -> None:

@@ -6,7 +6,7 @@ import hashlib
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from loopylatent.distances.matrix import (
     AnyDistances,
     DistanceMatrix,
     Metric,
-    check_distinct,
+    distinct_columns,
     to_distances,
 )
 from loopylatent.distances.strengths import (
@@ -28,8 +28,8 @@ from loopylatent.distances.strengths import (
     correlation_noise_floor,
     spread_of,
 )
-from loopylatent.errors import DataError, DistanceError, Remedy, quoted
-from loopylatent.tables.observations import Observations
+from loopylatent.errors import DataError, DistanceError, quoted
+from loopylatent.tables.observations import Observations, OnDegenerate
 
 COLUMNS_AT_A_TIME = 256
 MOST_PAIRS = 100_000_000
@@ -209,7 +209,7 @@ def sparse_distances(
     table: Any,
     cutoff: float | None = None,
     *,
-    on_degenerate: Literal["error", "drop"] = "error",
+    on_degenerate: OnDegenerate = "error",
     progress: Progress | None = None,
 ) -> SparseDistances:
     """Find the near pairs among very many sparse columns.
@@ -249,7 +249,8 @@ def sparse_distances(
     upper = _near_pairs(columns, limit, progress)
     equal = upper.data == 0.0
     if equal.any():
-        kept = _without_copies(upper, equal, obs.names, on_degenerate)
+        first, later = (place[equal] for place in upper.tocoo().coords)
+        kept = distinct_columns(obs.names, first, later, on_degenerate)
         obs = obs.select([obs.names[k] for k in kept])
         columns = SparseColumns.of(obs)
         upper = upper[kept][:, kept]
@@ -265,7 +266,7 @@ def sparse_distances(
     return SparseDistances(obs.names, obs.n_samples, limit, start, other, length, columns)
 
 
-def _observations(table: Any, on_degenerate: Literal["error", "drop"]) -> Observations:
+def _observations(table: Any, on_degenerate: OnDegenerate) -> Observations:
     is_read = isinstance(table, Observations)
     obs = table if is_read else Observations.from_array(table, on_degenerate=on_degenerate)
     if obs.has_missing:
@@ -306,25 +307,6 @@ def _too_many(lengths: list[FloatArray], share: float, cutoff: float) -> Distanc
         f"more than {MOST_PAIRS:,} pairs of columns are within the cut-off {cutoff:.4g}; "
         f"a cutoff of about {fits:.3g} would fit, or leave out rare columns."
     )
-
-
-def _without_copies(
-    upper: Any, equal: NDArray[np.bool_], names: tuple[str, ...], on_degenerate: str
-) -> list[int]:
-    """Columns that are not at distance 0 from an earlier one."""
-    pairs = upper.tocoo()
-    first, later = pairs.coords[0][equal], pairs.coords[1][equal]
-    if on_degenerate == "error":
-        raise DistanceError(
-            f"columns {quoted(names[first[0]])} and {quoted(names[later[0]])} determine each "
-            "other (distance 0); drop one of them",
-            Remedy("drop_degenerate"),
-            ".",
-        )
-    gone = set(later.tolist())
-    kept = [k for k in range(len(names)) if k not in gone]
-    check_distinct(len(kept))
-    return kept
 
 
 def _wide(matrix: Any) -> Any:

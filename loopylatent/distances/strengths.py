@@ -26,17 +26,13 @@ SumKind = Literal["complete", "pairwise", "joint", "features"]
 
 def column_totals(values: FloatArray) -> ColumnTotals:
     """Return the totals of a table in memory."""
-    size = block_rows(values.shape[1])
-    parts = [
-        reduce(_merged, [ColumnTotals.of_block(values[block]) for block in blocks(rows, size)])
-        for rows in portions(len(values), size)
-    ]
-    return reduce(_merged, parts) if parts else ColumnTotals.of_block(values)
-
-
-def _merged(first: ColumnTotals, second: ColumnTotals) -> ColumnTotals:
-    first.merge(second)
-    return first
+    size, found = block_rows(values.shape[1]), ColumnTotals.of_block(values[:0])
+    for rows in portions(len(values), size):
+        part = ColumnTotals.of_block(values[:0])
+        for block in blocks(rows, size):
+            part.merge(ColumnTotals.of_block(values[block]))
+        found.merge(part)
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -60,7 +60,7 @@ class Cells:
 
     codes: NDArray[np.intp]
     """(n,) -1 where the value is missing."""
-    texts: list[str]
+    texts: Sequence[str]
 
     @classmethod
     def of(cls, column: Any) -> Cells:
@@ -92,14 +92,17 @@ class Cells:
 def read_numbers(texts: Sequence[str], way: Way = "plain") -> FloatArray | None:
     """Return texts as numbers that are written so; None where one is none."""
     if way != "plain":
-        form, group, decimal = _MARKS[way]
-        if not all(re.fullmatch(form, text, re.ASCII) for text in texts):
-            return None
-        texts = [text.replace(group, "").replace(decimal, ".") for text in texts]
-    elif texts and np.isnan(_number(texts[0])):
+        return _unmarked(texts, *_MARKS[way])
+    if texts and np.isnan(_number(texts[0])):
         return None
     numbers = text_numbers(texts)
     return None if np.isnan(numbers).any() else numbers
+
+
+def _unmarked(texts: Sequence[str], form: str, group: str, decimal: str) -> FloatArray | None:
+    if not all(re.fullmatch(form, text, re.ASCII) for text in texts):
+        return None
+    return read_numbers([text.replace(group, "").replace(decimal, ".") for text in texts])
 
 
 _SIGNS = str.maketrans({"\u2212": "-", "\uff0d": "-", "\uff0b": "+", "\uff0e": ".", "\u066b": "."})
@@ -153,7 +156,9 @@ def marked_numbers(texts: Sequence[str]) -> FloatArray | str | None:
     ways = ((",", "."), (".", ","), ("'", "."), (" ", "."), (" ", ","))
     is_plain = not any(set(text) & set(", '") for text in plain)  # then a point is a decimal one
     tried = ways[:1] if is_plain else ways
-    found = [x for group, mark in tried if (x := _unmarked(plain, group, mark)) is not None]
+    form = r"[+-]?(\d{{1,3}}(\{0}\d{{3}})+|\d*)(\{1}\d+)?"
+    read = (_unmarked(plain, form.format(*marks), *marks) for marks in tried)
+    found = [x for x in read if x is not None]
     for other in found[1:]:
         if (found[0] != other).any():
             k = int((found[0] != other).argmax())
@@ -162,13 +167,6 @@ def marked_numbers(texts: Sequence[str]) -> FloatArray | str | None:
                 "write it without a mark for thousands."
             )
     return found[0] if found else None
-
-
-def _unmarked(texts: Sequence[str], group: str, decimal: str) -> FloatArray | None:
-    form = rf"[+-]?(\d{{1,3}}(\{group}\d{{3}})+|\d*)(\{decimal}\d+)?"
-    if not all(re.fullmatch(form, text, re.ASCII) for text in texts):
-        return None
-    return np.array([float(text.replace(group, "").replace(decimal, ".")) for text in texts])
 
 
 # Too long for a float ------------------------------------------------------------------------
@@ -247,13 +245,10 @@ class Seen:
     """The row, counted from 0, in which each of the given values was seen first."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Levels:
-    """The different values of a column as text, and which of them each row has."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Levels(Cells):
+    """The different values of a column as text, and where they come from."""
 
-    codes: NDArray[np.intp]
-    """(n,) position in ``texts``; -1 where the value is missing."""
-    texts: tuple[str, ...]
     seen: Seen
     is_ordered: bool = False
 
@@ -294,7 +289,7 @@ def type_column(
             numbers = _amounts(name, levels, wanted)
         is_text = (is_category or are_too_long(levels.texts)) and not has_size
         if not np.isnan(numbers).any() and not is_text:
-            return _type_numbers(name, np.append(numbers, np.nan)[levels.codes], wanted, seen)
+            return _type_numbers(name, levels.rows(numbers), wanted, seen)
     return _type_levels(name, levels, wanted)
 
 
@@ -369,8 +364,7 @@ def _type_numbers(name: str, numbers: FloatArray, wanted: Kind | None, seen: See
     distinct, codes = np.unique(numbers[present], return_inverse=True)
     all_codes = np.full(len(numbers), -1, dtype=np.intp)
     all_codes[present] = codes
-    texts = tuple(_number_text(value) for value in distinct)
-    return _type_levels(name, _Levels(all_codes, texts, seen), kind)
+    return _type_levels(name, _Levels(all_codes, [*map(_number_text, distinct)], seen), kind)
 
 
 def check_range(name: str, numbers: FloatArray) -> None:
@@ -414,8 +408,8 @@ def _type_levels(name: str, levels: _Levels, wanted: Kind | None) -> TypedColumn
             f"column {quoted(name)} cannot be {wanted}: {quoted(stray)} in data row "
             f"{levels.row_of(stray)} is not a number; use categorical, or correct it."
         )
-    values = np.where(levels.codes < 0, np.nan, levels.codes)
-    return TypedColumn(Column(name, kind, () if kind == "continuous" else levels.texts), values)
+    states = () if kind == "continuous" else tuple(levels.texts)
+    return TypedColumn(Column(name, kind, states), levels.rows(range(len(levels.texts))))
 
 
 def _amounts(name: str, levels: _Levels, wanted: Kind | None) -> FloatArray:
@@ -492,7 +486,7 @@ def _levels(series: pd.Series[Any], seen: Seen) -> _Levels:
             kept = [kept[k] for k in np.argsort(numbers, kind="stable")]
     position = {text: k for k, text in enumerate(kept)}
     table = np.array([*(position.get(text, -1) for text in texts), -1], dtype=np.intp)
-    return _Levels(table[codes], tuple(kept), seen, is_ordered)
+    return _Levels(table[codes], kept, seen, is_ordered)
 
 
 def level_text(value: Any) -> str:

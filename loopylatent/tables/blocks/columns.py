@@ -286,7 +286,7 @@ class CodedColumn:
             raise self._strange(next(t for t in known if read_numbers([t], self.way) is None))
         return read
 
-    def _look_up(self, keys: list[Any]) -> FloatArray:
+    def _look_up(self, keys: Sequence[Any]) -> FloatArray:
         known = self.values or {}
         for key in keys:
             if key not in known and key not in NA_WORDS:
