@@ -34,12 +34,10 @@ class ResultCache:
         self._lock = threading.Lock()
 
     def get(self, key: Hashable) -> Any:
-        """Return what is known under ``key``, or None."""
         with self._lock:
             return self._kept.get(key)
 
     def put(self, key: Hashable, result: Any) -> None:
-        """Keep a result, in the place of an older one."""
         with self._lock:
             self._kept.pop(key, None)  # else it would keep its place among the others
             self._kept[key] = result

@@ -81,7 +81,6 @@ class Window:
 
     @property
     def n_left(self) -> int:
-        """Pieces that have not ended."""
         return self._total - self._first - len(self._early)
 
     def begin(self) -> list[int]:
@@ -347,7 +346,6 @@ class _Shared:
 
 
 def _run_piece(piece: Any, *, work: Any, kept: _Shared, stop: str) -> Any:
-    """Run one piece on a worker."""
     with one_thread():
         return work(kept.content, piece, _StillWanted(stop))
 

@@ -33,14 +33,6 @@ _COPIES = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BlockSums:
-    """Sums over all rows, and some of the rows themselves."""
-
-    sums: Sums
-    rows: Observations
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class _Job:
     """What is summed, and which rows are wanted themselves."""
 
@@ -52,8 +44,6 @@ class _Job:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Part:
-    """The sums of one portion, and the wanted rows of it."""
-
     sums: Sums
     rows: FloatArray
     weights: FloatArray
@@ -78,7 +68,7 @@ def sum_blocks(
     """
     job = _Job(table, plan, wanted)
     file = None if checkpoint is None else Checkpoint(checkpoint, _key(job))
-    total = _Total(job, None if file is None else file.load())
+    total = BlockSums(job, None if file is None else file.load())
     with runner(engine, scheduler) as run, one_thread():
         add_portions(
             total,
@@ -87,7 +77,7 @@ def sum_blocks(
             progress,
             file,
         )
-    return total.finished()
+    return total
 
 
 def _portions_together(plan: SumPlan) -> int:
@@ -105,7 +95,6 @@ def _held(job: _Job) -> int:
 
 
 def _key(job: _Job) -> str:
-    """What the sums depend on."""
     table, plan = job.table, job.plan
     wanted = [len(job.wanted), int(job.wanted.sum())]
     files, shift = stamps(table.parts), plan.shift.tobytes().hex()
@@ -113,7 +102,6 @@ def _key(job: _Job) -> str:
 
 
 def _sum_stretch(job: _Job, numbers: list[int], check: Check) -> list[_Part]:
-    """Sum over some consecutive portions."""
     table = job.table
     shared = in_portions(table.blocks, [table.portions[k] for k in numbers], table.rows_a_block)
     return [_sum_portion(job, position, own, check) for position, own in shared]
@@ -134,29 +122,30 @@ def _sum_portion(job: _Job, position: int, stream: Iterable[Block], check: Check
     return _Part(sums, np.concatenate(rows), np.concatenate(weights))
 
 
-class _Total:
-    """The sums of the portions so far, and the wanted rows of them."""
+class BlockSums:
+    """Sums over the portions so far, and the wanted rows of them."""
 
     def __init__(self, job: _Job, saved: Saved | None) -> None:
-        self._table, self._sums = job.table, job.plan.zeros()
-        self._rows, self._weights = [np.empty((0, job.table.n_columns))], [np.empty(0)]
+        self._table, self.sums = job.table, job.plan.zeros()
+        self._values, self._weights = [np.empty((0, job.table.n_columns))], [np.empty(0)]
         self.done = 0
         if saved is not None:
-            self._sums = Sums({name: saved.arrays[_SUM + name] for name in self._sums.arrays})
-            self._rows, self._weights = [saved.arrays[_ROWS]], [saved.arrays[_WEIGHTS]]
+            self.sums = Sums({name: saved.arrays[_SUM + name] for name in self.sums.arrays})
+            self._values, self._weights = [saved.arrays[_ROWS]], [saved.arrays[_WEIGHTS]]
             self.done = saved.done
 
     def merge(self, part: _Part) -> None:
-        self._sums.merge(part.sums)
-        self._rows.append(part.rows)
+        self.sums.merge(part.sums)
+        self._values.append(part.rows)
         self._weights.append(part.weights)
 
     def arrays(self) -> dict[str, FloatArray]:
-        sums = {_SUM + name: array for name, array in self._sums.arrays.items()}
-        rows, weights = np.concatenate(self._rows), np.concatenate(self._weights)
+        sums = {_SUM + name: array for name, array in self.sums.arrays.items()}
+        rows, weights = np.concatenate(self._values), np.concatenate(self._weights)
         return {**sums, _ROWS: rows, _WEIGHTS: weights}
 
-    def finished(self) -> BlockSums:
+    @property
+    def rows(self) -> Observations:
         table, found = self._table, self.arrays()
         weights = None if table.weight_column is None else found[_WEIGHTS]
-        return BlockSums(self._sums, Observations(found[_ROWS], table.columns, weights=weights))
+        return Observations(found[_ROWS], table.columns, weights=weights)

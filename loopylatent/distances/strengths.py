@@ -20,8 +20,8 @@ from loopylatent.errors import DistanceError, quoted
 from loopylatent.tables.kinds import Column
 from loopylatent.tables.observations import ColumnTotals, Observations
 
-SumKind = Literal["complete", "pairwise", "joint", "features"]
-"""Products of complete columns, of columns with gaps, counts of states, products of features."""
+SumKind = Literal["complete", "joint", "features"]
+"""Products of complete columns, counts of pairs of states, products of features with gaps."""
 
 
 def column_totals(values: FloatArray) -> ColumnTotals:
@@ -61,7 +61,6 @@ class SumPlan:
         p, q = self.n_columns, sum(self.sizes)
         shapes: dict[SumKind, dict[str, tuple[int, int]]] = {
             "complete": {"count": (1, 1), "first": (p, 1), "product": (p, p)},
-            "pairwise": dict.fromkeys(("count", "first", "square", "product"), (p, p)),
             "joint": {"product": (q, q)},
             "features": {"count": (p, p), "first": (q, p), "square": (q, p), "product": (q, q)},
         }
@@ -129,25 +128,16 @@ def _add_complete(plan: SumPlan, sums: Arrays, x: FloatArray, w: FloatArray | No
     sums["count"] += float(len(x) if w is None else w.sum())
 
 
-def _add_pairwise(plan: SumPlan, sums: Arrays, x: FloatArray, w: FloatArray | None) -> None:
-    present = np.isfinite(x)
-    x = np.where(present, x - plan.shift, 0.0)
-    _add_features(sums, present.astype(np.float64), x, w)
-
-
 def _add_joint(plan: SumPlan, sums: Arrays, x: FloatArray, w: FloatArray | None) -> None:
     z = _indicators(plan, x)
     sums["product"] += (z if w is None else z * w[:, None]).T @ z
 
 
-def _add_mixed(plan: SumPlan, sums: Arrays, x: FloatArray, w: FloatArray | None) -> None:
+def _add_features(plan: SumPlan, sums: Arrays, x: FloatArray, w: FloatArray | None) -> None:
     mask = np.isfinite(x).astype(np.float64)
-    owner = plan.owner
-    numbers = np.where(mask > 0, x - plan.shift, 0.0)[:, owner]
-    _add_features(sums, mask, np.where(plan.discrete[owner], _indicators(plan, x), numbers), w)
-
-
-def _add_features(sums: Arrays, mask: FloatArray, f: FloatArray, w: FloatArray | None) -> None:
+    f = np.where(mask > 0, x - plan.shift, 0.0)
+    if plan.discrete.any():
+        f = np.where(plan.discrete[plan.owner], _indicators(plan, x), f[:, plan.owner])
     wf = f if w is None else f * w[:, None]
     sums["count"] += (mask if w is None else mask * w[:, None]).T @ mask
     sums["first"] += wf.T @ mask
@@ -155,12 +145,7 @@ def _add_features(sums: Arrays, mask: FloatArray, f: FloatArray, w: FloatArray |
     sums["product"] += wf.T @ f
 
 
-_ADD = {
-    "complete": _add_complete,
-    "pairwise": _add_pairwise,
-    "joint": _add_joint,
-    "features": _add_mixed,
-}
+_ADD = {"complete": _add_complete, "joint": _add_joint, "features": _add_features}
 
 
 def _indicators(plan: SumPlan, x: FloatArray) -> FloatArray:
@@ -261,7 +246,7 @@ def plan_sums(
     """Plan products of numbers, of numbers and indicators of states, or counts of state pairs."""
     p = len(columns)
     if measure in ("correlation", "rank"):
-        kind: SumKind = "pairwise" if has_missing else "complete"
+        kind: SumKind = "features" if has_missing else "complete"
         return SumPlan(kind, totals.shift(), (1,) * p, np.zeros(p, dtype=bool))
     counted = np.array([column.kind in ("binary", "categorical") for column in columns])
     sizes = [len(column.states) for column in columns]

@@ -51,11 +51,9 @@ class File:
     content: bytes
 
     def error(self, *problem: str | Remedy) -> DataError:
-        """Return an error that begins with the name of the file."""
         return DataError(f"{quoted(self.name)}: ", *problem)
 
     def check_size(self, size: int, max_bytes: int) -> None:
-        """Refuse a table that takes more than ``max_bytes``."""
         if size > max_bytes:
             raise self.error(
                 f"the table is larger than {max_bytes / 2**20:g} MB; keep fewer rows or columns",
@@ -88,11 +86,9 @@ class Part:
 
     @property
     def shown(self) -> str:
-        """The name of the file in messages."""
         return quoted(Path(self.path).name)
 
     def error(self, problem: str) -> DataError:
-        """Return an error that begins with the name of the file."""
         return DataError(f"{self.shown}: ", problem)
 
 

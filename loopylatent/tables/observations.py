@@ -20,16 +20,6 @@ from loopylatent.tables.files import MAX_BYTES, Source, check_names
 from loopylatent.tables.kinds import Column, Kind, states_to_values, type_column, type_sparse_column
 from loopylatent.tables.read import MAX_CELLS, read_frame
 
-__all__ = [
-    "Column",
-    "Dropped",
-    "Kind",
-    "Observations",
-    "OnDegenerate",
-    "read_frame",
-    "read_table",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class Observations(Shown):
@@ -179,13 +169,9 @@ class Observations(Shown):
         if not sparse.issparse(X):
             frame = pd.DataFrame(matrix, columns=list(names)).infer_objects()
             return cls.from_frame(
-                frame,
-                kinds=kinds,
-                drop=drop,
-                labels=labels,
-                weights=weights,
+                frame, kinds=kinds, drop=drop, labels=labels, weights=weights,
                 on_degenerate=on_degenerate,
-            )
+            )  # fmt: skip
         names = text_names(names)
         roles = find_roles(names, drop, labels, weights, kinds)
         obs = _from_sparse(matrix, names, roles, weights, by_text(kinds))
@@ -322,12 +308,15 @@ class Observations(Shown):
         return self._positions[name]
 
     def __repr__(self) -> str:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(self.kinds).items())
-        missing = f"; {self.n_missing} value{'s' * (self.n_missing > 1)} missing"
-        return (
-            f"Observations({self.n_rows} rows, {self.n_columns} columns: {kinds}"
-            f"{missing if self.has_missing else ''}{'; sparse' if self.is_sparse else ''})"
-        )
+        said = describe_columns(self.kinds, self.n_missing)
+        return f"Observations({self.n_rows} rows, {said}{'; sparse' * self.is_sparse})"
+
+
+def describe_columns(kinds: Sequence[Kind], n_missing: int) -> str:
+    """Return how many columns there are of each kind, and how many values are missing."""
+    said = ", ".join(f"{count} {kind}" for kind, count in Counter(kinds).items())
+    missing = f"; {n_missing} value{'s' * (n_missing > 1)} missing" if n_missing else ""
+    return f"{len(kinds)} columns: {said}{missing}"
 
 
 def read_table(

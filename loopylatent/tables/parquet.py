@@ -39,7 +39,7 @@ def _check_flat(error: Callable[[str], DataError], schema: Any) -> None:
 def _check_texts(error: Callable[[str], DataError], table: Any) -> None:
     """Refuse text that is none: whoever reads it later would only say that it cannot."""
     for one in table.schema:
-        if pa.types.is_string(one.type) or pa.types.is_large_string(one.type):
+        if one.type in (pa.string(), pa.large_string()):
             try:
                 table[one.name].validate(full=True)
             except pa.ArrowInvalid:
@@ -72,7 +72,8 @@ def _read(file: File, max_bytes: int) -> pd.DataFrame:
     unpacked = sum(group.total_byte_size for group in groups)
     cells = metadata.num_rows * sum(_cell_bytes(one.type) for one in schema)
     file.check_size(max(unpacked, cells), max_bytes)
-    texts = [one.name for one in schema if _is_text(one.type)]
+    kinds = (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
+    texts = [one.name for one in schema if one.type in kinds]
     table = pq.ParquetFile(stream(file), read_dictionary=texts).read()
     file.check_size(table.nbytes + sum(_text_bytes(table[name]) for name in texts), max_bytes)
     for k, name in enumerate(table.column_names):
@@ -87,12 +88,6 @@ def _read(file: File, max_bytes: int) -> pd.DataFrame:
 def _cell_bytes(kind: Any) -> int:
     """A value of fixed width may stand once in the file and in every cell of the table."""
     return max(8, int(kind.byte_width)) if pa.types.is_fixed_size_binary(kind) else 8
-
-
-def _is_text(kind: Any) -> bool:
-    types = pa.types
-    tests = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
-    return any(test(kind) for test in tests)
 
 
 def _text_bytes(column: Any) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import re
 import struct
@@ -13,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from loopylatent.compute.limits import LIMITS, check_shape
-from loopylatent.errors import DataError, LimitError, LoopyLatentError, Remedy, quoted
+from loopylatent.errors import LimitError, LoopyLatentError, Remedy, quoted
 from loopylatent.tables.files import MAX_BYTES, File, Source, opened, stream
 from loopylatent.tables.kinds import Kind
 from loopylatent.tables.observations import Observations, OnDegenerate, summed
@@ -75,14 +74,9 @@ def read_sparse(
     file = opened(path, max_bytes=max_bytes)
     matrix = _matrix(file, max_bytes)
     return Observations.from_array(
-        matrix,
-        _names(names, matrix.shape[1]),
-        drop=drop,
-        labels=labels,
-        kinds=kinds,
-        weights=weights,
-        on_degenerate=on_degenerate,
-    )
+        matrix, _names(names, matrix.shape[1]), drop=drop, labels=labels, kinds=kinds,
+        weights=weights, on_degenerate=on_degenerate,
+    )  # fmt: skip
 
 
 _ADDRESS = re.compile(r"<[^<>]* at 0x[0-9a-f]+>")
@@ -91,7 +85,15 @@ _ADDRESS = re.compile(r"<[^<>]* at 0x[0-9a-f]+>")
 
 def _matrix(file: File, max_bytes: int) -> Any:
     try:
-        matrix = _loaded(file, max_bytes)
+        if file.content.startswith(_BANNER):
+            matrix = _from_matrix_market(file)
+        elif file.content.startswith(_ZIP):
+            matrix = _from_npz(file, max_bytes)
+        else:
+            raise file.error(
+                "this is neither a Matrix Market file nor a sparse matrix that scipy saved; "
+                "give a .mtx, .mtx.gz or .npz file."
+            )
     except LoopyLatentError:
         raise
     except MemoryError:
@@ -110,17 +112,6 @@ def _matrix(file: File, max_bytes: int) -> Any:
     return rows
 
 
-def _loaded(file: File, max_bytes: int) -> Any:
-    if file.content.startswith(_BANNER):
-        return _from_matrix_market(file)
-    if file.content.startswith(_ZIP):
-        return _from_npz(file, max_bytes)
-    raise file.error(
-        "this is neither a Matrix Market file nor a sparse matrix that scipy saved; "
-        "give a .mtx, .mtx.gz or .npz file."
-    )
-
-
 def _from_matrix_market(file: File) -> Any:
     """Read coordinates; scipy's reader can bring the process down on a damaged file."""
     lines = stream(file)
@@ -133,7 +124,13 @@ def _from_matrix_market(file: File) -> Any:
     sizes = next((line for line in lines if line.strip() and not line.startswith(b"%")), b"")
     n_rows, n_columns, n_entries = map(int, sizes.split())
     _check_limits(n_rows, n_columns, n_entries)
-    entries = _entries(lines, 2 if fields[3] == "pattern" else 3)
+    width = 2 if fields[3] == "pattern" else 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that there may be none
+        entries = np.loadtxt(lines, comments="%", ndmin=2, encoding="ascii")
+    if entries.size and entries.shape[1] != width:
+        raise ValueError(f"{entries.shape[1]} numbers on a line, not {width}")
+    entries = entries.reshape(-1, width)
     if len(entries) != n_entries:
         raise file.error(
             f"it has {len(entries):,} of {n_entries:,} entries; save the matrix again."
@@ -143,16 +140,6 @@ def _from_matrix_market(file: File) -> Any:
         raise ValueError("the place of an entry is no whole number")
     values = entries[:, 2] if entries.shape[1] == 3 else np.ones(n_entries, dtype=bool)
     return sparse.coo_array((values, tuple(index.T)), shape=(n_rows, n_columns))
-
-
-def _entries(lines: io.BytesIO, width: int) -> NDArray[np.float64]:
-    """(k, width) the numbers on the lines that are left."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that there may be none
-        found = np.loadtxt(lines, comments="%", ndmin=2, encoding="ascii")
-    if found.size and found.shape[1] != width:
-        raise ValueError(f"{found.shape[1]} numbers on a line, not {width}")
-    return found.reshape(-1, width)
 
 
 def _from_npz(file: File, max_bytes: int) -> Any:
@@ -186,8 +173,8 @@ def _names(
         raise file.error("this is no text; give one name on each line.")
     lines = [line.strip() for line in content.decode().rstrip("\r\n").split("\n")]
     if len(lines) != n_columns:
-        raise DataError(
-            f"{quoted(file.name)}: {len(lines):,} names for {n_columns:,} columns; "
+        raise file.error(
+            f"{len(lines):,} names for {n_columns:,} columns; "
             "give one for each, on a line of its own."
         )
     return lines

@@ -20,7 +20,7 @@ from loopylatent.errors import LoopyLatentError
 from loopylatent.exporting.graph_files import WRITERS, provenance, render
 from loopylatent.settings import Method
 from loopylatent.tables.files import name_from_csv, xml_text
-from loopylatent.tables.observations import read_frame
+from loopylatent.tables.read import read_frame
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 

@@ -175,7 +175,7 @@ def test_sums_wait_for_a_slow_portion_only_as_far_as_memory_reaches(
     monkeypatch.setattr("loopylatent.compute.workers.os.cpu_count", lambda: 5)
     monkeypatch.setattr(block_sums, "free_bytes", lambda: memory)
     begun, held, added = [], [], []
-    portion, add = block_sums._sum_portion, block_sums._Total.merge
+    portion, add = block_sums._sum_portion, block_sums.BlockSums.merge
 
     def slow_at_first(*given):
         begun.append(given[1])
@@ -184,7 +184,7 @@ def test_sums_wait_for_a_slow_portion_only_as_far_as_memory_reaches(
         return portion(*given)
 
     monkeypatch.setattr(block_sums, "_sum_portion", slow_at_first)
-    monkeypatch.setattr(block_sums._Total, "merge", lambda *a: (add(*a), added.append(1)))
+    monkeypatch.setattr(block_sums.BlockSums, "merge", lambda *a: (add(*a), added.append(1)))
     assert_same(ll.information_distances(table), expected)
     assert len(added) == len(table.portions) > most
     assert max(held) <= most

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -49,6 +48,7 @@ from loopylatent.tables.observations import (
     by_text,
     check_rows,
     checked_weights,
+    describe_columns,
     find_roles,
     kept_columns,
     signless,
@@ -169,12 +169,8 @@ class BlockTable:
             position += len(frame)
 
     def __repr__(self) -> str:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(self.kinds).items())
-        missing = f"; {self.n_missing} value{'s' * (self.n_missing > 1)} missing"
-        return (
-            f"BlockTable({self.n_rows} rows in blocks of {self.rows_a_block}, "
-            f"{self.n_columns} columns: {kinds}{missing if self.has_missing else ''})"
-        )
+        said = describe_columns(self.kinds, self.n_missing)
+        return f"BlockTable({self.n_rows} rows in blocks of {self.rows_a_block}, {said})"
 
 
 def block_weights(frame: Any, column: str | None, first_row: int) -> FloatArray | None:
@@ -423,10 +419,10 @@ def scan_table(
     roles = find_roles([name for name in names if name], drop, (), weights, kinds)
     size = block_rows or usual_block_rows(len(roles.used))
     columns = (*roles.used, *(key for key in column_keys(names) if key not in names))
-    file = None
+    file = saved = None
     if checkpoint is not None:
         file = Checkpoint(checkpoint, _key(heads, columns, weights, size))
-    saved = None if file is None else file.load()
+        saved = file.load()
     job = _Job(_with_rows(heads, size, saved, progress), columns, weights, size)
     check_rows(job.n_rows, None)
     total = _Total(job, saved)
@@ -492,8 +488,6 @@ def _with_rows(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Job:
-    """What is scanned."""
-
     parts: tuple[Part, ...]
     columns: tuple[str, ...]
     weights: str | None
@@ -558,7 +552,6 @@ def _key(heads: Sequence[Part], columns: tuple[str, ...], weights: str | None, s
 
 
 def _scan_stretch(job: _Job, numbers: list[int], check: Check) -> list[_Found]:
-    """Look through some consecutive portions."""
     names = [*job.columns, *([job.weights] if job.weights else [])]
     shared = in_portions(
         lambda rows: frames(job.parts, rows, job.size, names),
