@@ -221,7 +221,10 @@ def information_distances(
     """
     check_seed(seed)
     if isinstance(table, BlockTable):
-        found = _from_blocks(table, metric, seed, progress, checkpoint, engine, scheduler)
+        found = _from_blocks(
+            table, metric, seed, progress=progress, checkpoint=checkpoint,
+            engine=engine, scheduler=scheduler,
+        )  # fmt: skip
     elif checkpoint is not None or engine != "threads" or scheduler is not None:
         raise DistanceError(
             "checkpoint, engine and scheduler are for tables that are read in blocks; give what ",
@@ -265,15 +268,7 @@ def _from_rows(obs: Observations, metric: Metric, seed: int) -> _Found:
     return _Found(chosen, strengths, obs.names, obs.n_samples, weight_of(obs), rows)
 
 
-def _from_blocks(
-    table: BlockTable,
-    metric: Metric,
-    seed: int,
-    progress: Progress | None,
-    checkpoint: str | os.PathLike[str] | None,
-    engine: Engine,
-    scheduler: str | None,
-) -> _Found:
+def _from_blocks(table: BlockTable, metric: Metric, seed: int, **how: Any) -> _Found:
     chosen = _choose_metric(table.columns, metric)
     check_memory(table.n_columns, width=_width(chosen, table.columns))
     if chosen == "rank":
@@ -283,13 +278,10 @@ def _from_blocks(
             Remedy("metric_for_blocks"),
             ".",
         )
-    plan = plan_sums(chosen, table.columns, table.totals, table.has_missing)
+    plan = plan_sums(chosen, table.columns, table.shift, table.has_missing)
     wanted = null_rows(table.n_rows, table.n_columns, seed)
     wanted = np.arange(table.n_rows) if wanted is None else wanted
-    found = sum_blocks(
-        table, plan, wanted if _permutes(chosen) else wanted[:0], progress=progress,
-        checkpoint=checkpoint, engine=engine, scheduler=scheduler,
-    )  # fmt: skip
+    found = sum_blocks(table, plan, wanted if _permutes(chosen) else wanted[:0], **how)
     strengths = strengths_from(chosen, plan, found.sums, table.has_missing)
     known = (table.names, table.n_samples, table.total_weight)
     return _Found(chosen, strengths, *known, found.rows)

@@ -18,21 +18,25 @@ from loopylatent.compute.limits import block_rows, blocks, one_thread, portions
 from loopylatent.compute.values import FloatArray
 from loopylatent.errors import DistanceError, quoted
 from loopylatent.tables.kinds import Column
-from loopylatent.tables.observations import ColumnTotals, Observations
+from loopylatent.tables.observations import Observations, shift_of
 
 SumKind = Literal["complete", "joint", "features"]
 """Products of complete columns, counts of pairs of states, products of features with gaps."""
 
 
-def column_totals(values: FloatArray) -> ColumnTotals:
-    """Return the totals of a table in memory."""
-    size, found = block_rows(values.shape[1]), ColumnTotals.of_block(values[:0])
+def column_shift(values: FloatArray) -> FloatArray:
+    """Return what is subtracted from the columns of a table in memory, as `BlockTable.shift`."""
+    size, p = block_rows(values.shape[1]), values.shape[1]
+    count, total, whole = np.zeros(p), np.zeros(p), np.ones(p, dtype=bool)
     for rows in portions(len(values), size):
-        part = ColumnTotals.of_block(values[:0])
+        part = np.zeros(p)
         for block in blocks(rows, size):
-            part.merge(ColumnTotals.of_block(values[block]))
-        found.merge(part)
-    return found
+            x, missing = values[block], np.isnan(values[block])
+            count += (~missing).sum(axis=0)
+            part += np.where(missing, 0.0, x).sum(axis=0)
+            whole &= ((x == np.rint(x)) | missing).all(axis=0)
+        total += part
+    return shift_of(count, total, whole)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -236,22 +240,22 @@ def table_strengths(obs: Observations, measure: Measure) -> Strengths:
     values = obs.dense()
     if measure == "rank":
         values = np.column_stack([_ranks(column, obs.weights) for column in values.T])
-    plan = plan_sums(measure, obs.columns, column_totals(values), obs.has_missing)
+    plan = plan_sums(measure, obs.columns, column_shift(values), obs.has_missing)
     return strengths_from(measure, plan, sum_table(plan, values, obs.weights), obs.has_missing)
 
 
 def plan_sums(
-    measure: Measure, columns: Sequence[Column], totals: ColumnTotals, has_missing: bool
+    measure: Measure, columns: Sequence[Column], shift: FloatArray, has_missing: bool
 ) -> SumPlan:
     """Plan products of numbers, of numbers and indicators of states, or counts of state pairs."""
     p = len(columns)
     if measure in ("correlation", "rank"):
         kind: SumKind = "features" if has_missing else "complete"
-        return SumPlan(kind, totals.shift(), (1,) * p, np.zeros(p, dtype=bool))
+        return SumPlan(kind, shift, (1,) * p, np.zeros(p, dtype=bool))
     counted = np.array([column.kind in ("binary", "categorical") for column in columns])
     sizes = [len(column.states) for column in columns]
     if measure == "canonical":
-        shift = np.where(counted, 0.0, totals.shift())
+        shift = np.where(counted, 0.0, shift)
         return SumPlan("features", shift, tuple(np.where(counted, sizes, 1).tolist()), counted)
     return SumPlan("joint", np.zeros(p), tuple(sizes), np.ones(p, dtype=bool))
 

@@ -587,29 +587,8 @@ def signless(values: FloatArray) -> FloatArray:
     return values
 
 
-@dataclass(slots=True, eq=False)
-class ColumnTotals:
-    """Number and sum of the values of every column, and whether all are whole; each (p,)."""
-
-    count: FloatArray
-    total: FloatArray
-    whole: NDArray[np.bool_]
-
-    @classmethod
-    def of_block(cls, x: FloatArray) -> ColumnTotals:
-        present = ~np.isnan(x)
-        whole = ((x == np.rint(x)) | ~present).all(axis=0)
-        total = np.where(present, x, 0.0).sum(axis=0)
-        return cls(present.sum(axis=0).astype(np.float64), total, whole)
-
-    def merge(self, other: ColumnTotals) -> None:
-        self.count += other.count
-        self.total += other.total
-        self.whole &= other.whole
-
-    def shift(self) -> FloatArray:
-        """Means, rounded where a column holds whole numbers so that its sums stay exact."""
-        with np.errstate(invalid="ignore"):
-            mean: FloatArray = self.total / self.count
-        mean[self.whole] = np.rint(mean[self.whole])
-        return mean
+def shift_of(count: FloatArray, total: FloatArray, whole: NDArray[np.bool_]) -> FloatArray:
+    """Return means, rounded where a column holds whole numbers so that its sums stay exact."""
+    with np.errstate(invalid="ignore"):
+        mean = total / count
+    return np.where(whole, np.rint(mean), mean)

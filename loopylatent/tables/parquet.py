@@ -109,6 +109,7 @@ class ParquetPart(Part):
 
     groups: tuple[int, ...] = field(repr=False)
     """Rows of each row group."""
+    separator = ""
 
     @property
     def n_rows(self) -> int:

@@ -851,12 +851,12 @@ def test_a_checkpoint_that_would_run_code_is_refused(rng, tmp_path):
 def test_sums_of_parts_merge_to_the_sums_of_all(rng):
     obs = ll.Observations.from_frame(real_table(rng, 500))
     x = obs.dense()
-    plan = plan_sums("correlation", obs.columns, strengths.column_totals(x), has_missing=False)
+    plan = plan_sums("correlation", obs.columns, strengths.column_shift(x), has_missing=False)
     found = strengths.sum_table(plan, x, None)
     centred = x - plan.shift
     assert np.allclose(found.arrays["product"], centred.T @ centred)
     assert found.arrays["count"].item() == 500
-    assert math.isclose(strengths.column_totals(x).total[0], x[:, 0].sum())
+    assert math.isclose(strengths.column_shift(x)[0], x[:, 0].mean())
 
 
 # The command line ----------------------------------------------------------------------------

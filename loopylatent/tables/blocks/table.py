@@ -42,7 +42,6 @@ from loopylatent.tables.files import (
 )
 from loopylatent.tables.kinds import WAYS, Cells, Column, Kind, read_numbers
 from loopylatent.tables.observations import (
-    ColumnTotals,
     Dropped,
     OnDegenerate,
     by_text,
@@ -51,6 +50,7 @@ from loopylatent.tables.observations import (
     describe_columns,
     find_roles,
     kept_columns,
+    shift_of,
     signless,
 )
 from loopylatent.tables.parquet import ParquetPart, ParquetStream, read_footer
@@ -133,23 +133,21 @@ class BlockTable:
         return self.n_missing > 0
 
     @property
-    def totals(self) -> ColumnTotals:
-        """Number and sum of the values of every column."""
-        numbers = [one.numbers for one in self.coded]
-        return ColumnTotals(
-            np.array([one.count for one in numbers], dtype=np.float64),
-            np.array([one.total for one in numbers]),
-            np.array([one.whole for one in numbers]),
-        )
+    def shift(self) -> FloatArray:
+        """(p,) what is subtracted from the columns before they are summed: about their means."""
+        count, total = self._totals
+        return shift_of(count, total, np.array([one.numbers.whole for one in self.coded]))
+
+    @property
+    def _totals(self) -> FloatArray:
+        """(2, p) number and sum of the values of every column."""
+        return np.array([[one.numbers.count, one.numbers.total] for one in self.coded]).T
 
     @cached_property
     def digest(self) -> str:
         """A fingerprint of the columns, of sums over their values, and of the blocks."""
         shape = (self.n_rows, self.rows_a_block, self.total_weight, self.columns)
-        hasher = hashlib.sha256(repr(shape).encode())
-        hasher.update(self.totals.count.tobytes())
-        hasher.update(self.totals.total.tobytes())
-        return hasher.hexdigest()[:16]
+        return hashlib.sha256(repr(shape).encode() + self._totals.tobytes()).hexdigest()[:16]
 
     @property
     def portions(self) -> list[range]:
@@ -503,8 +501,7 @@ class _Job:
 
     @property
     def separators(self) -> set[str]:
-        """Of the files; a Parquet file has an empty one."""
-        return {part.separator if isinstance(part, TextPart) else "" for part in self.parts}
+        return {part.separator for part in self.parts}
 
     @property
     def separator(self) -> str:
@@ -546,8 +543,7 @@ class _Total:
 
 def _key(heads: Sequence[Part], columns: tuple[str, ...], weights: str | None, size: int) -> str:
     """What a scan depends on: the files, by their sizes and times, and what is read of them."""
-    separators = [head.separator if isinstance(head, TextPart) else "" for head in heads]
-    files = [head.path for head in heads], stamps(heads), separators
+    files = [head.path for head in heads], stamps(heads), [head.separator for head in heads]
     return json.dumps([_FORMAT, __version__, files, columns, weights, size])
 
 
