@@ -20,9 +20,7 @@ from loopylatent.tables.blocks.table import (
     Block,
     BlockTable,
     add_portions,
-    in_portions,
     stamps,
-    stretches,
 )
 from loopylatent.tables.observations import Observations
 
@@ -73,7 +71,7 @@ def sum_blocks(
         add_portions(
             total,
             lambda pieces, report: run(_sum_stretch, job, pieces, report, _held(job)),
-            stretches(table.parts, table.portions, _portions_together(plan)),
+            table.stretches(_portions_together(plan)),
             progress,
             file,
         )
@@ -102,8 +100,7 @@ def _key(job: _Job) -> str:
 
 
 def _sum_stretch(job: _Job, numbers: list[int], check: Check) -> list[_Part]:
-    table = job.table
-    shared = in_portions(table.blocks, [table.portions[k] for k in numbers], table.rows_a_block)
+    shared = job.table.in_portions(numbers, job.table.blocks)
     return [_sum_portion(job, position, own, check) for position, own in shared]
 
 

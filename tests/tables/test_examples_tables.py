@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from loopylatent.compute.limits import portions
-from loopylatent.tables.blocks.table import stretches
+from loopylatent.tables.blocks.table import FileRows
 from loopylatent.tables.kinds import (
     Column,
     are_too_long,
@@ -56,7 +55,7 @@ def test_example_of_summed():
 
 def test_example_of_stretches():
     part = ParquetPart("t.parquet", ("a",), (50, 50, 150))
-    assert stretches([part], portions(250, 2)) == [
+    assert FileRows((part,), None, 2).stretches() == [
         [0, 1, 2, 3], [4, 5, 6], [7, 8, 9, 10, 11, 12, 13, 14], [15],
     ]  # fmt: skip
 

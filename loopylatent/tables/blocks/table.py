@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from loopylatent.compute.cache import Checkpoint, Saved
 from loopylatent.compute.files import __version__
@@ -62,6 +63,62 @@ MOST_PORTIONS = 8
 """That are read in one go, even where a row group holds more."""
 
 
+@dataclass(frozen=True, eq=False)
+class FileRows:
+    """The rows of some files, one after the other, to be read in blocks."""
+
+    parts: tuple[Part, ...] = field(repr=False)
+    weight_column: str | None
+    rows_a_block: int
+
+    @cached_property
+    def n_rows(self) -> int:
+        return sum(part.n_rows for part in self.parts)
+
+    @property
+    def portions(self) -> list[range]:
+        """The rows of each portion: what is summed on its own."""
+        return portions(self.n_rows, self.rows_a_block)
+
+    @cached_property
+    def _first(self) -> NDArray[np.int64]:
+        return np.cumsum([0, *(part.n_rows for part in self.parts)])
+
+    def stretches(self, most: int = MOST_PORTIONS) -> list[list[int]]:
+        """Return which portions are read in one go: so many that begin in one row group."""
+        firsts = zip(self._first.tolist(), self.parts, strict=False)
+        starts = [first + row for first, part in firsts for row in part.row_starts]
+        if not starts:
+            return [[k] for k in range(len(self.portions))]
+        groups = np.searchsorted(starts, [rows.start for rows in self.portions], "right")
+        together = [[k for k, _ in found] for _, found in groupby(enumerate(groups), itemgetter(1))]
+        return [one[k : k + most] for one in together for k in range(0, len(one), most)]
+
+    def in_portions(
+        self, numbers: Sequence[int], read: Callable[[range], Iterator[T]]
+    ) -> Iterator[tuple[int, Iterator[T]]]:
+        """Share out the blocks of a stretch: yield the first row of each portion and its blocks."""
+        chosen = [self.portions[k] for k in numbers]
+        found = read(range(chosen[0].start, chosen[-1].stop))
+        for rows in chosen:
+            yield rows.start, islice(found, -(-len(rows) // self.rows_a_block))
+
+    def frames(self, columns: Sequence[str], rows: range) -> Iterator[Any]:
+        """Yield blocks of rows as they stand in the files, as Arrow tables, with the weights."""
+        names = [*columns, *([self.weight_column] if self.weight_column else [])]
+        stream: ParquetStream | TextStream | None = None
+        for block in blocks(rows, self.rows_a_block):
+            pieces, position = [], block.start
+            while position < block.stop:
+                k = int(np.searchsorted(self._first, position, "right")) - 1
+                first, end = self._first[k : k + 2].tolist()
+                if stream is None or position == first:
+                    stream = self.parts[k].open_at(position - first, names)
+                pieces.append(stream.take(min(block.stop, end) - position))
+                position += pieces[-1].num_rows
+            yield _joined(pieces)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
     """Some consecutive rows as numbers."""
@@ -72,7 +129,7 @@ class Block:
 
 
 @dataclass(frozen=True, eq=False)
-class BlockTable:
+class BlockTable(FileRows):
     """A table in files, known by its columns; the rows are read in blocks.
 
     Made by `scan_table`. Takes the place of `Observations` in `information_distances`.
@@ -81,21 +138,18 @@ class BlockTable:
     ----------
     parts : tuple of ParquetPart or TextPart
         The files, in the order of their rows.
+    weight_column : str or None
+    rows_a_block : int
     coded : tuple of CodedColumn
         The columns that are variables, with what turns their cells into numbers.
-    weight_column : str or None
     total_weight : float
         The number of rows or, with weights, their sum.
-    rows_a_block : int
     dropped : tuple of Dropped
         What was left out of the table, and why.
     """
 
-    parts: tuple[Part, ...] = field(repr=False)
     coded: tuple[CodedColumn, ...] = field(repr=False)
-    weight_column: str | None
     total_weight: float
-    rows_a_block: int
     dropped: tuple[Dropped, ...] = ()
 
     @cached_property
@@ -109,10 +163,6 @@ class BlockTable:
     @property
     def kinds(self) -> tuple[Kind, ...]:
         return tuple(column.kind for column in self.columns)
-
-    @cached_property
-    def n_rows(self) -> int:
-        return sum(part.n_rows for part in self.parts)
 
     @property
     def n_columns(self) -> int:
@@ -149,17 +199,11 @@ class BlockTable:
         shape = (self.n_rows, self.rows_a_block, self.total_weight, self.columns)
         return hashlib.sha256(repr(shape).encode() + self._totals.tobytes()).hexdigest()[:16]
 
-    @property
-    def portions(self) -> list[range]:
-        """The rows of each portion: what is summed on its own."""
-        return portions(self.n_rows, self.rows_a_block)
-
     def blocks(self, rows: range | None = None) -> Iterator[Block]:
         """Yield the rows, or a stretch of whole portions, block by block."""
         wanted = range(self.n_rows) if rows is None else rows
-        names = [*self.names, *([self.weight_column] if self.weight_column else [])]
         position = wanted.start
-        for frame in frames(self.parts, wanted, self.rows_a_block, names):
+        for frame in self.frames(self.names, wanted):
             values = np.empty((len(frame), self.n_columns))
             for j, one in enumerate(self.coded):
                 values[:, j] = one.encode(frame[one.column.name])
@@ -183,32 +227,6 @@ def block_weights(frame: Any, column: str | None, first_row: int) -> FloatArray 
     if found is None:
         raise DataError("the weights are not numbers; give a number of at least 0.")
     return checked_weights(found, len(frame), first_row)
-
-
-def stretches(
-    parts: Sequence[Part], chosen: Sequence[range], most: int = MOST_PORTIONS
-) -> list[list[int]]:
-    """Return which portions are read in one go: at most so many that begin in one row group."""
-    first = np.cumsum([0, *(part.n_rows for part in parts)])
-    starts = [
-        int(begin) + row
-        for begin, part in zip(first[:-1], parts, strict=True)
-        for row in part.row_starts
-    ]
-    if not starts:
-        return [[k] for k in range(len(chosen))]
-    groups = np.searchsorted(starts, [rows.start for rows in chosen], "right")
-    together = [[k for k, _ in found] for _, found in groupby(enumerate(groups), itemgetter(1))]
-    return [one[k : k + most] for one in together for k in range(0, len(one), most)]
-
-
-def in_portions(
-    read: Callable[[range], Iterator[T]], chosen: Sequence[range], size: int
-) -> Iterator[tuple[int, Iterator[T]]]:
-    """Share out the blocks of consecutive portions: yield the first row of each and its blocks."""
-    found = read(range(chosen[0].start, chosen[-1].stop))
-    for rows in chosen:
-        yield rows.start, islice(found, -(-len(rows) // size))
 
 
 def add_portions(
@@ -243,21 +261,6 @@ def add_portions(
         if file is not None and pieces and total.done and is_whole:
             with suppress(DataError):  # a full disk does not cost work that is complete
                 file.save(total.done, total.arrays())
-
-
-def frames(parts: Sequence[Part], rows: range, size: int, columns: Sequence[str]) -> Iterator[Any]:
-    """Yield rows as they stand in the files, in Arrow tables of ``size``."""
-    first = np.cumsum([0, *(part.n_rows for part in parts)])
-    stream: ParquetStream | TextStream | None = None
-    for block in blocks(rows, size):
-        pieces, position = [], block.start
-        while position < block.stop:
-            k = int(np.searchsorted(first, position, "right")) - 1
-            if stream is None or position == first[k]:
-                stream = parts[k].open_at(position - int(first[k]), columns)
-            pieces.append(stream.take(min(block.stop, int(first[k + 1])) - position))
-            position += pieces[-1].num_rows
-        yield _joined(pieces)
 
 
 def _joined(pieces: list[Any]) -> Any:
@@ -421,7 +424,7 @@ def scan_table(
     if checkpoint is not None:
         file = Checkpoint(checkpoint, _key(heads, columns, weights, size))
         saved = file.load()
-    job = _Job(_with_rows(heads, size, saved, progress), columns, weights, size)
+    job = _Job(_with_rows(heads, size, saved, progress), weights, size, columns)
     check_rows(job.n_rows, None)
     total = _Total(job, saved)
     if file is not None and saved is None:
@@ -431,7 +434,7 @@ def scan_table(
         add_portions(
             total,
             lambda pieces, report: run(_scan_stretch, job, pieces, report, len(pieces)),
-            stretches(job.parts, job.portions),
+            job.stretches(),
             progress,
             file,
         )
@@ -455,7 +458,7 @@ def scan_table(
     kept = set(kept_columns(roles.used, faults, on_degenerate))
     used = tuple(one for one in coded if one.column.name in kept)
     size = block_rows or usual_block_rows(len(used))
-    return BlockTable(job.parts, used, weights, found.weight, size, (*roles.dropped, *faults))
+    return BlockTable(job.parts, weights, size, used, found.weight, (*roles.dropped, *faults))
 
 
 def _with_rows(
@@ -484,29 +487,13 @@ def _with_rows(
     return tuple(parts)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Job:
-    parts: tuple[Part, ...]
+@dataclass(frozen=True, eq=False)
+class _Job(FileRows):
     columns: tuple[str, ...]
-    weights: str | None
-    size: int
 
-    @property
-    def n_rows(self) -> int:
-        return sum(part.n_rows for part in self.parts)
-
-    @property
-    def portions(self) -> list[range]:
-        return portions(self.n_rows, self.size)
-
-    @property
+    @cached_property
     def separators(self) -> set[str]:
         return {part.separator for part in self.parts}
-
-    @property
-    def separator(self) -> str:
-        """The one that says what commas in cells mean; empty where files differ."""
-        return next(iter(self.separators)) if len(self.separators) == 1 else ""
 
 
 @dataclass(slots=True, eq=False)
@@ -548,20 +535,17 @@ def _key(heads: Sequence[Part], columns: tuple[str, ...], weights: str | None, s
 
 
 def _scan_stretch(job: _Job, numbers: list[int], check: Check) -> list[_Found]:
-    names = [*job.columns, *([job.weights] if job.weights else [])]
-    shared = in_portions(
-        lambda rows: frames(job.parts, rows, job.size, names),
-        [job.portions[k] for k in numbers],
-        job.size,
-    )
+    shared = job.in_portions(numbers, partial(job.frames, job.columns))
     return [_scan_portion(job, position, own, check) for position, own in shared]
 
 
 def _scan_portion(job: _Job, position: int, stream: Iterator[Any], check: Check) -> _Found:
-    found = _Found({name: ColumnScan(job.separator) for name in job.columns})
+    # the separator says what commas in cells mean: nothing where files differ
+    separator = next(iter(job.separators)) if len(job.separators) == 1 else ""
+    found = _Found({name: ColumnScan(separator) for name in job.columns})
     for frame in stream:
         check(0, 0)
-        weights = block_weights(frame, job.weights, position)
+        weights = block_weights(frame, job.weight_column, position)
         counted = None if weights is None else weights > 0
         found.weight += float(len(frame) if weights is None else weights.sum())
         for name in job.columns:
