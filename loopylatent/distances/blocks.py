@@ -59,10 +59,8 @@ def sum_blocks(
 ) -> BlockSums:
     """Sum over the rows of a table, and pick out the wanted ones.
 
-    Portions are summed in any order and anywhere; their sums are added in the order of the rows,
-    so that nothing depends on who did the work. ``checkpoint`` names a file that holds the sums so
-    far: where it exists the work goes on from there. In the end it holds all of them; whoever has
-    made use of them removes it.
+    Portions are summed anywhere and added in the order of the rows. ``checkpoint`` names a file
+    that holds the sums so far; whoever has made use of all of them removes it.
     """
     job = _Job(table, plan, wanted)
     file = None if checkpoint is None else Checkpoint(checkpoint, _key(job))

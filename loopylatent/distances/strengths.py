@@ -291,11 +291,9 @@ def _determinant(plan: SumPlan, sums: Sums, has_missing: bool, *, normalised: bo
 
 
 def _canonical(plan: SumPlan, sums: Sums, has_missing: bool) -> Strengths:
-    """Return the largest canonical correlation, whatever the kinds of the two columns.
+    """Return the largest singular value of the whitened cross moments of two columns.
 
-    A discrete column enters as its indicators divided by the root of their shares, a numeric one
-    as its standard score. The strength is then the largest singular value of the block of cross
-    moments, which is |correlation| for numeric and binary columns.
+    It is |correlation| for numeric and binary columns.
     """
     cross = _whitened(plan, sums)
     blocks = _padded_blocks(np.nan_to_num(cross, posinf=0.0, neginf=0.0), plan.sizes)

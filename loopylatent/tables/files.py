@@ -10,16 +10,18 @@ import re
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import pandas as pd
+import pyarrow as pa
 
 from loopylatent.compute.limits import LIMITS
 from loopylatent.errors import DataError, Remedy, quoted
 
+T = TypeVar("T")
 FilePath = str | os.PathLike[str]
 Source = FilePath | bytes | IO[Any]
 """A path, the bytes of a file, or an open file."""
@@ -31,6 +33,7 @@ LARGEST_GROWTH = 200
 SMALL = 16 * 2**20
 """Bytes up to which growth does not matter."""
 
+GZIP_DAMAGED = "the gzip file is damaged; compress the table again."
 FIRST_BYTES = 64
 """That tell what a file is."""
 SPARSE_ENDINGS = (".mtx", ".mtx.gz", ".npz")
@@ -174,10 +177,23 @@ def _unpacked(file: File, max_bytes: int) -> File:
                 file.check_size(len(unpacked), max_bytes)
                 file.check_growth(packed.tell(), len(unpacked))
     except (OSError, EOFError, zlib.error):
-        raise file.error("the gzip file is damaged; compress the table again.") from None
+        raise file.error(GZIP_DAMAGED) from None
     if unpacked.startswith(_GZIP):
         raise file.error("it is gzipped twice; unpack it once and give what is in it.")
     return File(file.name, bytes(unpacked))
+
+
+def read_by(path: str, read: Callable[[], T], damaged: str) -> T:
+    """Call what reads a file, and say in one line where that fails."""
+    try:
+        return read()
+    except FileNotFoundError:
+        damaged = "the file is gone, or not every worker sees it at this path."
+    except MemoryError:  # Arrow's is an ArrowException too; the file is in order
+        raise
+    except (OSError, EOFError, zlib.error, pa.ArrowException):
+        pass
+    raise DataError(f"{quoted(Path(path).name)}: {damaged}")
 
 
 def stream(file: File) -> io.BytesIO:
@@ -231,11 +247,7 @@ def free_name(name: str, taken: Collection[str]) -> str:
 
 
 def check_header(names: Sequence[str]) -> None:
-    """Refuse a first row of numbers that cannot be names: a value stands there twice, or at random.
-
-    Years, numbers of items and wave lengths do name columns; each is there once, and those with
-    a sign or with decimals go up or go down.
-    """
+    """Refuse a first row of numbers that cannot be names: one twice, or fractions at random."""
     given = [name for name in names if name]
     if len(given) < 2 or not all(map(_NUMBER.fullmatch, given)):
         return

@@ -413,10 +413,7 @@ def _type_levels(name: str, levels: _Levels, wanted: Kind | None) -> TypedColumn
 
 
 def _amounts(name: str, levels: _Levels, wanted: Kind | None) -> FloatArray:
-    """Read percentages and numbers with marks; NaN where the texts are something else.
-
-    A text like 1,2 may as well be a label, so only a column that cannot be one is read.
-    """
+    """Read marked numbers where a column cannot be one of labels such as 1,2; else NaN."""
     if are_money(levels.texts):
         raise DataError(
             f"column {quoted(name)} holds amounts of money such as {quoted(levels.texts[0])}; "

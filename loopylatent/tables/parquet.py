@@ -16,11 +16,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from loopylatent.errors import DataError, quoted
-from loopylatent.tables.files import File, Part, check_names, stream
+from loopylatent.tables.files import File, Part, check_names, read_by, stream
 
 BATCH_ROWS = 1 << 14
 BUFFER_BYTES = 1 << 20
 _INDEX = "__index_level_"
+_kept = threading.local()
+"""``stream``: what this thread has not read to its end, if there is such a file."""
 _DAMAGED = "the Parquet file is damaged; write it again."
 
 
@@ -125,7 +127,8 @@ class ParquetPart(Part):
         return starts[bisect.bisect_right(starts, row) - 1]
 
     def open_at(self, row: int, columns: Sequence[str]) -> ParquetStream:
-        stream, _kept.stream = _kept.stream, None
+        stream: ParquetStream | None = getattr(_kept, "stream", None)
+        _kept.stream = None
         if stream is None or not stream.reaches(self, row, columns):
             stream = ParquetStream(self, row, columns)
         stream.skip_to(row)
@@ -189,15 +192,6 @@ class ParquetStream:
         return batch
 
 
-class _Kept(threading.local):
-    """The file that this thread has not read to its end, if there is one."""
-
-    stream: ParquetStream | None = None
-
-
-_kept = _Kept()
-
-
 def _stamp(part: ParquetPart) -> tuple[int, int] | None:
     """Size and time of a file: what tells that it is the same as before."""
     try:
@@ -226,21 +220,11 @@ def _batches(part: ParquetPart, row: int, columns: list[str]) -> Iterator[Any]:
 
 
 def _next(part: ParquetPart, batches: Iterator[Any]) -> Any:
-    return _read_by(part, lambda: next(batches, None))
+    return read_by(part.path, lambda: next(batches, None), _DAMAGED)
 
 
 def _opened(part: ParquetPart) -> Any:
-    return _read_by(
-        part, lambda: pq.ParquetFile(part.path, pre_buffer=False, buffer_size=BUFFER_BYTES)
-    )
+    def read() -> Any:
+        return pq.ParquetFile(part.path, pre_buffer=False, buffer_size=BUFFER_BYTES)
 
-
-def _read_by(part: ParquetPart, read: Callable[[], Any]) -> Any:
-    try:
-        return read()
-    except FileNotFoundError:
-        raise part.error("the file is gone, or not every worker sees it at this path.") from None
-    except MemoryError:  # Arrow's is an ArrowException too; the file is in order
-        raise
-    except (OSError, pa.ArrowException):
-        raise part.error(_DAMAGED) from None
+    return read_by(part.path, read, _DAMAGED)

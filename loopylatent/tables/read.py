@@ -9,12 +9,11 @@ import gzip
 import itertools
 import re
 import threading
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import IO, Any, TypeVar, cast
+from typing import IO, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -27,7 +26,18 @@ from loopylatent.compute.limits import LIMITS, check_shape
 from loopylatent.compute.values import FloatArray
 from loopylatent.errors import DataError, LimitError, Remedy, quoted
 from loopylatent.tables.excel import read_workbook
-from loopylatent.tables.files import MAX_BYTES, SMALL, File, Part, Source, is_parquet, named, opened
+from loopylatent.tables.files import (
+    GZIP_DAMAGED,
+    MAX_BYTES,
+    SMALL,
+    File,
+    Part,
+    Source,
+    is_parquet,
+    named,
+    opened,
+    read_by,
+)
 from loopylatent.tables.kinds import EXACT, NA_WORDS, WAYS, Cells, Way, are_too_long, cast_numbers
 from loopylatent.tables.parquet import read_parquet
 
@@ -94,12 +104,11 @@ def read_frame(
     else:
         frame = read_text(file, delimiter, max_cells)
     if frame.empty:
-        raise file.error("there is a header but no rows under it; at least 3 rows are needed.")
+        raise file.error(NO_ROWS)
     check_shape(*frame.shape, replace(LIMITS, cells=max_cells))
     return frame
 
 
-T = TypeVar("T")
 DELIMITERS = (",", ";", "\t", "|")
 HEAD_BYTES = 1 << 20
 SNIFFED_ROWS = 50
@@ -122,6 +131,8 @@ _DECLARED = re.compile(rb'"?sep=(?=[\t -~])([^\w"])"?(?=[\r\n])', re.IGNORECASE)
 _JSON = re.compile(r'\s*+(\[\s*+)?\{\s*+["}]')
 _MARKUP = re.compile(r"\s*+<(!doctype|html|head|body|table|\?xml|!--)", re.IGNORECASE)
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
+_kept = threading.local()
+"""The packed file that this thread has open as ``stream``, and its ``key``."""
 _WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -471,7 +482,7 @@ def read_header(path: Path, delimiter: str | None) -> TextPart:
     with path.open("rb") as raw:
         is_packed = raw.read(2) == b"\x1f\x8b"
     with _opened(str(path), is_packed) as stream:
-        file = File(path.name, _unpacked(path.name, lambda: stream.read(HEAD_BYTES)))
+        file = File(path.name, read_by(path.name, lambda: stream.read(HEAD_BYTES), GZIP_DAMAGED))
     if not file.content.strip():
         raise file.error("the file is empty; save the table again.")
     if file.content.startswith(_WIDE_MARKS):
@@ -493,7 +504,7 @@ def find_rows(header: TextPart, step: int, look: Callable[[int], None] | None = 
     with _opened(header.path, header.is_packed) as stream:
         stream.seek(offset)
         while piece:
-            piece = _unpacked(header.path, lambda: stream.read(PIECE_BYTES))
+            piece = read_by(header.path, lambda: stream.read(PIECE_BYTES), GZIP_DAMAGED)
             content = rest + piece
             if b"\x00" in piece:
                 raise header.error("it holds a zero byte, so this is no plain text; remove it.")
@@ -565,16 +576,6 @@ class TextStream:
         return table.rename_columns(self._columns)
 
 
-class _Kept(threading.local):
-    """The packed file that this thread has open, and how far it has been unpacked."""
-
-    key: tuple[str, tuple[int, int, int]] | None = None
-    stream: Any = None
-
-
-_kept = _Kept()
-
-
 def read_bytes(header: TextPart, start: int, stop: int) -> bytes:
     """Return unpacked bytes of a file; going on in a packed file unpacks only what is new."""
 
@@ -585,26 +586,15 @@ def read_bytes(header: TextPart, start: int, stop: int) -> bytes:
     if not header.is_packed:
         with _opened(header.path, is_packed=False) as stream:
             return read(stream)
-    found = _unpacked(header.path, Path(header.path).stat)
+    found = read_by(header.path, Path(header.path).stat, GZIP_DAMAGED)
     # a file may be replaced by another of its name
     key = (header.path, (found.st_size, found.st_mtime_ns, found.st_ino))
-    if _kept.key != key or _kept.stream.tell() > start:
+    if getattr(_kept, "key", None) != key or _kept.stream.tell() > start:
         _kept.stream = _opened(header.path, is_packed=True)  # closed when the thread ends
         _kept.key = key
-    return _unpacked(header.path, lambda: read(_kept.stream))
+    return read_by(header.path, lambda: read(_kept.stream), GZIP_DAMAGED)
 
 
 def _opened(path: str, is_packed: bool) -> IO[bytes]:
-    return _unpacked(
-        path, lambda: cast("IO[bytes]", (gzip.open if is_packed else open)(path, "rb"))
-    )
-
-
-def _unpacked(path: str, read: Callable[[], T]) -> T:
-    try:
-        return read()
-    except FileNotFoundError:
-        problem = "the file is gone, or not every worker sees it at this path."
-    except (OSError, EOFError, zlib.error):
-        problem = "the gzip file is damaged; compress the table again."
-    raise DataError(f"{quoted(Path(path).name)}: {problem}")
+    opener: Any = gzip.open if is_packed else open
+    return read_by(path, lambda: cast("IO[bytes]", opener(path, "rb")), GZIP_DAMAGED)
