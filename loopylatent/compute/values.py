@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from numbers import Integral
@@ -97,33 +98,30 @@ def check_share(name: str, share: float, more: str = "") -> None:
         )
 
 
-def _ends(name: str, limits: Range) -> Range:
-    try:
-        low, high = (float(limit) for limit in limits)
-    except (TypeError, ValueError):
-        raise ThresholdError(f"{name} = {limits!r} is no range; give two numbers.") from None
-    return low, high
-
-
 def range_above_0(name: str, limits: Range, largest: float = math.inf) -> Range:
     """Return the two ends of a range above 0."""
-    low, high = _ends(name, limits)
-    if not 0 < low <= high <= largest or math.isinf(high):
-        bound = f" of at most {largest:g}" if math.isfinite(largest) else ""
-        raise ThresholdError(
-            f"{name} = ({low:g}, {high:g}) is no range above 0; give two numbers{bound}, "
-            "the smaller one first."
-        )
-    return low, high
+    bound = f" of at most {largest:g}" if math.isfinite(largest) else ""
+    most = min(largest, sys.float_info.max)
+    return _range(name, limits, lambda low, high: 0 < low <= high <= most, "above 0", bound)
 
 
 def range_within(name: str, limits: Range, largest: float) -> Range:
     """Return the two ends of a range that may hold negative numbers."""
-    low, high = _ends(name, limits)
-    if not -largest <= low <= high <= largest:
+    where = f"within {-largest:g} to {largest:g}"
+    return _range(name, limits, lambda low, high: -largest <= low <= high <= largest, where)
+
+
+def _range(
+    name: str, limits: Range, fits: Callable[[float, float], bool], where: str, bound: str = ""
+) -> Range:
+    try:
+        low, high = (float(limit) for limit in limits)
+    except (TypeError, ValueError):
+        raise ThresholdError(f"{name} = {limits!r} is no range; give two numbers.") from None
+    if not fits(low, high):
         raise ThresholdError(
-            f"{name} = ({low:g}, {high:g}) is no range within {-largest:g} to {largest:g}; give "
-            "two numbers, the smaller one first."
+            f"{name} = ({low:g}, {high:g}) is no range {where}; give two numbers{bound}, "
+            "the smaller one first."
         )
     return low, high
 

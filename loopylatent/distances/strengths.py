@@ -72,7 +72,6 @@ class SumPlan:
 
     @property
     def cells(self) -> int:
-        """Numbers in the sums."""
         return sum(rows * columns for rows, columns in self.shapes.values())
 
     def zeros(self) -> Sums:
@@ -94,18 +93,17 @@ class Sums:
     arrays: dict[str, FloatArray]
 
     def merge(self, other: Sums) -> None:
-        """Add the sums of later rows."""
         for name, array in self.arrays.items():
             array += other.arrays[name]
 
 
-def total_weight(n_rows: int, n_columns: int, weights: FloatArray | None) -> float:
+def weight_of(obs: Observations) -> float:
     """Return the number of rows or the sum of their weights, added in the order of the blocks."""
-    if weights is None:
-        return float(n_rows)
-    size, found = block_rows(n_columns), 0.0
-    for rows in portions(n_rows, size):  # not by sum(), which rounds otherwise since Python 3.12
-        found += reduce(add, [float(weights[block].sum()) for block in blocks(rows, size)])
+    if obs.weights is None:
+        return float(obs.n_rows)
+    size, found = block_rows(obs.n_columns), 0.0
+    for rows in portions(obs.n_rows, size):  # sum() rounds otherwise since Python 3.12
+        found += reduce(add, [float(obs.weights[block].sum()) for block in blocks(rows, size)])
     return found
 
 
@@ -194,11 +192,6 @@ def null_rows(n_rows: int, n_columns: int, seed: int) -> NDArray[np.int64] | Non
     if n_rows <= most:
         return None
     return np.sort(np.random.default_rng([seed, 1]).choice(n_rows, most, replace=False))
-
-
-def weight_of(obs: Observations) -> float:
-    """Return how many rows the rows of a table count as."""
-    return total_weight(obs.n_rows, obs.n_columns, obs.weights)
 
 
 Measure = Literal["correlation", "rank", "determinant", "determinant-printed", "canonical"]

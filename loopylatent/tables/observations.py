@@ -284,7 +284,6 @@ class Observations(Shown):
         return frame.set_axis(list(self.names), axis="columns")
 
     def _faults(self) -> list[Dropped]:
-        """Columns that are constant or empty in the rows that count."""
         if self.n_columns == 0:
             return []
         values = self.values if self.weights is None else self.values[self.weights > 0]
@@ -292,11 +291,7 @@ class Observations(Shown):
             low, high = values.min(axis=0).toarray().ravel(), values.max(axis=0).toarray().ravel()
         else:
             low, high = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
-        return [
-            Dropped(name, "no values" if np.isnan(low[j]) else "constant")
-            for j, name in enumerate(self.names)
-            if not low[j] < high[j]
-        ]
+        return find_faults(self.names, low, high)
 
     @cached_property
     def _positions(self) -> dict[str, int]:
@@ -471,6 +466,15 @@ def find_roles(
         list(dict.fromkeys(by_role["labels"])),
         tuple(Dropped(name, reasons[name]) for name in names if name in reasons),
     )
+
+
+def find_faults(names: Sequence[str], low: Iterable[float], high: Iterable[float]) -> list[Dropped]:
+    """Return the columns whose lowest value is not below their highest: constant or empty ones."""
+    return [
+        Dropped(name, "constant" if least == most else "no values")
+        for name, least, most in zip(names, low, high, strict=True)
+        if not least < most
+    ]
 
 
 def kept_columns(

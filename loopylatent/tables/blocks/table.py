@@ -49,6 +49,7 @@ from loopylatent.tables.observations import (
     check_rows,
     checked_weights,
     describe_columns,
+    find_faults,
     find_roles,
     kept_columns,
     shift_of,
@@ -450,11 +451,8 @@ def scan_table(
     coded = [decide(name, found.columns[name], wanted.get(name), has_commas) for name in roles.used]
     if weights is not None:
         check_rows(job.n_rows, np.array([found.weight]))
-    faults = [
-        Dropped(one.column.name, "no values" if one.numbers.low > one.numbers.high else "constant")
-        for one in coded
-        if not one.numbers.low < one.numbers.high
-    ]
+    numbers = [one.numbers for one in coded]
+    faults = find_faults(roles.used, [x.low for x in numbers], [x.high for x in numbers])
     kept = set(kept_columns(roles.used, faults, on_degenerate))
     used = tuple(one for one in coded if one.column.name in kept)
     size = block_rows or usual_block_rows(len(used))
