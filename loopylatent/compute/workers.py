@@ -281,7 +281,14 @@ class _ClusterRun:
         if not positions:
             return
         if self._kept is None:
-            self._kept = self._sent()
+            self.wait_for_workers()
+            try:
+                (self._kept,) = self.client.scatter([self.shared], broadcast=True, hash=False)
+            except (TimeoutError, OSError):
+                raise ClusterError(
+                    "what all pieces of work read could not be sent to the workers; "
+                    "do they run, and does the network reach them?"
+                ) from None
         futures = self.client.map(
             _run_piece,
             [self.pieces[k] for k in positions],
@@ -291,16 +298,6 @@ class _ClusterRun:
             pure=False,
         )
         self.waiting.update(zip(futures, positions, strict=True))
-
-    def _sent(self) -> Any:
-        self.wait_for_workers()
-        try:
-            return self.client.scatter([self.shared], broadcast=True, hash=False)[0]
-        except (TimeoutError, OSError):
-            raise ClusterError(
-                "what all pieces of work read could not be sent to the workers; "
-                "do they run, and does the network reach them?"
-            ) from None
 
     def finished(self) -> Iterator[tuple[int, Any]]:
         """Yield what has finished by now; wait a moment where nothing has."""

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from loopylatent.compute.cache import Checkpoint, Saved
 from loopylatent.compute.files import __version__
 from loopylatent.compute.limits import block_rows, free_bytes, one_thread
-from loopylatent.compute.values import Check, FloatArray, IntArray, Progress
-from loopylatent.compute.workers import Engine, runner
+from loopylatent.compute.values import Check, FloatArray, IntArray
 from loopylatent.distances.strengths import SumPlan, Sums
 from loopylatent.tables.blocks.table import (
     MOST_PORTIONS,
@@ -22,6 +21,7 @@ from loopylatent.tables.blocks.table import (
     add_portions,
     stamps,
 )
+from loopylatent.tables.files import FilePath
 from loopylatent.tables.observations import Observations
 
 _SUM, _ROWS, _WEIGHTS = "sum ", "rows", "weights"
@@ -48,14 +48,7 @@ class _Part:
 
 
 def sum_blocks(
-    table: BlockTable,
-    plan: SumPlan,
-    wanted: IntArray,
-    *,
-    progress: Progress | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    engine: Engine = "threads",
-    scheduler: str | None = None,
+    table: BlockTable, plan: SumPlan, wanted: IntArray, checkpoint: FilePath | None, **how: Any
 ) -> BlockSums:
     """Sum over the rows of a table, and pick out the wanted ones.
 
@@ -65,14 +58,9 @@ def sum_blocks(
     job = _Job(table, plan, wanted)
     file = None if checkpoint is None else Checkpoint(checkpoint, _key(job))
     total = BlockSums(job, None if file is None else file.load())
-    with runner(engine, scheduler) as run, one_thread():
-        add_portions(
-            total,
-            lambda pieces, report: run(_sum_stretch, job, pieces, report, _held(job)),
-            table.stretches(_portions_together(plan)),
-            progress,
-            file,
-        )
+    chosen = table.stretches(_portions_together(plan))
+    with one_thread():
+        add_portions(total, _sum_stretch, job, chosen, file, ahead=_held(job), **how)
     return total
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -40,6 +39,7 @@ from loopylatent.distances.strengths import (
 )
 from loopylatent.errors import DistanceError, Remedy, quoted
 from loopylatent.tables.blocks.table import BlockTable
+from loopylatent.tables.files import FilePath
 from loopylatent.tables.kinds import Column
 from loopylatent.tables.observations import FEWEST_COLUMNS, Observations, OnDegenerate
 
@@ -174,7 +174,7 @@ def information_distances(
     on_degenerate: OnDegenerate = "error",
     seed: int = 0,
     progress: Progress | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint: FilePath | None = None,
     engine: Engine = "threads",
     scheduler: str | None = None,
 ) -> DistanceMatrix:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -232,14 +232,19 @@ def block_weights(frame: Any, column: str | None, first_row: int) -> FloatArray 
 
 def add_portions(
     total: Any,
-    begin: Callable[[list[list[int]], Progress], Generator[tuple[int, list[Any]], None, None]],
+    work: Callable[[Any, list[int], Check], list[Any]],
+    job: Any,
     chosen: Sequence[list[int]],
-    progress: Progress | None,
     file: Checkpoint | None,
+    *,
+    progress: Progress | None,
+    engine: Engine,
+    scheduler: str | None,
+    ahead: int | None = None,
 ) -> None:
-    """Begin the portions that are left and merge them into a total, in the order of the rows.
+    """Work on the stretches that are left and merge them into a total, in the order of the rows.
 
-    ``file`` holds how many are ``done`` and the ``arrays`` of the total.
+    ``file`` holds how many portions are ``done`` and the ``arrays`` of the total.
     """
     pieces = [left for one in chosen if (left := [k for k in one if k >= total.done])]
     n_portions = sum(map(len, chosen))
@@ -250,14 +255,15 @@ def add_portions(
 
     is_whole = True  # not while a portion is added: what an interrupt tears is not saved
     try:
-        for parts in in_order(begin(pieces, report)):
-            while parts:  # none is kept while the next one comes
-                is_whole = False
-                total.merge(parts.pop(0))
-                total.done += 1
-                is_whole = True
-            if file is not None:
-                file.save_now_and_then(total.done, total.arrays)
+        with runner(engine, scheduler) as run:
+            for parts in in_order(run(work, job, pieces, report, ahead or len(pieces))):
+                while parts:  # none is kept while the next one comes
+                    is_whole = False
+                    total.merge(parts.pop(0))
+                    total.done += 1
+                    is_whole = True
+                if file is not None:
+                    file.save_now_and_then(total.done, total.arrays)
     finally:
         if file is not None and pieces and total.done and is_whole:
             with suppress(DataError):  # a full disk does not cost work that is complete
@@ -431,14 +437,10 @@ def scan_table(
     if file is not None and saved is None:
         with suppress(DataError):
             file.save(0, total.arrays())
-    with runner(engine, scheduler) as run:
-        add_portions(
-            total,
-            lambda pieces, report: run(_scan_stretch, job, pieces, report, len(pieces)),
-            job.stretches(),
-            progress,
-            file,
-        )
+    add_portions(
+        total, _scan_stretch, job, job.stretches(), file,
+        progress=progress, engine=engine, scheduler=scheduler,
+    )  # fmt: skip
     found = total.found
     for name, scan in found.columns.items():
         if len(scan.forms) > 1:
