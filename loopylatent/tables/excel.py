@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import zipfile
-from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -47,20 +46,19 @@ def _read(file: File, sheet: str | int | None) -> pd.DataFrame:
     book = load_workbook(stream(file), read_only=True, data_only=True)
     sheets = {one.title: one for one in book.worksheets}
     visible = [name for name, one in sheets.items() if one.sheet_state == "visible"]
-    for name in [_sheet(file, list(sheets), sheet)] if sheet is not None else visible:
+    names = list(sheets)
+    if isinstance(sheet, int) and 0 <= sheet < len(names):
+        visible = [names[sheet]]
+    elif isinstance(sheet, str) and sheet in names:
+        visible = [sheet]
+    elif sheet is not None:
+        known = ", ".join(quoted(name) for name in names[:10])
+        raise file.error(f"there is no sheet {sheet!r}; the sheets are {known}.")
+    for name in visible:
         rows = _rows(file, sheets[name])
         if rows:
             return _frame(file, name, rows)
     raise file.error("there is nothing in its sheets; save the table again.")
-
-
-def _sheet(file: File, names: Sequence[str], sheet: str | int) -> str:
-    if isinstance(sheet, int) and 0 <= sheet < len(names):
-        return names[sheet]
-    if isinstance(sheet, str) and sheet in names:
-        return sheet
-    known = ", ".join(quoted(name) for name in names[:10])
-    raise file.error(f"there is no sheet {sheet!r}; the sheets are {known}.")
 
 
 def _rows(file: File, sheet: Any) -> list[Row]:

@@ -264,11 +264,11 @@ def type_column(
     dtype = series.dtype
     seen = seen or Seen(len(series), np.arange(len(series)))
     if wanted is not None and wanted not in KINDS:
-        raise DataError(
-            f"kind {wanted!r} of column {quoted(name)} is unknown; use one of {', '.join(KINDS)}."
-        )
+        known = ", ".join(KINDS)
+        raise DataError(f"kind {wanted!r} of column {quoted(name)} is unknown; use one of {known}.")
     has_size = wanted in ("ordinal", "continuous")
-    if holds_numbers(dtype) and (has_size or not holds_too_long(series)):
+    holds_numbers = pd.api.types.is_numeric_dtype(dtype) and dtype.kind not in "bc"
+    if holds_numbers and (has_size or not holds_too_long(series)):
         return _type_numbers(name, series.to_numpy(np.float64, na_value=np.nan), wanted, seen)
     is_category = isinstance(dtype, pd.CategoricalDtype)
     try:
@@ -316,8 +316,13 @@ def type_sparse_column(
         )
     if kind == "binary" and not can_be_binary:
         kind = "continuous"
-    states = tuple(_number_text(value) for value in distinct) if kind == "binary" else ()
-    return Column(name, kind, states)
+    return Column(name, kind, tuple(map(_number_text, distinct)) if kind == "binary" else ())
+
+
+def whole_if_exact(x: FloatArray) -> NDArray[Any]:
+    """Return numbers as integers where all of them are whole and none is too long."""
+    is_whole = (x == np.rint(x)).all() and (np.abs(x) < EXACT).all()
+    return x.astype(np.int64) if is_whole else x
 
 
 def states_to_values(column: Column, codes: FloatArray) -> pd.Series[Any]:
@@ -325,24 +330,13 @@ def states_to_values(column: Column, codes: FloatArray) -> pd.Series[Any]:
     missing = np.isnan(codes)
     numbers = text_numbers(column.states)
     if column.states == ("False", "True"):
-        levels = np.array([False, True])
+        levels: NDArray[Any] = np.array([False, True])
     elif np.isnan(numbers).any() or are_too_long(column.states):
         levels = np.array(column.states, dtype=object)
     else:
-        is_whole = (numbers == np.rint(numbers)).all() and (np.abs(numbers) < 2**53).all()
-        levels = numbers.astype(np.int64) if is_whole else numbers
+        levels = whole_if_exact(numbers)
     series = pd.Series(levels[np.where(missing, 0, codes).astype(np.intp)])
     return series.mask(missing) if missing.any() else series
-
-
-def holds_numbers(dtype: Any) -> bool:
-    """Whether cells of this type are numbers."""
-    types = pd.api.types
-    return (
-        types.is_numeric_dtype(dtype)
-        and not types.is_bool_dtype(dtype)
-        and not types.is_complex_dtype(dtype)
-    )
 
 
 def _type_numbers(name: str, numbers: FloatArray, wanted: Kind | None, seen: Seen) -> TypedColumn:

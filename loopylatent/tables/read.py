@@ -23,7 +23,6 @@ import pyarrow.csv as pacsv
 from numpy.typing import NDArray
 
 from loopylatent.compute.limits import LIMITS, check_shape
-from loopylatent.compute.values import FloatArray
 from loopylatent.errors import DataError, LimitError, Remedy, quoted
 from loopylatent.tables.excel import read_workbook
 from loopylatent.tables.files import (
@@ -38,7 +37,16 @@ from loopylatent.tables.files import (
     opened,
     read_by,
 )
-from loopylatent.tables.kinds import EXACT, NA_WORDS, WAYS, Cells, Way, are_too_long, cast_numbers
+from loopylatent.tables.kinds import (
+    EXACT,
+    NA_WORDS,
+    WAYS,
+    Cells,
+    Way,
+    are_too_long,
+    cast_numbers,
+    whole_if_exact,
+)
 from loopylatent.tables.parquet import read_parquet
 
 MAX_CELLS = LIMITS.cells
@@ -443,7 +451,7 @@ def _frame(table: Any, separator: str) -> pd.DataFrame:
         for k, (series, way) in enumerate(found):
             if way == "plain" and series.dtype == np.float64:
                 x = Cells.of(table.column(k)).numbers("grouped")
-                found[k] = (series if x is None else _whole(x)), way
+                found[k] = (series if x is None else pd.Series(whole_if_exact(x))), way
     return pd.DataFrame({k: series for k, (series, _) in enumerate(found)})
 
 
@@ -460,18 +468,13 @@ def _typed(column: Any, separator: str) -> tuple[pd.Series[Any], Way | None]:
     are_long = x is not None and are_too_long(cells.texts)
     for way in () if are_long else WAYS.get(separator, ("plain",))[:2]:
         if (x := cells.numbers(way)) is not None:
-            return _whole(x) if way == "thousands" else pd.Series(x), way
+            return pd.Series(whole_if_exact(x) if way == "thousands" else x), way
     known = set(cells.texts) - NA_WORDS
     if known and FLAGS.keys() >= known:
         flags = np.array([*(FLAGS.get(text, np.nan) for text in cells.texts), np.nan], dtype=object)
         return pd.Series(flags[cells.codes]).infer_objects(), None
     texts = pa.array([*cells.texts, None], pa.string())
     return texts.take(pa.array(cells.codes % len(texts))).to_pandas(), None
-
-
-def _whole(x: FloatArray) -> pd.Series[Any]:
-    is_whole = (x == np.rint(x)).all() and (np.abs(x) < EXACT).all()
-    return pd.Series(x.astype(np.int64) if is_whole else x)
 
 
 # Rows in blocks ------------------------------------------------------------------------------
