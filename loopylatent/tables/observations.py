@@ -20,6 +20,18 @@ from loopylatent.tables.files import MAX_BYTES, Source, check_names
 from loopylatent.tables.kinds import Column, Kind, states_to_values, type_column, type_sparse_column
 from loopylatent.tables.read import MAX_CELLS, read_frame
 
+OnDegenerate = Literal["error", "drop"]
+FEWEST_COLUMNS = 3
+FEWEST_ROWS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A column that was left out, and why."""
+
+    name: str
+    reason: str
+
 
 @dataclass(frozen=True, eq=False)
 class Observations(Shown):
@@ -411,19 +423,6 @@ def _as_array(X: Any) -> NDArray[Any]:
         return np.asarray(X)
     except ValueError:
         raise DataError("the rows are not equally long; give a rectangular array.") from None
-
-
-OnDegenerate = Literal["error", "drop"]
-FEWEST_COLUMNS = 3
-FEWEST_ROWS = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Dropped:
-    """A column that was left out, and why."""
-
-    name: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)

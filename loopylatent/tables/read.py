@@ -51,6 +51,31 @@ from loopylatent.tables.parquet import read_parquet
 
 MAX_CELLS = LIMITS.cells
 """Rows times columns of the largest table that is read."""
+DELIMITERS = (",", ";", "\t", "|")
+HEAD_BYTES = 1 << 20
+SNIFFED_ROWS = 50
+PIECE_BYTES = 1 << 22
+LONGEST_LINE = 1 << 26
+"""Bytes; a longer line is no row of a table."""
+FLAGS = {**dict.fromkeys(("True", "TRUE", "true"), True),
+         **dict.fromkeys(("False", "FALSE", "false"), False)}  # fmt: skip
+"""Texts that are truth values where a column holds nothing else."""
+
+NO_TABLE = "this is not a table; give CSV, TSV, Parquet or Excel (.xlsx)."
+OPEN_QUOTE = "a quotation mark is opened and never closed; close it."
+NO_ROWS = "there is a header but no rows under it; at least 3 rows are needed."
+_SPELLED_OUT = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " "}
+_END = "\x00end"
+"""Stands in a row that is put under the others: inside an open quotation mark it is not found."""
+_LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
+_LONE_RETURN = re.compile(rb"(?<!\r)\r++(?!\n|\Z)")
+_DECLARED = re.compile(rb'"?sep=(?=[\t -~])([^\w"])"?(?=[\r\n])', re.IGNORECASE)
+_JSON = re.compile(r'\s*+(\[\s*+)?\{\s*+["}]')
+_MARKUP = re.compile(r"\s*+<(!doctype|html|head|body|table|\?xml|!--)", re.IGNORECASE)
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
+_kept = threading.local()
+"""The packed file that this thread has open as ``stream``, and its ``key``."""
+_WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def read_frame(
@@ -115,33 +140,6 @@ def read_frame(
         raise file.error(NO_ROWS)
     check_shape(*frame.shape, replace(LIMITS, cells=max_cells))
     return frame
-
-
-DELIMITERS = (",", ";", "\t", "|")
-HEAD_BYTES = 1 << 20
-SNIFFED_ROWS = 50
-PIECE_BYTES = 1 << 22
-LONGEST_LINE = 1 << 26
-"""Bytes; a longer line is no row of a table."""
-FLAGS = {**dict.fromkeys(("True", "TRUE", "true"), True),
-         **dict.fromkeys(("False", "FALSE", "false"), False)}  # fmt: skip
-"""Texts that are truth values where a column holds nothing else."""
-
-NO_TABLE = "this is not a table; give CSV, TSV, Parquet or Excel (.xlsx)."
-OPEN_QUOTE = "a quotation mark is opened and never closed; close it."
-NO_ROWS = "there is a header but no rows under it; at least 3 rows are needed."
-_SPELLED_OUT = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " "}
-_END = "\x00end"
-"""Stands in a row that is put under the others: inside an open quotation mark it is not found."""
-_LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
-_LONE_RETURN = re.compile(rb"(?<!\r)\r++(?!\n|\Z)")
-_DECLARED = re.compile(rb'"?sep=(?=[\t -~])([^\w"])"?(?=[\r\n])', re.IGNORECASE)
-_JSON = re.compile(r'\s*+(\[\s*+)?\{\s*+["}]')
-_MARKUP = re.compile(r"\s*+<(!doctype|html|head|body|table|\?xml|!--)", re.IGNORECASE)
-_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
-_kept = threading.local()
-"""The packed file that this thread has open as ``stream``, and its ``key``."""
-_WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 # How a file is made --------------------------------------------------------------------------
