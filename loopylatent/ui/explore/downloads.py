@@ -136,9 +136,9 @@ ABREAST = 4
 
 def offer_files(s: Session, scene: Scene) -> None:
     """Offer a report, the graph in every format, and a project."""
-    _offer_report(s, scene, file_stem(s))
-    extras, origin = _extras(scene), provenance(scene.result)
-    graph, stem = scene.result.graph, file_stem(s)
+    stem, graph, extras = file_stem(s), scene.result.graph, _extras(scene)
+    _offer_report(s, scene, stem)
+    origin = provenance(scene.result)
     columns = st.columns(ABREAST)
     for k, (ending, (label, purpose, mime)) in enumerate(FILES.items()):
         make: Callable[[], str | bytes] = partial(render, ending, graph, origin, extras)

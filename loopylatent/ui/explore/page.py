@@ -63,6 +63,14 @@ WHOLE = "whole_graph"
 TABLE_HEIGHT = 560
 LOOKED_AT = 8
 """Columns among which one is sought after which to call a node."""
+GRAPH_HEIGHT = 680
+HEAD_START = 0.02
+"""Seconds in which the graph leaves for the browser before the rest of the page is computed; it
+is drawn earlier by more than that (benchmarks/slider_profile.py)."""
+ROW_HEIGHT = 50
+"""Taken from the graph by the sentence above a large one."""
+TEST = "opening"
+"""The kind of job that tests the loops of a table that was just opened."""
 
 
 def is_large(graph: LatentGraph) -> bool:
@@ -210,18 +218,6 @@ def show_hidden_table(s: Session, graph: LatentGraph, labels: tuple[str, ...]) -
     }
     nodes = [one.node for one in found]
     select_by_row(s, frame, nodes, "hidden_table", TABLE_HEIGHT, column_config=columns)
-
-
-GRAPH_HEIGHT = 680
-HEAD_START = 0.02
-"""Seconds in which the graph leaves for the browser before the rest of the page is computed; it
-is drawn earlier by more than that (benchmarks/slider_profile.py)."""
-ROW_HEIGHT = 50
-"""Taken from the graph by the sentence above a large one."""
-
-
-TEST = "opening"
-"""The kind of job that tests the loops of a table that was just opened."""
 
 
 def follow_test(s: Session, D: DistanceMatrix) -> None:

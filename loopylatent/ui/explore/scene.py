@@ -105,11 +105,9 @@ def draw(view: str, scene: Scene) -> Picture:
         both = difference(initial, learned)
         shown = _picture(scene, both.graph, scene.names, signs=False)
         shown = replace(shown, edges=mark_changed_edges(shown.edges, both.status))
-        shown = _with_legend(
-            _with_stayed(shown),
-            LegendItem("line", NEW, NEW, "put in by grouping"),
-            LegendItem("dashes", GONE, GONE, "taken away by grouping"),
-        )
+        new = LegendItem("line", NEW, NEW, "put in by grouping")
+        gone = LegendItem("dashes", GONE, GONE, "taken away by grouping")
+        shown = _with_legend(shown, new, gone, plain=STAYED)
     elif view == SUPPORT and scene.support is not None:
         shown = _supported(scene, scene.support)
     else:
@@ -163,9 +161,12 @@ def _with_cycles(shown: Picture, graph: LatentGraph) -> Picture:
     return _with_legend(shown, LegendItem("line", NEW, NEW, "on a cycle"))
 
 
-def _with_legend(shown: Picture, *items: LegendItem) -> Picture:
-    extra = [asdict(item) for item in items]
-    return _with_legends(shown, lambda legend: [*legend, *extra])
+def _with_legend(shown: Picture, *items: LegendItem, plain: str = EDGE) -> Picture:
+    """Add to the legend; among what is added, plain edges are called ``plain``."""
+    extra, called = [asdict(item) for item in items], {EDGE: {"text": plain}}
+    return _with_legends(
+        shown, lambda legend: [item | called.get(item["text"], {}) for item in legend] + extra
+    )
 
 
 def _with_legends(
@@ -173,14 +174,6 @@ def _with_legends(
 ) -> Picture:
     looks = {theme: one | {"legend": change(one["legend"])} for theme, one in shown.looks.items()}
     return replace(shown, looks=looks)
-
-
-def _with_stayed(shown: Picture) -> Picture:
-    """Say of plain edges what they are among those that were put in or taken away."""
-    stayed = {EDGE: {"text": STAYED}}
-    return _with_legends(
-        shown, lambda legend: [item | stayed.get(item["text"], {}) for item in legend]
-    )
 
 
 def graph_of(view: str, result: LearnResult) -> LatentGraph:
