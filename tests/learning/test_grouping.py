@@ -104,6 +104,42 @@ def test_the_kernel_joins_what_the_plain_version_joins(D, Lambda):
     assert np.allclose(lengths, np.array([join[4:] for join in plain]).reshape(-1, 2))
 
 
+@pytest.mark.parametrize("Lambda", [0.1, 0.13])
+@pytest.mark.parametrize("seed", range(40))
+def test_what_is_known_of_two_nodes_is_all_that_is_passed_on_to_their_parent(seed, Lambda):
+    """Quartets of one child say nothing where its witnesses have come under the parent."""
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(80, 3)) @ rng.normal(size=(3, 7)) + 0.5 * rng.normal(size=(80, 7))
+    d = np.triu(-np.log(np.abs(np.corrcoef(rows.T)) + 1e-9), 1)
+    d = np.maximum(d + d.T, 0.001) * (1 - np.eye(7))
+    joins, *_ = group_by_quartets(d, Lambda, 150)
+    assert [tuple(row) for row in joins.tolist()] == [
+        join[:4] for join in PlainGrouping(d, Lambda).run()
+    ]
+
+
+@given(distance_matrices(min_columns=6, max_columns=10, ties=False, infinities=False))
+def test_with_a_cap_only_the_nearest_outsiders_are_asked(D):
+    """The first pair to be joined, with the two outsiders nearest to each of its nodes."""
+    plain, d, cap = PlainGrouping(D.values, 0.02), D.values, 2
+
+    def nearest(node, others):
+        return sorted(others, key=lambda other: d[node, other])[:cap]
+
+    def judge(i, j):
+        outside = set(range(D.n_columns)) - {i, j}
+        near = nearest(i, outside)
+        separated = any(plain.declares(i, c, j, d) for c in near for d in nearest(j, outside - {c}))
+        supported = any(plain.declares(i, j, c, d) for c in near for d in nearest(c, outside - {c}))
+        return separated, supported
+
+    verdicts = {pair: judge(*pair) for pair in itertools.combinations(range(D.n_columns), 2)}
+    free = [pair for pair, (separated, _) in verdicts.items() if not separated]
+    joins, *_ = group_by_quartets(D.values, 0.02, cap)
+    expected = min(free, key=lambda pair: (not verdicts[pair][1], d[pair]), default=None)
+    assert (tuple(joins[0, :2].tolist()) if len(joins) else None) == expected
+
+
 @given(distance_matrices(min_columns=4, max_columns=7), st.sampled_from([0.0, 0.05]))
 def test_listed_quartets_agree_with_the_plain_test(D, Lambda):
     plain = PlainGrouping(D.values, Lambda)
@@ -128,7 +164,8 @@ def test_a_margin_turns_a_weak_quartet_into_no_verdict():
 
 
 def test_too_many_quartets_to_list_are_refused():
-    with pytest.raises(ThresholdError, match="choose fewer nodes"):
+    number = f"100 nodes have {math.comb(100, 4):,} quartets"
+    with pytest.raises(ThresholdError, match=f"{number}, .* choose fewer nodes"):
         quartets(np.zeros((100, 100)), Lambda=0.0)
 
 

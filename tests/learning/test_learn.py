@@ -11,9 +11,10 @@ from hypothesis import assume, given, strategies as st
 from loopylatent import synthetic
 from loopylatent.distances.matrix import DistanceMatrix, information_distances
 from loopylatent.errors import DataError, ThresholdError
+from loopylatent.graph import LatentGraph
 from loopylatent.learning.initial_graph import edge_density, initial_graph
 from loopylatent.learning.learner import iter_steps, learn, visiting_order
-from loopylatent.learning.trace import CleanUpStep, InitialStep, VisitStep, replay
+from loopylatent.learning.trace import CleanUpStep, Edge, InitialStep, VisitStep, replay
 from loopylatent.settings import LearnSettings, Thresholds
 
 
@@ -238,3 +239,15 @@ def test_distances_of_a_new_hidden_node_are_exact_where_the_metric_is_additive()
             assert np.allclose(step.distances[np.ix_(at, at)], true[np.ix_(ids, ids)])
             checked += sum(n >= D.n_columns for n in nodes)
     assert checked > 3
+
+
+def test_the_last_step_says_which_hidden_node_is_which():
+    """The working numbers 4 and 5, named in the other order."""
+    path = LatentGraph.build("abcd", 0, [(0, 1), (1, 2), (2, 3)], [1.0] * 3)
+    gone = (Edge(0, 1, 1.0), Edge(1, 2, 1.0), Edge(2, 3, 1.0))
+    ends = ((0, 4), (1, 4), (2, 5), (3, 5), (4, 5))
+    new = tuple(Edge(u, v, 0.1 * (1 + k)) for k, (u, v) in enumerate(ends))
+    for hidden_ids in ((4, 5), (5, 4)):
+        graph = replay([InitialStep(path), CleanUpStep((), gone, new, hidden_ids)])
+        first = hidden_ids.index(4) + 4
+        assert graph.neighbours(first) == (0, 1, 9 - first)

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
+import networkx as nx
 import numpy as np
 import pytest
 
 import loopylatent as ll
-from loopylatent.learning.regularized import RegularizedResult, learn_regularized
-from loopylatent.learning.trace import InitialStep, VisitStep, replay
+from loopylatent.learning.regularized import (
+    RegularizedResult,
+    _is_hopeless,
+    _Run,
+    learn_regularized,
+)
+from loopylatent.learning.trace import Edge, InitialStep, VisitStep, replay
 from loopylatent.settings import LearnSettings, Thresholds
 from loopylatent.synthetic.families import latent_tree
 
@@ -158,3 +166,19 @@ def test_what_cannot_be_regularised_is_refused(D, rows, truth):
         ll.learn(D, obs=rows.select(list(rows.names[:5])), regularize="bic")
     with pytest.raises(ll.DataError, match="does not belong"):
         ll.learn(D, obs=rows, regularize="bic", start=truth.graph)
+
+
+def test_a_fit_is_given_up_where_four_more_rises_do_not_reach_the_target():
+    values = [-100.0, -10.0, 1.0, 2.0, 4.0, 5.0, 6.0]  # 16 in the last five steps
+    assert not _is_hopeless(values, target=6.0 + 4 * 16)
+    assert _is_hopeless(values, target=6.0 + 4 * 16 + 0.01)
+    assert not _is_hopeless(values[:5], target=1000.0)
+
+
+def test_a_replacement_touches_what_hidden_nodes_connect_to_it():
+    """A chain: column 0, the hidden nodes 6, 7, 8, and then the columns 1 to 5."""
+    chain = nx.path_graph([0, 6, 7, 8, 1, 2, 3, 4, 5])
+    run = object.__new__(_Run)
+    run._workspace = SimpleNamespace(neighbours=dict(chain.adj), is_hidden=lambda node: node > 5)
+    step = SimpleNamespace(added=(Edge(0, 6, 0.1),), neighbourhood=(0, 9))  # node 9 has gone
+    assert run._touched(step, [1, 2, 3, 4, 5]) == {1, 2}

@@ -34,6 +34,8 @@ from loopylatent.learning.grouping import (
     REACH,
     SPREAD_OF_FAR,
     Neighbourhood,
+    _between,
+    _Represented,
     finite_parts,
     group,
 )
@@ -142,7 +144,8 @@ def test_a_round_of_k_medoids_never_raises_the_cost(seed):
         assign(spread, medoids, labels)
         costs.append(sum(spread[i, medoids[labels[i]]] for i in range(len(spread))))
         assert [labels[medoid] for medoid in medoids] == list(range(k))
-        recentre(spread, labels, medoids)
+        before = medoids.tolist()
+        assert recentre(spread, labels, medoids) == (medoids.tolist() != before)
         costs.append(sum(spread[i, medoids[labels[i]]] for i in range(len(spread))))
     assert all(b <= a + 1e-12 for a, b in pairwise(costs))
 
@@ -200,6 +203,47 @@ def test_a_star_keeps_its_lengths_and_a_short_one_makes_its_leaf_the_parent():
         assert family.limit == pytest.approx(2 * SHORT * 5)
         assert (family.is_new, len(family.children)) == (is_new, 6 if is_new else 5)
         assert family.parent == (6 if is_new else 0)
+
+
+def test_a_node_that_stays_alone_for_a_round_keeps_its_length():
+    """Three leaves on either side of a hidden node, and one leaf at that node itself."""
+    truth = nx.Graph()
+    truth.add_weighted_edges_from([(leaf, "left", 0.4 + 0.1 * leaf) for leaf in range(3)])
+    truth.add_weighted_edges_from([(leaf, "right", 0.2 + 0.1 * leaf) for leaf in range(3, 6)])
+    truth.add_weighted_edges_from([("left", "hub", 0.8), ("right", "hub", 0.7), (6, "hub", 0.9)])
+    tree = local_tree(between_leaves(truth, 7))
+    assert [found.families for found in tree.rounds] == [
+        ((0, 1, 2), (3, 4, 5), (6,)),
+        ((7, 8, 6),),
+    ]
+    found = nx.Graph()
+    found.add_weighted_edges_from((edge.u, edge.v, edge.length) for edge in tree.edges)
+    assert np.allclose(between_leaves(found, 7), between_leaves(truth, 7))
+
+
+def between_leaves(tree: nx.Graph, n: int) -> np.ndarray:
+    lengths = dict(nx.all_pairs_dijkstra_path_length(tree))
+    return np.array([[lengths[i][j] for j in range(n)] for i in range(n)])
+
+
+def test_families_that_seem_to_overlap_are_the_least_length_apart():
+    """Two leaves keep their own distance; to a family it is the mean less its inner lengths."""
+    d = np.array(
+        [
+            [0.00, 0.02, 0.30, 0.40],
+            [0.02, 0.00, 0.90, 0.90],
+            [0.30, 0.90, 0.00, 0.80],
+            [0.40, 0.90, 0.80, 0.00],
+        ]
+    )
+    rows = [np.array([0]), np.array([1]), np.array([2, 3])]
+    found = [_Represented(k, at, 0.0 if len(at) == 1 else 0.8) for k, at in enumerate(rows)]
+    between = _between(found, d)
+    to_family = [(0.3 + 0.4 - 0.8) / 2, (0.9 + 0.9 - 0.8) / 2]
+    assert to_family[0] < 0
+    expected = [[0.0, 0.02, LEAST_LENGTH], [0.02, 0.0, to_family[1]]]
+    assert np.allclose(between[:2], expected)
+    assert np.array_equal(between, between.T)
 
 
 def test_a_chain_of_columns_needs_no_hidden_node():
