@@ -1,4 +1,4 @@
-"""Which hidden nodes of two graphs are the same, and which names they keep.
+"""Which hidden nodes of two graphs are the same, the names they keep, and what is near a node.
 
 Columns are matched by name. A hidden node is known by its profile, e^-(path length) to every
 column: this is the one definition for names, support and comparisons.

@@ -196,7 +196,7 @@ class Model(Shown):
         return ExtremeRows(order[::-1][:most], order[:most])
 
     def scores(self, test_obs: Observations, seed: int = 0) -> Scores:
-        """Score the model on other rows; see ``loopylatent.scoring``.
+        """Score the model on other rows; see ``loopylatent.inference.scores``.
 
         Gaussian models are scored on standard scores (by the training means and deviations), so
         that the units of the table do not matter.

@@ -1,4 +1,4 @@
-"""Other tables that the same source could have given: what `groups` and `stability` learn from."""
+"""Other tables that the same source could have given, and other seeds of the learner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of the page Compare: numbers, scores on request, edges and hidden nodes one by one."""
+"""What the page Compare lays side by side: pins with their graphs, tables, scores on request."""
 
 from __future__ import annotations
 

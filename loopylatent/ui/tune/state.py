@@ -1,4 +1,4 @@
-"""What the page Tune computes in the background, and what it remembers of it."""
+"""What the page Tune computes in the background and remembers, and its panel of suggestions."""
 
 from __future__ import annotations
 
