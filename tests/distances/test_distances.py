@@ -331,3 +331,14 @@ def test_the_words_for_a_matrix_are_one_short_line_however_many_columns_it_has()
     x = np.random.default_rng(0).normal(size=(50, 200))
     shown = repr(information_distances(x))
     assert shown == "DistanceMatrix(200 columns, 50 rows, metric correlation, noise floor 1.26)"
+
+
+def test_the_column_with_the_most_states_says_how_much_memory_is_needed(monkeypatch) -> None:
+    asked = []
+    monkeypatch.setattr(
+        "loopylatent.distances.matrix.check_memory", lambda p, width: asked.append((p, width))
+    )
+    states = np.random.default_rng(0).integers(0, [2, 4, 3], (60, 3))
+    frame = pd.DataFrame(np.array(list("stuv"))[states], columns=list("abc"))
+    information_distances(frame, "canonical")
+    assert asked == [(3, 4)]

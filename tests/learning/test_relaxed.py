@@ -150,6 +150,39 @@ def test_a_round_of_k_medoids_never_raises_the_cost(seed):
     assert all(b <= a + 1e-12 for a, b in pairwise(costs))
 
 
+def centre(spread, members):
+    """The member nearest to the others; of equally near ones the last."""
+    return max(members.tolist(), key=lambda node: (-spread[node, members].sum(), node))
+
+
+def plain_split(spread, shuffles):
+    """K-medoids from each of the four starts of each size, one after the other."""
+    m, best, found = len(spread), -math.inf, None
+    for k, drawn in enumerate(shuffles, start=2):
+        for start in ([*range(k - 1), m - 1], range(k), *drawn[:, :k].tolist()):
+            medoids, before = list(start), None
+            while medoids != before:
+                labels = spread[:, medoids].argmin(axis=1)
+                labels[medoids] = range(k)
+                before = medoids
+                medoids = [centre(spread, np.flatnonzero(labels == c)) for c in range(k)]
+            silhouette = silhouette_samples(spread, labels, metric="precomputed").mean()
+            if silhouette > best + 1e-12:
+                best, found = silhouette, labels
+    return found, best
+
+
+@given(st.integers(0, 10**6), st.integers(5, 8))
+def test_the_best_split_is_that_of_the_plain_search(seed, m):
+    spread = random_distances(seed, m)
+    draws = np.random.default_rng(seed).random((m - 3, 2, m))
+    shuffles = np.argsort(draws, axis=2)
+    labels, silhouette = best_split(spread, shuffles)
+    expected, best = plain_split(spread, shuffles)
+    assert silhouette == pytest.approx(best)
+    assert labels.tolist() == expected.tolist()
+
+
 def test_two_clear_clusters_are_found_from_any_start():
     spread = np.full((8, 8), 2.0)
     spread[:3, :3] = spread[3:, 3:] = 0.1
