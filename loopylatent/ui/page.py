@@ -31,10 +31,11 @@ from loopylatent.tables.samples import sample_titles
 from loopylatent.ui.open.dialog import follow_curve, open_columns, open_file
 from loopylatent.ui.shell.background import upkeep, warm_up_once
 from loopylatent.ui.shell.results import (
+    DataKey,
+    LearnedKey,
     Source,
     TableKey,
     bic_work,
-    data_key,
     known_curve,
     learned,
     regularized_job,
@@ -333,7 +334,7 @@ N_SEEDS = 10
 def show_seeds(s: Session, D: DistanceMatrix) -> None:
     """Offer to learn with other seeds, and say how far the graphs agree."""
     settings = replace(s.recipe.settings, seed=0)
-    key = (D.digest, settings)
+    key = LearnedKey(D.digest, settings)
     job = s.jobs.of("seeds", key)
 
     def begin() -> None:
@@ -449,7 +450,7 @@ def chosen_first(s: Session) -> Iterator[Present]:
 
 def _known(s: Session) -> Present | None:
     """What the choice gives, where that is quick; None also where it is refused."""
-    source: Source | None = s.memo.known("source", data_key(s.recipe))
+    source: Source | None = s.memo.known("source", DataKey.of(s.recipe))
     if source is None or s.recipe.regularize != "none" or source.distances.n_columns >= SLOW_FROM:
         return None
     curve: EdgeDensity | None = s.memo.known("curve", source.distances.digest)

@@ -22,7 +22,7 @@ from loopylatent.ui.compare import tables
 from loopylatent.ui.compare.tables import Side, Sides, overlay_of, pin_two, sides_of
 from loopylatent.ui.graph_view import Picture, bring_script, graph_view, picture
 from loopylatent.ui.page import Present
-from loopylatent.ui.shell.results import data_key
+from loopylatent.ui.shell.results import DataKey
 from loopylatent.ui.shell.session import Session, add_pin, bound, remove_pin, rename_pin
 from loopylatent.ui.shell.widgets import (
     escaped,
@@ -251,7 +251,7 @@ def _pins(s: Session) -> None:
 def _go_to(s: Session, name: str) -> None:
     """Make a pin the present choice; other data are opened, other settings are a step."""
     recipe = next(pin.recipe for pin in s.pins if pin.name == name)
-    if data_key(recipe) == data_key(s.recipe):
+    if DataKey.of(recipe) == DataKey.of(s.recipe):
         s.change(**{name: getattr(recipe, name) for name in SETTINGS})
     else:
         s.open(recipe)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -32,10 +32,12 @@ from loopylatent.learning.learner import LearnResult
 from loopylatent.learning.regularized import learn_regularized
 from loopylatent.tables.files import free_name
 from loopylatent.ui.page import Present, preset_radii
-from loopylatent.ui.shell.background import Cancelled, Job
+from loopylatent.ui.shell.background import Cancelled, Job, Key
 from loopylatent.ui.shell.results import (
     ComparedKey,
+    LearnedKey,
     Source,
+    TwoGraphsKey,
     check_bic,
     digest_or_none,
     learned,
@@ -110,7 +112,7 @@ def _side(s: Session, now: Present, pin: Pin) -> Side:
     plain = Side(pin.name, pin.recipe, source, learned(s.memo, D, pin.recipe))
     if pin.recipe.regularize == "none" or obs is None:
         return plain
-    key: Hashable = (D.digest, settings)
+    key = LearnedKey(D.digest, settings)
     known: LearnResult | None = s.memo.known("bic", key)
     if known is not None:
         return replace(plain, result=known)
@@ -133,7 +135,9 @@ def _side(s: Session, now: Present, pin: Pin) -> Side:
 def overlay_of(s: Session, left: Side, right: Side) -> Overlay:
     """Lay two graphs on top of each other, once."""
     graphs = (left.graph, right.graph)
-    return s.memo.get("overlay", tuple(g.digest for g in graphs), lambda: overlay(graphs))
+    return s.memo.get(
+        "overlay", TwoGraphsKey(left.graph.digest, right.graph.digest), lambda: overlay(graphs)
+    )
 
 
 def pin_two(s: Session, now: Present) -> None:
@@ -235,6 +239,13 @@ def _time_needed(s: Session, sides: Sequence[Side]) -> TimeNeeded:
     return time_needed(work, max(1, len(todo)), "pins")
 
 
+@dataclass(frozen=True, slots=True)
+class SidesKey(Key):
+    """A run that scores all sides."""
+
+    sides: tuple[ComparedKey, ...]
+
+
 def _begin(s: Session, sides: tuple[Side, ...]) -> None:
     memo, pairs = s.memo, _unknown_errors(s, sides)
 
@@ -252,7 +263,7 @@ def _begin(s: Session, sides: tuple[Side, ...]) -> None:
             memo.keep("structure error", _error_key(one, other), error)
         report(total, total)
 
-    s.jobs.again(KIND, tuple(_score_key(side) for side in sides), work)
+    s.jobs.again(KIND, SidesKey(tuple(map(_score_key, sides))), work)
 
 
 def _scored(side: Side, progress: Progress) -> ComparedScores | str:
@@ -327,8 +338,8 @@ def hidden_frame(laid: Overlay, difference: Difference, labels: Sequence[str]) -
     return pd.DataFrame(rows, columns=columns)
 
 
-def _error_key(left: LatentGraph, right: LatentGraph) -> Hashable:
-    return tuple(sorted((left.digest, right.digest)))
+def _error_key(left: LatentGraph, right: LatentGraph) -> TwoGraphsKey:
+    return TwoGraphsKey(*sorted((left.digest, right.digest)))
 
 
 def _score_key(side: Side) -> ComparedKey:

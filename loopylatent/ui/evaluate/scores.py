@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
@@ -35,6 +35,7 @@ from loopylatent.settings import Method, Thresholds
 from loopylatent.tables.files import table_to_csv
 from loopylatent.tables.observations import Observations
 from loopylatent.ui.page import Present, file_stem
+from loopylatent.ui.shell.background import Key
 from loopylatent.ui.shell.results import EvaluationKey, SplitKey
 from loopylatent.ui.shell.session import Session, session
 from loopylatent.ui.shell.widgets import (
@@ -111,6 +112,15 @@ def entries_of(
     return [one for one in found if one is not None]
 
 
+@dataclass(frozen=True, slots=True)
+class ScoringKey(Key):
+    """A run that scores several models."""
+
+    split: SplitKey
+    contestants: tuple[Contestant, ...]
+    belief: bool
+
+
 def begin_scores(s: Session, board: Scoreboard, obs: Observations, choice: Choice) -> None:
     """Start to score what is not known yet."""
     recipe, last = s.recipe, s.split
@@ -128,7 +138,7 @@ def begin_scores(s: Session, board: Scoreboard, obs: Observations, choice: Choic
             board.known.put(EvaluationKey.of(key, missing[place], choice.belief), entry)
         return len(missing)
 
-    s.jobs.again(JOB, (key, chosen, choice.belief), work)
+    s.jobs.again(JOB, ScoringKey(key, chosen, choice.belief), work)
 
 
 def split_of(last: ResultCache, obs: Observations, recipe: Recipe, choice: Choice) -> Split:
@@ -366,7 +376,7 @@ def _shaded(frame: pd.DataFrame) -> Any:
 
 
 def _coherences(
-    s: Session, split: Split, rows: Sequence[Evaluation], key: Hashable
+    s: Session, split: Split, rows: Sequence[Evaluation], key: SplitKey
 ) -> list[float] | None:
     """The mean PMI of each model's topics in the rows kept apart, for words."""
     if any(kind != "binary" for kind in split.test.kinds):

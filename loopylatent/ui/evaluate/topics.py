@@ -34,6 +34,7 @@ from loopylatent.tables.files import free_name
 from loopylatent.tables.observations import Observations
 from loopylatent.ui.evaluate.scores import Choice, Scoreboard, split_of
 from loopylatent.ui.page import Present, name_field
+from loopylatent.ui.shell.background import Key
 from loopylatent.ui.shell.results import frame_of
 from loopylatent.ui.shell.session import Session, bound
 from loopylatent.ui.shell.widgets import (
@@ -77,12 +78,28 @@ class Found:
     fitted: Fitted | None
 
 
+@dataclass(frozen=True, slots=True)
+class TopicsKey(Key):
+    """The topics of a graph, with strengths where a model is fitted."""
+
+    graph: str
+    model: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class WordPairsKey(Key):
+    """How often words occur together in some rows."""
+
+    data: str
+    title: str
+
+
 def found_topics(s: Session, now: Present, labels: tuple[str, ...]) -> Found:
     """Return the topics, with strengths where the graph is fitted."""
     graph = now.result.graph
     fitted = fitted_of(s, now.source, graph)
     model = None if fitted is None else fitted.model
-    key = (graph.digest, "" if model is None else model.digest)
+    key = TopicsKey(graph.digest, None if model is None else model.digest)
     found = s.memo.get("topics", key, lambda: topics(graph, model))
     shared = s.memo.get("shared columns", key, lambda: shared_columns(graph, found))
     return Found(graph, labels, found, shared, fitted)
@@ -130,7 +147,7 @@ def _choose_corpus(
     s: Session, now: Present, board: Scoreboard, obs: Observations
 ) -> WordPairs | None:
     names = now.result.graph.names
-    paper = s.memo.get("newspaper", 0, newspaper_pairs)
+    paper = s.memo.get("newspaper", "", newspaper_pairs)
     known = {name.casefold() for name in paper.covered}
     options = [TRAINING, HELD, BROUGHT]
     if sum(name.casefold() in known for name in names) >= FEWEST_SHARED:
@@ -163,7 +180,7 @@ def _pairs(
         rows = split_of(s.split, obs, s.recipe, board.choice or Choice()).test
         title = f"{rows.n_rows:,} rows (those that the scores keep apart)"
     found: WordPairs = s.memo.get(
-        "word pairs", (rows.digest, title), lambda: pairs_in_rows(rows, title)
+        "word pairs", WordPairsKey(rows.digest, title), lambda: pairs_in_rows(rows, title)
     )
     return found.among(names)
 

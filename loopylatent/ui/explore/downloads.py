@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import date
 from functools import partial
 from time import monotonic
@@ -10,12 +11,13 @@ from time import monotonic
 import streamlit as st
 
 from loopylatent.analysis.stability.groups import N_RESAMPLES as N_GROUPINGS
+from loopylatent.analysis.stability.resampling import Scheme
 from loopylatent.analysis.stability.runs import N_RESAMPLES
 from loopylatent.compute.limits import MEGABYTE, duration, examination
 from loopylatent.compute.values import Progress
 from loopylatent.errors import LoopyLatentError
 from loopylatent.exporting.graph_files import Extras, provenance, render, to_command, to_python
-from loopylatent.exporting.project.file import save_project
+from loopylatent.exporting.project.file import Recipe, save_project
 from loopylatent.exporting.report.findings import Findings, Known, examine, part_at
 from loopylatent.exporting.report.page import to_report
 from loopylatent.figures.layout import positions
@@ -25,7 +27,7 @@ from loopylatent.graph import node_labels
 from loopylatent.ui.explore.scene import Scene
 from loopylatent.ui.open.project import saving
 from loopylatent.ui.page import file_stem
-from loopylatent.ui.shell.background import Job
+from loopylatent.ui.shell.background import Job, Key
 from loopylatent.ui.shell.results import digest_or_none
 from loopylatent.ui.shell.session import Session
 from loopylatent.ui.shell.widgets import escaped, said, save_button, texts, time_needed, wait_for
@@ -34,11 +36,23 @@ KIND = "report"
 words = texts("explore")
 
 
+@dataclass(frozen=True, slots=True)
+class ReportKey(Key):
+    """A report; names, places and colours can change without new computations."""
+
+    distances: str
+    data: str | None
+    graph: str
+    recipe: Recipe
+    support: tuple[Scheme, int] | None
+    """The scheme and the number of runs."""
+
+
 def _offer_report(s: Session, scene: Scene, stem: str) -> None:
     """Draw the button, then the progress, then the file."""
     D, obs, support = scene.source.distances, scene.source.observations, scene.support
     runs = None if support is None else (support.scheme, support.n_used)
-    key = (D.digest, digest_or_none(obs), scene.result.graph.digest, s.recipe, runs)
+    key = ReportKey(D.digest, digest_or_none(obs), scene.result.graph.digest, s.recipe, runs)
     work = examination(D.n_samples or 0, D.n_columns, N_GROUPINGS, N_RESAMPLES)
     time = time_needed(work, 1, "report")
     found: Findings | None = s.memo.known(KIND, key)
@@ -71,7 +85,7 @@ def _offer_report(s: Session, scene: Scene, stem: str) -> None:
         st.error(said(job.failure))
 
 
-def _begin(s: Session, scene: Scene, key: Hashable) -> None:
+def _begin(s: Session, scene: Scene, key: ReportKey) -> None:
     source, recipe, memo = scene.source, s.recipe, s.memo
     grouped = s.jobs.of("groups", source.distances.digest)
     known = Known(

@@ -41,7 +41,7 @@ from loopylatent.ui.graph_view import graph_view
 from loopylatent.ui.open.dialog import say_curve_is_missing, wait_to_stop
 from loopylatent.ui.page import Present, file_stem, summary_line, theme
 from loopylatent.ui.shell.background import Job
-from loopylatent.ui.shell.results import curve_job, data_key
+from loopylatent.ui.shell.results import DataKey, curve_job
 from loopylatent.ui.shell.session import Session
 from loopylatent.ui.shell.widgets import (
     PARTS,
@@ -223,7 +223,7 @@ def show_hidden_table(s: Session, graph: LatentGraph, labels: tuple[str, ...]) -
 def follow_test(s: Session, D: DistanceMatrix) -> None:
     """Test the loops of a new table once its curve is there, and open it as the test says."""
     job = s.jobs.current(TEST)
-    if s.untested is None or data_key(s.untested) != data_key(s.recipe):
+    if s.untested is None or DataKey.of(s.untested) != DataKey.of(s.recipe):
         if job is not None:
             job.cancelled.set()
         return

@@ -48,6 +48,7 @@ from loopylatent.ui.shell.laboratory import (
     refusal_of,
     stop,
 )
+from loopylatent.ui.shell.results import TwoGraphsKey
 from loopylatent.ui.shell.session import Session, bound
 from loopylatent.ui.shell.widgets import (
     chart,
@@ -178,7 +179,7 @@ def _numbers(found: Comparison, model: SyntheticModel) -> None:
 
 
 def _pictures(s: Session, found: Comparison) -> None:
-    key = (found.truth.digest, found.both.digest)
+    key = TwoGraphsKey(found.truth.digest, found.both.digest)
     place = s.memo.get("lab positions", key, lambda: place_both(found))
     bring_script()
     with st.container(key="lab_graphs"):

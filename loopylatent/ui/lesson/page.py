@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -29,6 +30,7 @@ from loopylatent.lesson.chapters import (
 from loopylatent.lesson.lesson import Lesson, build, draw
 from loopylatent.lesson.material import CHAPTERS, PAIRINGS, Frame, Inspection, Phase, Visit, inspect
 from loopylatent.lesson.presets import PRESETS, made_up
+from loopylatent.settings import LearnSettings
 from loopylatent.ui.graph_view import Picture, graph_view
 from loopylatent.ui.lesson.controls import (
     KEYS,
@@ -44,6 +46,7 @@ from loopylatent.ui.lesson.controls import (
     walk,
 )
 from loopylatent.ui.page import Present, file_stem, say_notices, theme
+from loopylatent.ui.shell.background import Key
 from loopylatent.ui.shell.session import Session, bound
 from loopylatent.ui.shell.widgets import chart, escaped, table, texts
 
@@ -387,6 +390,15 @@ _VIEWS: Mapping[int, Mapping[str, _View]] = {
 # The chapter on distances ------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class PairKey(Key):
+    """One distance, from the rows to the number."""
+
+    distances: str
+    i: int
+    j: int
+
+
 def show_distance(s: Session, w: Walk, lesson: Lesson, frame: Frame, height: int) -> None:
     """One distance, from the rows to the number; or all of them."""
     m = lesson.material
@@ -396,7 +408,7 @@ def show_distance(s: Session, w: Walk, lesson: Lesson, frame: Frame, height: int
         chart(figure, "The distances between all columns", "lesson_matrix")
         return
     i, j = _choose_pair(w, lesson)
-    view = s.memo.get("pair", (m.D.digest, i, j), lambda: pair_view(m.D, m.obs, i, j))
+    view = s.memo.get("pair", PairKey(m.D.digest, i, j), lambda: pair_view(m.D, m.obs, i, j))
     _show_pair(view, height)
 
 
@@ -471,6 +483,18 @@ def begin(s: Session) -> Walk:
     return w
 
 
+@dataclass(frozen=True, slots=True)
+class LessonKey(Key):
+    """A lesson on a graph, with its names and places."""
+
+    distances: str
+    graph: str
+    settings: LearnSettings
+    n_visits: int
+    names: tuple[tuple[int, str], ...]
+    places: bytes
+
+
 def lesson_of(s: Session, w: Walk, now: Present) -> Lesson:
     """Return the lesson on the present graph, at the corresponding place."""
     graph = now.result.graph
@@ -484,7 +508,7 @@ def lesson_of(s: Session, w: Walk, now: Present) -> Lesson:
     D, obs = now.source.distances, now.source.observations
     named = tuple(sorted(names.items()))
     settings, n_visits = now.result.settings, now.result.n_visits
-    key = (D.digest, graph.digest, settings, n_visits, named, places.tobytes())
+    key = LessonKey(D.digest, graph.digest, settings, n_visits, named, places.tobytes())
     make = partial(build, now.result, D, obs, truth, places=places, hidden_names=names)
     lesson = s.memo.get("lesson", key, make)
     w.enter(lesson, key, s.why)

@@ -39,7 +39,9 @@ from loopylatent.ui.shell.results import (
     AlongKey,
     ComparedKey,
     EvaluationKey,
+    FitKey,
     LoopsKey,
+    PlacesKey,
     Source,
     SplitKey,
     SupportKey,
@@ -242,7 +244,7 @@ def _chosen_digest(s: Session, source: Source) -> str | None:
     obs, D = source.observations, source.distances
     if obs is None:
         return None
-    key = (obs.digest, D.digest)
+    key = TableKey(D.digest, obs.digest)
     return s.memo.get("chosen digest", key, lambda: obs.select(list(D.names)).digest)
 
 
@@ -315,7 +317,7 @@ def _take_places(s: Session, places: Places) -> None:
         s.memo.keep("positions", places.graph.digest, places.positions)
     else:
         nodes = tuple(np.flatnonzero(drawn).tolist())
-        s.memo.keep("positions", (places.graph.digest, nodes), places.positions[drawn])
+        s.memo.keep("positions", PlacesKey(places.graph.digest, nodes), places.positions[drawn])
 
 
 def _take_sweep(s: Session, source: Source, results: Results) -> None:
@@ -356,5 +358,5 @@ def _take_jobs(s: Session, opened: Opened) -> None:
         s.jobs.again("groups", opened.source.distances.digest, lambda _: results.groups)
     if obs is not None and opened.models:
         model = opened.models[0]
-        key = (obs.digest, model.graph.digest)
+        key = FitKey(obs.digest, model.graph.digest)
         s.jobs.again("fit", key, lambda _: Fitted(model, model.hidden_posteriors(obs)))

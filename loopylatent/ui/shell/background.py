@@ -12,7 +12,7 @@ import logging
 import threading
 import time
 import weakref
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, get_args
@@ -51,11 +51,20 @@ class Cancelled(Exception):  # noqa: N818  (nothing went wrong)
     """Raised inside a job when nobody waits for it any more."""
 
 
+class Key:
+    """What a result or a job is known by: a frozen dataclass with named fields."""
+
+    __slots__ = ()
+
+
+Name = str | Key
+
+
 @dataclass(slots=True)
 class Job:
     """One piece of work, how far it is, and what came of it."""
 
-    key: Hashable
+    key: Name
     done: int = 0
     total: int = 0
     result: Any = None
@@ -85,7 +94,7 @@ class Job:
         self.done, self.total = done, total
 
 
-def start(key: Hashable, work: Work) -> Job:
+def start(key: Name, work: Work) -> Job:
     """Begin ``work(report)`` in a thread of its own."""
     job = Job(key)
 
@@ -125,7 +134,7 @@ class Jobs:
         """Return the current job of a kind, whatever it works on."""
         return self._current.get(kind)
 
-    def of(self, kind: str, key: Hashable) -> Job | None:
+    def of(self, kind: str, key: Name) -> Job | None:
         """Return the current job of a kind, where it is for this very key."""
         job = self._current.get(kind)
         return job if job is not None and job.key == key else None
@@ -139,12 +148,12 @@ class Jobs:
         """Forget the current job of a kind; the next one begins anew."""
         self._current.pop(kind, None)
 
-    def get(self, kind: str, key: Hashable, work: Work) -> Job:
+    def get(self, kind: str, key: Name, work: Work) -> Job:
         """Return the job for ``key``, started now if it is not the current one of its kind."""
         job = self.of(kind, key)
         return self.again(kind, key, work) if job is None or job.error == "stopped" else job
 
-    def again(self, kind: str, key: Hashable, work: Work) -> Job:
+    def again(self, kind: str, key: Name, work: Work) -> Job:
         """Start a job for ``key``, even where one for it is there already."""
         job = self._current.get(kind)
         if job is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -28,7 +28,7 @@ from loopylatent.synthetic.laboratory import (
 from loopylatent.synthetic.model import SyntheticModel
 from loopylatent.theory.assumptions import ensemble_of
 from loopylatent.theory.ensemble import Ensemble
-from loopylatent.ui.shell.background import Job, Work
+from loopylatent.ui.shell.background import Job, Key, Name, Work
 from loopylatent.ui.shell.results import Attempt
 from loopylatent.ui.shell.session import Session
 from loopylatent.ui.shell.widgets import TimeNeeded, remembered, time_needed
@@ -77,6 +77,34 @@ class Learning:
         return self.rule if self.r is None else self.r
 
 
+@dataclass(frozen=True, slots=True)
+class EnsembleKey(Key):
+    """The numbers of a model on which the guarantees depend."""
+
+    model: str
+    decay: float
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryKey(Key):
+    """A graph learned back from the rows of a model."""
+
+    model: str
+    learning: Learning
+
+
+@dataclass(frozen=True, slots=True)
+class CurveKey(Key):
+    """A curve against rows or radii."""
+
+    model: str
+    fixed: tuple[Any, ...]
+    """What is the same along the curve."""
+    radii: tuple[float, ...] | None
+    """None along rows."""
+    n_repeats: int
+
+
 @dataclass(slots=True)
 class Lab:
     """What one session remembers of the laboratory."""
@@ -85,10 +113,10 @@ class Lab:
     learning: Learning = field(default_factory=Learning)
     n_repeats: int = 5
     experiment: str = next(iter(EXPERIMENTS))
-    points: dict[Hashable, list[Tried]] = field(default_factory=dict)
+    points: dict[Name, list[Tried]] = field(default_factory=dict)
     """The curves, as far as they have come, by what they are of."""
     outcomes: dict[Experiment, list[Outcome]] = field(default_factory=dict)
-    stopped: set[Hashable] = field(default_factory=set)
+    stopped: set[Name] = field(default_factory=set)
     """What was cancelled and is not learned again by itself."""
     n_begun: int = 0
 
@@ -111,14 +139,14 @@ def model_of(s: Session, chosen: Specification) -> SyntheticModel:
 
 def ensemble_for(s: Session, chosen: Specification, decay: float) -> Ensemble:
     """Return the numbers of a model on which the guarantees depend."""
-    key = (chosen.digest, decay)
+    key = EnsembleKey(chosen.digest, decay)
     return s.memo.get("ensemble", key, lambda: ensemble_of(model_of(s, chosen), decay))
 
 
 # Work in the background --------------------------------------------------------------------
 
 
-def _begin_anew(s: Session, lab: Lab, kind: str, key: Hashable, work: Work) -> None:
+def _begin_anew(s: Session, lab: Lab, kind: str, key: Name, work: Work) -> None:
     """Start work, also where the same was done or cancelled before."""
     lab.n_begun += 1
     s.jobs.get(kind, Attempt(key, lab.n_begun), work)
@@ -130,9 +158,9 @@ def stop(lab: Lab, job: Job) -> None:
     lab.stopped.add(job.key)
 
 
-def learn_key(lab: Lab) -> Hashable:
+def learn_key(lab: Lab) -> RecoveryKey:
     """What is learned."""
-    return (lab.specification.digest, lab.learning)
+    return RecoveryKey(lab.specification.digest, lab.learning)
 
 
 def learned_back(s: Session, lab: Lab, model: SyntheticModel) -> Job | None:
@@ -161,12 +189,12 @@ def recovery_of(s: Session, lab: Lab) -> Recovery | None:
     return found
 
 
-def curve_key(lab: Lab, which: Which, radii: Sequence[float] = ()) -> Hashable:
+def curve_key(lab: Lab, which: Which, radii: Sequence[float] = ()) -> CurveKey:
     """What a curve is of."""
     chosen = lab.learning
     fixed = (chosen.wanted if which == "n" else chosen.n, chosen.method, chosen.seed)
     along = None if which == "n" else tuple(radii)
-    return (lab.specification.digest, fixed, along, lab.n_repeats)
+    return CurveKey(lab.specification.digest, fixed, along, lab.n_repeats)
 
 
 def radii_of(found: Recovery) -> tuple[float, ...]:
@@ -230,7 +258,7 @@ def begin_experiment(s: Session, lab: Lab) -> None:
         for outcome in iter_experiment(plan, progress=report):
             found.append(outcome)  # noqa: PERF402  (the page looks at the list as it grows)
 
-    _begin_anew(s, lab, PAPERS, plan, work)
+    _begin_anew(s, lab, PAPERS, lab.experiment, work)
 
 
 def rows_that_found_it(lab: Lab) -> int | None:

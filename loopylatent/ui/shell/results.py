@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, replace
-from operator import attrgetter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
 from time import perf_counter
 from typing import Any, TypeVar
 
@@ -36,7 +35,7 @@ from loopylatent.settings import LearnSettings, Thresholds
 from loopylatent.tables.observations import Observations
 from loopylatent.tables.read import read_frame
 from loopylatent.tables.samples import Sample, load_sample, sample_folder
-from loopylatent.ui.shell.background import Job, Jobs
+from loopylatent.ui.shell.background import Job, Jobs, Key, Name
 
 T = TypeVar("T")
 
@@ -44,7 +43,7 @@ T = TypeVar("T")
 @dataclass(frozen=True, slots=True)
 class _Kept:
     kind: str
-    key: Hashable
+    key: Name
     result: Any
     seconds: float
 
@@ -63,7 +62,7 @@ class Memo:
         self.seconds: dict[str, float] = {}
         """How long it took to compute the result of each kind that was last handed out."""
 
-    def get(self, kind: str, key: Hashable, compute: Callable[[], T]) -> T:
+    def get(self, kind: str, key: Name, compute: Callable[[], T]) -> T:
         """Return the result known under ``key``, or compute and keep it."""
         kept = self._find(kind, key)
         if kept is None:
@@ -77,37 +76,91 @@ class Memo:
         found: T = kept.result
         return found
 
-    def known(self, kind: str, key: Hashable) -> Any:
+    def known(self, kind: str, key: Name) -> Any:
         """Return the result known under ``key``, or None; nothing is computed."""
         kept = self._find(kind, key)
         return None if kept is None else kept.result
 
-    def items(self, kind: str) -> list[tuple[Hashable, Any]]:
+    def items(self, kind: str) -> list[tuple[Name, Any]]:
         """Return all results of a kind that are known, the newest first."""
         last = self._last.get(kind)
         every = [*([] if last is None else [last]), *(one for _, one in self._cache.items())]
         return list({one.key: one.result for one in every if one.kind == kind}.items())
 
-    def keep(self, kind: str, key: Hashable, result: Any, seconds: float = 0.0) -> None:
+    def keep(self, kind: str, key: Name, result: Any, seconds: float = 0.0) -> None:
         """Remember a result that was computed elsewhere, in the place of an older one."""
         self._last[kind] = kept = _Kept(kind, key, result, seconds)
         self._cache.put((kind, key), kept)
 
-    def _find(self, kind: str, key: Hashable) -> _Kept | None:
+    def _find(self, kind: str, key: Name) -> _Kept | None:
         kept: _Kept | None = self._cache.get((kind, key))
         last = self._last.get(kind)
         return last if kept is None and last is not None and last.key == key else kept
 
 
-data_key: Callable[[Recipe], Hashable] = attrgetter(
-    "source_kind", "source", "data_digest", "drop", "labels", "kinds", "weights", "metric",
-    "drop_degenerate", "n_samples",
-)  # fmt: skip
-"""The part of a recipe on which the distances depend."""
+@dataclass(frozen=True, slots=True)
+class DataKey(Key):
+    """The part of a recipe on which the distances depend."""
+
+    source_kind: str
+    source: str
+    data_digest: str | None
+    drop: tuple[str, ...]
+    labels: tuple[str, ...]
+    kinds: tuple[tuple[str, Any], ...]
+    weights: str | None
+    metric: str
+    drop_degenerate: bool
+    n_samples: int | None
+
+    @classmethod
+    def of(cls, recipe: Recipe) -> DataKey:
+        return cls(*(getattr(recipe, field.name) for field in fields(cls)))
 
 
 @dataclass(frozen=True, slots=True)
-class TableKey:
+class DistancesKey(Key):
+    """The distances between the columns of a table."""
+
+    data: str
+    metric: str
+    drop_degenerate: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedKey(Key):
+    """A graph, or several graphs learned in one go."""
+
+    distances: str
+    settings: LearnSettings
+
+
+@dataclass(frozen=True, slots=True)
+class PlacesKey(Key):
+    """The layout of some nodes of a graph."""
+
+    graph: str
+    nodes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TwoGraphsKey(Key):
+    """What is between two graphs."""
+
+    left: str
+    right: str
+
+
+@dataclass(frozen=True, slots=True)
+class FitKey(Key):
+    """A model of a table on a graph."""
+
+    data: str
+    graph: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableKey(Key):
     """What follows from a table and its distances alone, as the rows that a sweep holds out."""
 
     distances: str
@@ -119,7 +172,7 @@ class TableKey:
 
 
 @dataclass(frozen=True, slots=True)
-class SupportKey:
+class SupportKey(Key):
     """The bootstrap support of a graph."""
 
     data: str
@@ -132,7 +185,7 @@ class SupportKey:
 
 
 @dataclass(frozen=True, slots=True)
-class ComparedKey:
+class ComparedKey(Key):
     """The scores of a graph on the page Compare."""
 
     data: str | None
@@ -144,7 +197,7 @@ class ComparedKey:
 
 
 @dataclass(frozen=True, slots=True)
-class AlongKey:
+class AlongKey(Key):
     """A sweep along r, or its barcode; the radius of its settings is 0."""
 
     distances: str
@@ -158,7 +211,15 @@ class AlongKey:
 
 
 @dataclass(frozen=True, slots=True)
-class LoopsKey:
+class CellsKey(Key):
+    """A grid of thresholds."""
+
+    distances: str
+    cells: tuple[LearnSettings, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LoopsKey(Key):
     """A test of the loops."""
 
     distances: str
@@ -169,7 +230,7 @@ class LoopsKey:
 
 
 @dataclass(frozen=True, slots=True)
-class SplitKey:
+class SplitKey(Key):
     """Rows to learn from and held-out rows: by a label column, or a share of them at random."""
 
     data: str
@@ -189,7 +250,7 @@ class SplitKey:
 
 
 @dataclass(frozen=True, slots=True)
-class EvaluationKey:
+class EvaluationKey(Key):
     """The scores of one model on held-out rows."""
 
     split: SplitKey
@@ -202,10 +263,10 @@ class EvaluationKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(Key):
     """A job that can be begun again after it was stopped."""
 
-    of: Hashable
+    of: Name
     number: int
 
 
@@ -245,7 +306,7 @@ def source_of(memo: Memo, uploads: Uploads, recipe: Recipe) -> Source:
         about = (sample.title, sample.about)
         return Source(*about, D, sample.observations, sample.groups, sample.truth)
 
-    return memo.get("source", data_key(recipe), read)
+    return memo.get("source", DataKey.of(recipe), read)
 
 
 def sample_of(memo: Memo, name: str) -> Sample:
@@ -314,7 +375,7 @@ def table_of(memo: Memo, content: bytes, recipe: Recipe) -> Observations:
             on_degenerate="drop" if recipe.drop_degenerate else "error",
         )
 
-    return memo.get("table", data_key(recipe), read)
+    return memo.get("table", DataKey.of(recipe), read)
 
 
 def _distances(memo: Memo, obs: Observations, recipe: Recipe) -> DistanceMatrix:
@@ -323,7 +384,9 @@ def _distances(memo: Memo, obs: Observations, recipe: Recipe) -> DistanceMatrix:
             obs, recipe.metric, on_degenerate="drop" if recipe.drop_degenerate else "error"
         )
 
-    return memo.get("distances", (obs.digest, recipe.metric, recipe.drop_degenerate), compute)
+    return memo.get(
+        "distances", DistancesKey(obs.digest, recipe.metric, recipe.drop_degenerate), compute
+    )
 
 
 def curve_of(memo: Memo, D: DistanceMatrix) -> EdgeDensity:
@@ -373,7 +436,7 @@ def learned(
         start = start_of(memo, D, settings.thresholds.r)
         return learn(D, settings, start=start, progress=progress)
 
-    return memo.get("learned", (D.digest, settings), compute)
+    return memo.get("learned", LearnedKey(D.digest, settings), compute)
 
 
 def bic_work(obs: Observations) -> Estimate:
@@ -397,7 +460,7 @@ def regularized_job(jobs: Jobs, memo: Memo, source: Source, recipe: Recipe) -> J
     def work(report: Progress) -> LearnResult:
         return learn_regularized(D, obs, settings, progress=report, start=start)
 
-    return jobs.get("bic", (D.digest, settings), work)
+    return jobs.get("bic", LearnedKey(D.digest, settings), work)
 
 
 def sample_recipe(memo: Memo, name: str) -> Recipe:

@@ -38,7 +38,7 @@ from loopylatent.learning.initial_graph import check_radius
 from loopylatent.lesson.presets import made_up_files
 from loopylatent.tables.samples import sample_names
 from loopylatent.ui.shell.background import Jobs
-from loopylatent.ui.shell.results import Memo, carried_nodes, sample_recipe, source_of
+from loopylatent.ui.shell.results import Memo, PlacesKey, carried_nodes, sample_recipe, source_of
 
 FIRST_SAMPLE = "newsgroups100_roweislike"
 MOST_STEPS_BACK = 200
@@ -185,7 +185,7 @@ class Session:
         most_were_there = np.isfinite(before[:, 0]).mean() > 0.5  # else a fresh layout is better
         found = self.memo.get(
             "positions",
-            graph.digest if part is None else (graph.digest, part.nodes),
+            graph.digest if part is None else PlacesKey(graph.digest, part.nodes),
             lambda: positions(
                 graph if part is None else part.part,
                 start=before if most_were_there else None,

@@ -28,7 +28,7 @@ from loopylatent.inference.fit import fit_parameters
 from loopylatent.inference.model import Model
 from loopylatent.tables.observations import Observations
 from loopylatent.ui.shell.background import Job
-from loopylatent.ui.shell.results import Source
+from loopylatent.ui.shell.results import FitKey, Source
 from loopylatent.ui.shell.session import Session, bound
 
 T = TypeVar("T")
@@ -290,7 +290,7 @@ class Fitted:
 def fit_job(s: Session, source: Source, graph: LatentGraph) -> Job | None:
     """Return the job that fits this very graph to these data, whatever came of it."""
     obs = source.observations
-    return None if obs is None else s.jobs.of("fit", (obs.digest, graph.digest))
+    return None if obs is None else s.jobs.of("fit", FitKey(obs.digest, graph.digest))
 
 
 def fitted_of(s: Session, source: Source, graph: LatentGraph) -> Fitted | None:
@@ -312,7 +312,7 @@ def begin_fit(s: Session, obs: Observations, graph: LatentGraph) -> None:
         model = fit_parameters(graph, obs, progress=report)
         return Fitted(model, model.hidden_posteriors(obs))
 
-    s.jobs.get("fit", (obs.digest, graph.digest), work)
+    s.jobs.get("fit", FitKey(obs.digest, graph.digest), work)
 
 
 def wait_for_fit(job: Job) -> None:

@@ -20,6 +20,7 @@ from loopylatent.theory.assumptions import Distortion, conditions, distortion
 from loopylatent.theory.ensemble import KAPPA, Ensemble, fewest_samples
 from loopylatent.theory.tables import Axis, CurvePoint, along, quantities, speaking_girth
 from loopylatent.ui.page import refusals, show_pages, theme
+from loopylatent.ui.shell.background import Key
 from loopylatent.ui.shell.laboratory import (
     CURVE_N,
     FAMILIES,
@@ -249,6 +250,14 @@ def _practised(s: Session, room: Lab, e: Ensemble) -> None:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class BoundsKey(Key):
+    """The bounds on rows along one number."""
+
+    ensemble: Ensemble
+    axis: Axis
+
+
 def _curves(s: Session, here: Theory, e: Ensemble) -> None:
     axes: dict[str, Axis] = {"n against p": "p", "n against δ": "depth", "n against η": "eta"}
     found = rows_that_found_it(lab()) if here.source == MODEL else None
@@ -257,7 +266,7 @@ def _curves(s: Session, here: Theory, e: Ensemble) -> None:
         if not tab.open:
             continue
         with tab:
-            points = s.memo.get("bounds", (e, axis), partial(_points, e, axis))
+            points = s.memo.get("bounds", BoundsKey(e, axis), partial(_points, e, axis))
             mark = {"p": float(e.n_observed), "depth": e.depth, "eta": e.eta}[axis]
             if not math.isfinite(mark):
                 st.caption(f"{TITLES[axis]} is infinite here, so there is nothing to draw.")
@@ -300,11 +309,19 @@ def _table(e: Ensemble, yours: Thresholds, kappa: float) -> None:
 # Data --------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class DistortionKey(Key):
+    """How far distances are from those of a tree."""
+
+    distances: str
+    r: float
+
+
 def _on_data(s: Session) -> None:
     with refusals(s, history=False), st.spinner("Distances between all columns …"):
         source = source_of(s.memo, s.uploads, s.recipe)
     D, r = source.distances, s.recipe.r
-    bent = s.memo.get("distortion", (D.digest, r), lambda: distortion(D, r))
+    bent = s.memo.get("distortion", DistortionKey(D.digest, r), lambda: distortion(D, r))
     st.markdown(f"**{escaped(source.title)}**, with r = {shown(r)} as on the page *Explore*.")
     left, right = st.columns([1.6, 1], gap="medium")
     with left, st.container(key="theory_conditions"):

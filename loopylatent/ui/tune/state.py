@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -39,8 +39,15 @@ from loopylatent.learning.initial_graph import EdgeDensity, default_thresholds
 from loopylatent.settings import LearnSettings
 from loopylatent.tables.observations import Observations
 from loopylatent.ui.page import Present
-from loopylatent.ui.shell.background import Job
-from loopylatent.ui.shell.results import AlongKey, Attempt, LoopsKey, TableKey, digest_or_none
+from loopylatent.ui.shell.background import Job, Key
+from loopylatent.ui.shell.results import (
+    AlongKey,
+    Attempt,
+    CellsKey,
+    LoopsKey,
+    TableKey,
+    digest_or_none,
+)
 from loopylatent.ui.shell.session import Session, session
 from loopylatent.ui.shell.widgets import remembered, said, texts, time_needed
 
@@ -109,16 +116,16 @@ class Plan:
     cells: tuple[LearnSettings, ...]
 
     @property
-    def split_key(self) -> Hashable:
+    def split_key(self) -> Key:
         return TableKey(self.D.digest, digest_or_none(self.obs))
 
-    def key_of(self, kind: str) -> Hashable:
+    def key_of(self, kind: str) -> Key:
         """What a job of this kind works on."""
         digest = self.D.digest
         if kind == LOOPS:
             return LoopsKey(digest, self.here.thresholds.r)
         is_along = kind in (GRAPHS, SCORES)
-        return AlongKey.of(digest, self.here) if is_along else (digest, self.cells)
+        return AlongKey.of(digest, self.here) if is_along else CellsKey(digest, self.cells)
 
     def settings_of(self, kind: str) -> tuple[LearnSettings, ...]:
         return self.along if kind in (GRAPHS, SCORES) else self.cells
@@ -180,7 +187,7 @@ def begin(s: Session, t: Tuning, plan: Plan, kind: str, work: Callable[[Progress
     s.jobs.get(kind, Attempt(plan.key_of(kind), t.n_cancelled), work)
 
 
-def is_of(job: Job | None, key: Hashable) -> bool:
+def is_of(job: Job | None, key: Key) -> bool:
     """Whether a job works, or worked, on this."""
     return job is not None and isinstance(job.key, Attempt) and job.key.of == key
 
