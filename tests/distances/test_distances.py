@@ -5,6 +5,7 @@ import io
 import math
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -13,8 +14,10 @@ from hypothesis import given, strategies as st
 from scipy import sparse, stats
 from sklearn.cross_decomposition import CCA
 
+from loopylatent.distances.blocks import _held, _portions_together
 from loopylatent.distances.files import read_distances, to_npz
 from loopylatent.distances.matrix import DistanceMatrix, information_distances
+from loopylatent.distances.strengths import SumPlan
 from loopylatent.errors import DataError, DistanceError, LoopyLatentError
 from loopylatent.tables.observations import Observations
 
@@ -342,3 +345,15 @@ def test_the_column_with_the_most_states_says_how_much_memory_is_needed(monkeypa
     frame = pd.DataFrame(np.array(list("stuv"))[states], columns=list("abc"))
     information_distances(frame, "canonical")
     assert asked == [(3, 4)]
+
+
+@pytest.mark.parametrize("states", [2, 30])
+def test_pieces_of_a_long_table_fit_into_memory_together(monkeypatch, states: int) -> None:
+    """Each holds the sums of its portions, and its block as features, several times."""
+    free, p, rows = 2**40, 50, 200
+    monkeypatch.setattr("loopylatent.distances.blocks.free_bytes", lambda: free)
+    plan = SumPlan("joint", np.zeros(p), (states,) * p, np.ones(p, dtype=bool))
+    held = _held(SimpleNamespace(table=SimpleNamespace(n_columns=p, rows_a_block=rows), plan=plan))
+    sums = _portions_together(plan) * (states * p) ** 2
+    piece = 8 * (sums + 8 * rows * states * p)
+    assert 0.4 * free < held * piece < free
