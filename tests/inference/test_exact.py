@@ -226,6 +226,8 @@ def test_rows_are_cut_where_memory_ends():
     parts = list(circuits(layout, eliminate(layout.graph), states, True, most_cells=1))
     assert sum(part.n_rows for part in parts) == 50
     assert len(parts) > 1
+    (whole,) = circuits(layout, eliminate(layout.graph), states, True)
+    assert whole.n_rows == 50
 
 
 def test_rows_are_grouped_alike_where_nothing_is_compiled():
