@@ -25,9 +25,11 @@ run: $(VENV)/.run-installed
 serve: $(VENV)/.run-installed
 	@$(BIN)/python tools/serve.py --port $(PORT)
 
-test: lint
+test: $(VENV)/.test-installed
 	@tools/ensure_chromium
-	$(PYTEST) -n 2 -m "not long"
+	@$(BIN)/python -c "from loopylatent.ui.shell.background import warm_up; warm_up()" & \
+	  kernels=$$!; $(MAKE) --no-print-directory lint && wait $$kernels
+	$(PYTEST) -n 3 -m "not long"
 
 test-long: $(VENV)/.test-installed
 	@tools/ensure_chromium

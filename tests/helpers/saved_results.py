@@ -24,6 +24,7 @@ from loopylatent.ui.open.project import checked, saving, take, uploads_with
 from loopylatent.ui.shell.results import (
     AlongKey,
     ComparedKey,
+    FitKey,
     LoopsKey,
     Source,
     SupportKey,
@@ -84,7 +85,7 @@ def work(s: Session, source: Source) -> None:
     s.view |= {"sure_runs": N_RUNS, "score kinds": ["tree"], "least_support": 0.5, "cycles": True}
     model = ll.fit_parameters(result.graph, obs)
     fitted = Fitted(model, model.hidden_posteriors(obs))
-    s.jobs.again("fit", (obs.digest, result.graph.digest), lambda _: fitted).finished.wait()
+    s.jobs.again("fit", FitKey(obs.digest, result.graph.digest), lambda _: fitted).finished.wait()
     grouped = groups(obs, n_resamples=3)
     s.jobs.again("groups", D.digest, lambda _: grouped).finished.wait()
     scores = compared_scores(result.graph, obs, D, here)
