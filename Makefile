@@ -35,6 +35,7 @@ test-long: $(VENV)/.test-installed
 	@tools/ensure_chromium
 	@PYTHONUNBUFFERED=1 $(PYTEST) -m long
 	@PYTHONUNBUFFERED=1 $(PYTEST) -m "hypothesis and not long" --hypothesis-profile fresh
+	@$(MAKE) --no-print-directory docs
 
 test-pythons: $(VENV)/bin/python
 	@$(BIN)/python tools/test_pythons.py

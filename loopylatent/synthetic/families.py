@@ -236,6 +236,9 @@ def latent_cycle(
         hidden nodes with ``leaves`` nodes below each, and so on down to the columns; ``leaves``
         is then at least 2.
     seed : int
+
+    Other Parameters
+    ----------------
     lengths : pair of float
         Edge lengths are drawn uniformly from this range (default: 0.2 to 0.4).
     potentials : pair of float, optional
