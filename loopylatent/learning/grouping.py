@@ -247,6 +247,7 @@ def criterion(distances: FloatArray, joins: int) -> Criterion:
     return Criterion(tuple(left.tolist()), between, q)
 
 
+# Constants of the toolbox of Choi and others (2011); docs/references.md has them one by one.
 LEAST_LENGTH = -math.log(0.95)
 FAR = -2 * math.log(0.1)
 """Of a pair farther apart than this the spread is not asked."""
