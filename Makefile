@@ -29,7 +29,7 @@ test: $(VENV)/.test-installed
 	@tools/ensure_chromium
 	@$(BIN)/python -c "from loopylatent.ui.shell.background import warm_up; warm_up()" & \
 	  kernels=$$!; $(MAKE) --no-print-directory lint && wait $$kernels
-	$(PYTEST) -n 3 -m "not long"
+	$(PYTEST) -n 2 -m "not long"
 
 test-long: $(VENV)/.test-installed
 	@tools/ensure_chromium
