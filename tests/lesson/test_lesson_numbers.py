@@ -381,7 +381,11 @@ def test_the_numbers_of_the_plan_for_a_class_are_true():
     widest = ll.learn(D, r=D.r_max, tau=0.1).initial_graph
     assert (widest.n_edges, widest.n_cycles) == (19, 0)
     assert [ll.learn(D, r=1.5, tau=tau).graph.n_hidden for tau in (0.05, 0.3)] == [13, 2]
-    for words in ("24 edges and 5 cycles", "0.401 to a1", "in the place of 8 edges come 7"):
+    for words in (
+        "24 edges and 5 cycles",
+        "0.401 to a1",
+        "7 edges and 2 hidden nodes replace 8 edges",
+    ):
         assert words in text
     for image in re.findall(r"\(\.\./(images/lesson-[a-z]+\.png)\)", text):
         file = Path(__file__).resolve().parents[2] / "docs" / image
