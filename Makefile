@@ -1,12 +1,12 @@
 # make run        install and open the app on bundled data
-# make serve      the same for a class: other computers of this network can connect
-# make test       install and run everything that a change can break
-# make test-long  what takes longer
-# make lock       write the lock files anew, with a hash for every file that may be installed
-# make audit      look up known weaknesses of what the lock files name
-# make test-pythons  the tests without a browser on every supported Python that is there
+# make serve      the same for a class: other computers on this network can connect
+# make test       install and run all checks
+# make test-long  longer tests, and the docs
+# make lock       update the lock files, with a hash for every file that may be installed
+# make audit      check the lock files for known vulnerabilities
+# make test-pythons  tests without a browser on every supported Python installed
 # make docs       the guides and the API reference as a site, in site/
-# make pictures   the pictures of the docs, taken anew
+# make pictures   retake the screenshots of the docs
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 PYTHON ?= python3
@@ -63,7 +63,7 @@ bench: $(VENV)/.test-installed
 
 lock: $(TOOLS)/.installed
 	@for name in requirements requirements-dev; do \
-	  { echo "# Every version and file that $$name.txt stands for; written by make lock"; \
+	  { echo "# Exact versions and hashes for $$name.txt; written by make lock"; \
 	    $(TOOLS)/bin/uv pip compile --quiet --generate-hashes --universal --python-version 3.11 \
 	      --no-header --no-annotate --no-emit-index-url $$name.txt; } > $$name.lock.new && \
 	  mv $$name.lock.new $$name.lock || exit 1; done
@@ -82,17 +82,17 @@ clean:
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
-	  { echo "loopylatent needs Python 3.11 or newer as '$(PYTHON)'. Install it, or name another: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	  { echo "loopylatent needs Python 3.11 or newer as '$(PYTHON)'. Install it, or choose another: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	@$(PYTHON) -m venv $(VENV) || \
-	  { rm -rf $(VENV); echo "Python cannot make a virtual environment. On Debian or Ubuntu: sudo apt install python3-venv"; exit 1; }
+	  { rm -rf $(VENV); echo "Python cannot create a virtual environment. On Debian or Ubuntu: sudo apt install python3-venv"; exit 1; }
 
 $(VENV)/.run-installed: requirements.lock pyproject.toml setup.py | $(VENV)/bin/python
-	@echo "Installing what the app needs into $(VENV) (a minute or two, once) ..."
+	@echo "Installing the app into $(VENV) (once, a minute or two) ..."
 	@$(INSTALL) --require-hashes -r requirements.lock
 	@$(INSTALL) --no-deps -e .
 	@touch $@
 
 $(VENV)/.test-installed: requirements-dev.lock $(VENV)/.run-installed
-	@echo "Installing what the tests need ..."
+	@echo "Installing the test packages ..."
 	@$(INSTALL) --require-hashes -r requirements-dev.lock
 	@touch $@

@@ -1,4 +1,4 @@
-"""Explore: choose data and thresholds, see the graph, ask about a node, take it away."""
+"""Explore: choose data and thresholds, see the graph, inspect nodes, export."""
 
 from loopylatent.ui.explore import page as explore
 from loopylatent.ui.page import chosen_first, say_notices, setup

@@ -1,4 +1,4 @@
-"""Times of this package beside those of other ways to the same result; nothing here is asserted."""
+"""Timing of this package and of alternatives that compute the same; no test asserts a time."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 
-Way = Callable[[], object]
+Variant = Callable[[], object]
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds that one way took: the middle one of several repeats, and the extremes."""
+    """Seconds over several repeats."""
 
     median: float
     fastest: float
     slowest: float
 
 
-def time_ways(ways: Mapping[str, Way], repeats: int) -> dict[str, Timing]:
-    """Run each way once to warm up, then all of them in turn, so that load hits them alike."""
-    for way in ways.values():
-        way()
-    seconds: dict[str, list[float]] = {name: [] for name in ways}
+def time_variants(variants: Mapping[str, Variant], repeats: int) -> dict[str, Timing]:
+    """Run each variant once to warm up, then all in turn, so that load affects them equally."""
+    for variant in variants.values():
+        variant()
+    seconds: dict[str, list[float]] = {name: [] for name in variants}
     for _ in range(repeats):
-        for name, way in ways.items():
+        for name, variant in variants.items():
             start = time.perf_counter()
-            way()
+            variant()
             seconds[name].append(time.perf_counter() - start)
     return {
         name: Timing(statistics.median(taken), min(taken), max(taken))
@@ -39,13 +39,13 @@ def time_ways(ways: Mapping[str, Way], repeats: int) -> dict[str, Timing]:
 
 
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table whose first column is text and whose others are numbers."""
+    """Return a table; all columns but the first are aligned right."""
     rule = ["---"] + ["---:"] * (len(head) - 1)
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, rule, *rows))
 
 
 def timing_rows(timings: Mapping[str, Timing], base: str) -> list[list[str]]:
-    """Return a row for each way: its times in milliseconds, and the ratio to those of ``base``."""
+    """Return a row per variant: times in milliseconds, and the ratio of its median to ``base``."""
     unit = timings[base].median
     return [
         [name, *(milliseconds(t) for t in (timing.median, timing.fastest, timing.slowest)),
@@ -54,19 +54,19 @@ def timing_rows(timings: Mapping[str, Timing], base: str) -> list[list[str]]:
     ]  # fmt: skip
 
 
-TIMING_HEAD = ("way", "median, ms", "fastest", "slowest", "times the first")
+TIMING_HEAD = ("variant", "median, ms", "fastest", "slowest", "ratio")
 
 
 def milliseconds(seconds: float) -> str:
     return f"{1000 * seconds:,.2f}"
 
 
-def surroundings(load_before: float) -> str:
-    """Say what the numbers depend on, without naming the machine."""
+def machine(load_before: float) -> str:
+    """Describe what the times depend on: versions, cores, load."""
     packages = ", ".join(
         f"{name} {version(name)}" for name in ("numpy", "numba", "scipy", "networkx")
     )
     return (
-        f"Python {platform.python_version()}, {packages}; {os.cpu_count()} cores; load average of "
-        f"the last minute {load_before:.2f} before and {os.getloadavg()[0]:.2f} after."
+        f"Python {platform.python_version()}, {packages}; {os.cpu_count()} cores; 1-minute load "
+        f"average {load_before:.2f} before and {os.getloadavg()[0]:.2f} after."
     )

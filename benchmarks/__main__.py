@@ -1,4 +1,4 @@
-"""Run benchmarks: python -m benchmarks runs all, python -m benchmarks scale peers those named."""
+"""Run all benchmarks, or those named: python -m benchmarks scale peers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from benchmarks import surroundings
+from benchmarks import machine
 from benchmarks.app import slider, slider_profile
 from benchmarks.paper import newsgroup_texts
 from benchmarks.peers import peers
@@ -41,16 +41,16 @@ REPORTS: Mapping[str, Callable[[], str]] = {
     "newsgroup_texts": newsgroup_texts.report,
     "full_size": full_size.report,
 }
-"""What goes into RESULTS.md; the last five take longest."""
+"""Sections of RESULTS.md; the last five take longest."""
 PAGES: Mapping[str, Callable[[], None]] = {"groups": groups.main, "stability": stability.main}
-"""What writes its tables into a page of docs."""
+"""Benchmarks that write their tables into a page of the docs."""
 
 ONLY_NAMED = ("full_size",)
-"""What takes too much memory to be part of everything."""
+"""Too much memory for a run of everything."""
 
 
 def main() -> None:
-    """Measure, and write each section as soon as it is there."""
+    """Run the benchmarks and write each section when it is finished."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     every = (*REPORTS, *PAGES)
     parser.add_argument("names", nargs="*", choices=every, metavar="NAME", help=", ".join(every))
@@ -58,7 +58,7 @@ def main() -> None:
         "--against",
         metavar="FOLDER",
         default=os.environ.get(kernels.OLDER),
-        help=f"an older checkout to compare kernels with; by default what {kernels.OLDER} names",
+        help=f"older checkout to compare the kernels with (default: ${kernels.OLDER})",
     )
     chosen = parser.parse_args()
     reports = {**REPORTS, "kernels": partial(kernels.report, chosen.against)}
@@ -69,7 +69,7 @@ def main() -> None:
             continue
         before = os.getloadavg()[0]
         text = reports[name]()
-        write_section(name, f"{text}\n\n{surroundings(before)}", tuple(REPORTS))
+        write_section(name, f"{text}\n\n{machine(before)}", tuple(REPORTS))
         print(text)
 
 

@@ -1,4 +1,4 @@
-"""Where other people's programs and texts are kept between two runs."""
+"""Cache folder for other packages and their texts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ VARIABLE = "LOOPYLATENT_PEERS"
 
 
 def peers_folder() -> Path:
-    """Return the folder that the environment names, else one among the caches of this user."""
+    """Return ``$LOOPYLATENT_PEERS``, or a folder in the user's cache."""
     caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     folder = Path(os.environ.get(VARIABLE) or Path(caches) / "loopylatent-peers")
     folder.mkdir(parents=True, exist_ok=True)

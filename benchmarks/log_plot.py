@@ -1,4 +1,4 @@
-"""Several panels of lines, both axes logarithmic, as one SVG picture."""
+"""Line plots with logarithmic axes as one SVG."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FONT = "font-family='sans-serif' font-size='12' fill='#222'"
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One curve: where it goes and what it is called."""
+    """One curve."""
 
     name: str
     x: Sequence[float]
@@ -52,7 +52,7 @@ def log_plot(panels: Sequence[Panel], columns: int = 2) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """From numbers to pixels; the limits are logarithms to base 10."""
+    """Maps values to pixels; limits are base-10 logarithms."""
 
     x_low: float
     x_high: float

@@ -1,4 +1,4 @@
-"""Work in a process of its own, so that its memory can be told from that of others."""
+"""Run a function in a separate process to measure its memory."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ T = TypeVar("T")
 
 
 def in_a_process(work: Callable[..., T], *arguments: object) -> T:
-    """Run a function of a module in a fresh process and return what it returns."""
+    """Run a module-level function in a new process and return its result."""
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         return pool.submit(work, *arguments).result()
 
 
 def peak_megabytes() -> int:
-    """Return the most memory that this process has held at once.
+    """Return the peak memory of this process.
 
-    The figure of ``getrusage`` would not do: a new process begins with that of its parent.
+    Not from ``getrusage``: there a new process starts with the peak of its parent.
     """
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) // 1024 for line in lines if line.startswith("VmHWM:"))

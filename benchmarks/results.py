@@ -1,4 +1,4 @@
-"""RESULTS.md in sections, each between two marks: one can be measured again without the others."""
+"""RESULTS.md in sections between marks, so that one can be updated without the others."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 RESULTS = Path(__file__).resolve().parent / "RESULTS.md"
 HEAD = (
-    "# Last results\n\nWritten by `make bench`, section by section; what is compared is told in "
-    "[README.md](README.md).\n"
+    "# Latest results\n\nWritten by `make bench`, section by section. "
+    "[README.md](README.md) describes the benchmarks.\n"
 )
 
 
@@ -19,13 +19,13 @@ def marked(name: str, text: str) -> str:
 
 
 def sections(text: str) -> dict[str, str]:
-    """Return what stands between marks, by name."""
+    """Return the sections by name."""
     found = re.findall(r"<!-- (\w+) -->\n(.*?)\n?<!-- /\1 -->", text, flags=re.DOTALL)
     return dict(found)
 
 
 def put(page: Path, name: str, text: str) -> None:
-    """Replace one section of a page, which must have it."""
+    """Replace an existing section of a page."""
     old = page.read_text(encoding="utf-8")
     before, rest = old.split(f"<!-- {name} -->\n")
     _, after = rest.split(f"<!-- /{name} -->")
@@ -33,7 +33,7 @@ def put(page: Path, name: str, text: str) -> None:
 
 
 def write_section(name: str, text: str, order: Sequence[str], path: Path = RESULTS) -> None:
-    """Put one section into the results, the sections in this order."""
+    """Add or replace one section of the results, keeping the order."""
     known = sections(path.read_text(encoding="utf-8")) if path.exists() else {}
     known[name] = text
     kept = [marked(one, known[one]) for one in order if one in known]

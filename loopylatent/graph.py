@@ -1,4 +1,4 @@
-"""The learned object: observed and hidden nodes, and edges that carry lengths (section 2.1)."""
+"""The learned graph: observed and hidden nodes, and edges with lengths (section 2.1)."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class LatentGraph(Shown):
     Parameters
     ----------
     names : tuple of str
-        One name for each observed node.
+        One name for each observed node (column).
     n_hidden : int
-        Hidden nodes are ``p .. p + n_hidden - 1``, in the order in which they were created.
+        Hidden nodes are ``p .. p + n_hidden - 1``, in order of creation.
     edges : (m, 2) int64 array
         Each edge once, smaller node first, sorted.
     lengths : (m,) float64 array
@@ -58,11 +58,11 @@ class LatentGraph(Shown):
         edges: Iterable[Sequence[int]] | IntArray,
         lengths: Iterable[float] | FloatArray | None = None,
     ) -> LatentGraph:
-        """Check and normalise the parts; lengths default to 1."""
+        """Build a graph from edges in any order; lengths default to 1."""
         pairs = np.asarray(edges if isinstance(edges, np.ndarray) else list(edges), dtype=np.int64)
         pairs = np.sort(pairs.reshape(-1, 2), axis=1)
-        given = np.ones(len(pairs)) if lengths is None else lengths
-        values = np.asarray(given if isinstance(given, np.ndarray) else list(given), np.float64)
+        raw = np.ones(len(pairs)) if lengths is None else lengths
+        values = np.asarray(raw if isinstance(raw, np.ndarray) else list(raw), np.float64)
         _check_edges(pairs, values, len(names) + n_hidden)
         order = np.lexsort((pairs[:, 1], pairs[:, 0]))
         graph = cls(
@@ -74,7 +74,7 @@ class LatentGraph(Shown):
         repeated = (np.diff(graph.edges, axis=0) == 0).all(axis=1)
         if repeated.any():
             u, v = graph.edges[int(repeated.argmax())]
-            raise DataError(f"edge ({u}, {v}) is given twice; give each edge once.")
+            raise DataError(f"Edge ({u}, {v}) occurs twice; list each edge once.")
         return graph
 
     @property
@@ -95,7 +95,7 @@ class LatentGraph(Shown):
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """Names of all nodes; hidden ones are called h1, h2, ... where that name is free."""
+        """Names of all nodes; hidden nodes are h1, h2, ..., unless a column has such a name."""
         taken = set(self.names)
         prefix = "h"
         while any(f"{prefix}{k + 1}" in taken for k in range(self.n_hidden)):
@@ -104,7 +104,7 @@ class LatentGraph(Shown):
 
     @cached_property
     def adjacency(self) -> csr_array[np.float64, tuple[int, int]]:
-        """Symmetric (nodes, nodes) matrix of edge lengths; an edge of length 0 is stored too."""
+        """Symmetric (nodes, nodes) matrix of edge lengths; zero lengths are stored explicitly."""
         u, v = self.edges.T
         rows, columns = np.concatenate([u, v]), np.concatenate([v, u])
         order = np.lexsort((columns, rows))
@@ -118,7 +118,7 @@ class LatentGraph(Shown):
 
     @cached_property
     def component_of(self) -> IntArray:
-        """(nodes,) the component in which each node lies, numbered by first node."""
+        """(nodes,) the connected component of each node, numbered by first node."""
         _, component = connected_components(self.adjacency, directed=False)
         return frozen_array(component, np.int64)
 
@@ -145,7 +145,7 @@ class LatentGraph(Shown):
 
     @cached_property
     def on_cycle(self) -> NDArray[np.bool_]:
-        """(edges,) whether each edge lies on a cycle: every edge that is no bridge does."""
+        """(edges,) whether each edge lies on a cycle, that is, is not a bridge."""
         import networkx as nx
 
         pairs: Any = nx.bridges(self.to_networkx())
@@ -153,7 +153,7 @@ class LatentGraph(Shown):
         return frozen_array([frozenset(e) not in bridges for e in self.edges.tolist()], np.bool_)
 
     def neighbours(self, node: int) -> tuple[int, ...]:
-        """Return the nodes next to ``node``, ascending."""
+        """Return the neighbours of ``node``, ascending."""
         self._check_node(node)
         start, stop = self.adjacency.indptr[node : node + 2]
         return tuple(int(other) for other in self.adjacency.indices[start:stop])
@@ -161,10 +161,10 @@ class LatentGraph(Shown):
     def neighbourhood(self, node: int, steps: int = 1) -> tuple[int, ...]:
         """Return every node at most ``steps`` edges away, ``node`` included, ascending."""
         self._check_node(node)
-        found, edge = {node}, {node}
+        found, frontier = {node}, {node}
         for _ in range(steps):
-            edge = {other for near in edge for other in self.neighbours(near)} - found
-            found |= edge
+            frontier = {other for near in frontier for other in self.neighbours(near)} - found
+            found |= frontier
         return tuple(sorted(found))
 
     def path_lengths(self, sources: Sequence[int] | range | None = None) -> FloatArray:
@@ -177,14 +177,14 @@ class LatentGraph(Shown):
 
     @cached_property
     def digest(self) -> str:
-        """A fingerprint: equal graphs, and only those, have equal digests."""
+        """A hash of names, edges and lengths; equal graphs have equal digests."""
         hasher = hashlib.sha256(repr((self.names, self.n_hidden)).encode())
         hasher.update(self.edges.tobytes())
         hasher.update(self.lengths.tobytes())
         return hasher.hexdigest()[:16]
 
     def to_networkx(self) -> nx.Graph[int]:
-        """Nodes with ``hidden`` and ``label``; edges with ``distance``; plain Python values."""
+        """Return a networkx graph: nodes with ``hidden`` and ``label``, edges with ``distance``."""
         import networkx as nx
 
         graph: nx.Graph[int] = nx.Graph()
@@ -208,11 +208,11 @@ class LatentGraph(Shown):
 
     def _check_node(self, node: int) -> None:
         if not 0 <= node < self.n_nodes:
-            raise DataError(f"node {node} does not exist; nodes are 0 to {self.n_nodes - 1}.")
+            raise DataError(f"Node {node} does not exist; nodes are 0 to {self.n_nodes - 1}.")
 
 
 def check_graph(graph: object) -> None:
-    """Refuse what is no graph, and say where the graph is."""
+    """Raise an error if ``graph`` is not a LatentGraph."""
     if not isinstance(graph, LatentGraph):
         remedy = "result.graph" if hasattr(graph, "graph") else "learn(D).graph"
         raise DataError(*not_wanted("a LatentGraph is", graph, remedy))
@@ -220,25 +220,24 @@ def check_graph(graph: object) -> None:
 
 def _check_edges(pairs: IntArray, lengths: FloatArray, n_nodes: int) -> None:
     if len(lengths) != len(pairs):
-        raise DataError(f"{len(pairs)} edges but {len(lengths)} lengths; give one length an edge.")
+        raise DataError(f"{len(pairs)} edges but {len(lengths)} lengths; give one per edge.")
     if len(pairs) == 0:
         return
     if pairs.min() < 0 or pairs.max() >= n_nodes:
-        raise DataError(f"an edge names a node outside 0 to {n_nodes - 1}.")
+        raise DataError(f"An edge has a node outside 0 to {n_nodes - 1}.")
     loops = pairs[:, 0] == pairs[:, 1]
     if loops.any():
-        raise DataError(f"node {pairs[loops][0, 0]} has an edge to itself; remove it.")
+        raise DataError(f"Node {pairs[loops][0, 0]} has an edge to itself; remove it.")
     if not (np.isfinite(lengths) & (lengths >= 0)).all():
-        raise DataError("edge lengths must be finite and at least 0.")
+        raise DataError("Edge lengths must be finite and at least 0.")
 
 
 def minimum_cycle_basis(n_nodes: int, edges: IntArray) -> tuple[tuple[int, ...], ...]:
-    """Return independent cycles of the least total number of edges, as nodes in order.
+    """Return a minimum cycle basis, each cycle as its nodes in order.
 
-    Every cycle of a shortest basis consists of two shortest paths from one of its nodes and an
-    edge that joins their ends (Horton, 1987). Those are taken shortest first, while they are
-    independent of the ones before: a cycle is a whole number whose bits are its edges, and
-    cycles are added over the two-element field.
+    Horton (1987): every cycle of a minimum basis consists of two shortest paths from one of its
+    nodes and an edge between their ends. These candidates are taken shortest first if independent
+    of the ones before. A cycle is an integer whose bits are its edges; cycles add modulo 2.
     """
     edges = _core(n_nodes, edges)
     if len(edges) == 0:
@@ -250,7 +249,7 @@ def minimum_cycle_basis(n_nodes: int, edges: IntArray) -> tuple[tuple[int, ...],
 
 
 def _core(n_nodes: int, edges: IntArray) -> IntArray:
-    """Leave out, again and again, the edges of nodes that have no second one."""
+    """Remove leaves until none is left."""
     while len(edges):
         degrees = np.bincount(edges.ravel(), minlength=n_nodes)
         kept = (degrees[edges] > 1).all(axis=1)
@@ -261,7 +260,7 @@ def _core(n_nodes: int, edges: IntArray) -> IntArray:
 
 
 def _greedy(n_nodes: int, ends: IntArray) -> list[list[int]]:
-    # lengths that differ a little make shortest paths unique, as the theorem wants
+    # slightly perturbed lengths make shortest paths unique, as the theorem requires
     lengths = 1 + np.random.default_rng(0).random(len(ends)) / (1000 * len(ends))
     u, v = ends.T
     matrix = csr_array((lengths, (u, v)), shape=(n_nodes, n_nodes))
@@ -271,14 +270,14 @@ def _greedy(n_nodes: int, ends: IntArray) -> list[list[int]]:
     around = distance[:, u] + distance[:, v] + lengths  # (source, edge)
     reachable = np.argwhere(np.isfinite(around))
     order = np.argsort(around[reachable[:, 0], reachable[:, 1]], kind="stable")
-    wanted = len(ends) - n_nodes + connected_components(matrix, directed=False)[0]
+    n_cycles = len(ends) - n_nodes + connected_components(matrix, directed=False)[0]
     basis: dict[int, int] = {}
     cycles: list[list[int]] = []
     for source, edge in reachable[order].tolist():
         a, b = ends[edge].tolist()
         if _is_new(paths[source][a] ^ paths[source][b] ^ bit[a, b], basis):
             cycles.append(_closed(before[source], a, b))
-            if len(cycles) == wanted:
+            if len(cycles) == n_cycles:
                 break
     return cycles
 
@@ -295,7 +294,7 @@ def _path_bits(
 
 
 def _is_new(vector: int, basis: dict[int, int]) -> bool:
-    """Whether a cycle is no sum of those in ``basis``; if so it is added, under its top bit."""
+    """Whether a cycle is independent of ``basis``; if so it is added, under its top bit."""
     while vector:
         top = vector.bit_length()
         if top not in basis:
@@ -306,7 +305,7 @@ def _is_new(vector: int, basis: dict[int, int]) -> bool:
 
 
 def _closed(before: NDArray[np.int32], a: int, b: int) -> list[int]:
-    """The nodes of the cycle: from a back to the source, and on to b."""
+    """The nodes of a cycle: from a to the source and on to b."""
 
     def walk(node: int) -> list[int]:
         path = [node]
@@ -318,13 +317,13 @@ def _closed(before: NDArray[np.int32], a: int, b: int) -> list[int]:
 
 
 def _from_smallest(cycle: list[int]) -> tuple[int, ...]:
-    """Write a cycle from its smallest node on, towards that node's smaller neighbour."""
+    """Rotate a cycle to start at its smallest node, towards that node's smaller neighbour."""
     at = cycle.index(min(cycle))
     forward = cycle[at:] + cycle[:at]
     return tuple(min(forward, [forward[0], *forward[:0:-1]]))
 
 
-# What is given of nodes and edges -----------------------------------------------------------
+# Names and groups of nodes ------------------------------------------------------------------
 
 Groups = Mapping[int, int] | Sequence[int] | NDArray[np.integer]
 
@@ -332,43 +331,43 @@ Groups = Mapping[int, int] | Sequence[int] | NDArray[np.integer]
 def node_labels(
     graph: LatentGraph, hidden_names: Mapping[int, str] | None = None
 ) -> tuple[str, ...]:
-    """Names of all nodes, with those that someone gave to hidden ones."""
+    """Names of all nodes, with the user's names for hidden nodes."""
     labels = list(graph.labels)
     for node, name in (hidden_names or {}).items():
         if node not in graph.hidden_nodes:
             raise DataError(
-                f"node {node} is not a hidden node of this graph; hidden ones are "
-                f"{graph.n_observed} to {graph.n_nodes - 1}."
+                f"Node {node} is not a hidden node; hidden nodes are {graph.n_observed} to "
+                f"{graph.n_nodes - 1}."
             )
         labels[node] = str(name)
     return tuple(labels)
 
 
 def groups_by_node(graph: LatentGraph, groups: Groups | None) -> dict[int, int]:
-    """Group of each node that has one, whichever way it was given."""
+    """Group of each node that has one, from a mapping or a sequence."""
     if groups is None:
         return {}
     if not isinstance(groups, Mapping):
         if len(groups) not in (graph.n_observed, graph.n_nodes):
             raise DataError(
                 f"{len(groups)} groups for {graph.n_observed} observed and {graph.n_hidden} "
-                f"hidden nodes; give one for each observed node or one for each node."
+                f"hidden nodes; give one per observed node or one per node."
             )
         groups = dict(enumerate(groups))
     outside = [node for node in groups if not 0 <= node < graph.n_nodes]
     if outside:
-        raise DataError(f"node {outside[0]} has a group but does not exist; leave it out.")
+        raise DataError(f"Node {outside[0]} has a group but does not exist; remove it.")
     return {int(node): int(group) for node, group in sorted(groups.items()) if group >= 0}
 
 
 def names_of_groups(group_of: Mapping[int, int], names: Sequence[str] | None) -> dict[int, str]:
-    """Name of each group that occurs: the given one, or its number counted from 1."""
+    """Name of each group that occurs; by default its number from 1."""
     numbers = sorted(set(group_of.values()))
     if names is None:
         return {group: f"group {group + 1}" for group in numbers}
     if numbers and numbers[-1] >= len(names):
         raise DataError(
-            f"group {numbers[-1]} has no name; {len(names)} names are given, for groups from 0."
+            f"Group {numbers[-1]} has no name; {len(names)} names are given, for groups from 0."
         )
     return {group: str(names[group]) for group in numbers}
 
@@ -380,5 +379,5 @@ def checked_signs(
     if signs is None:
         return np.zeros(graph.n_edges, dtype=np.int64)
     if len(signs) != graph.n_edges:
-        raise DataError(f"{len(signs)} signs for {graph.n_edges} edges; give one for each edge.")
+        raise DataError(f"{len(signs)} signs for {graph.n_edges} edges; give one per edge.")
     return np.sign(np.asarray(signs, dtype=np.int64))

@@ -1,4 +1,4 @@
-"""Step by step: the algorithm as a lesson, with the numbers of each step in view."""
+"""Step by step: the algorithm as a lesson, with the numbers of each step."""
 
 from loopylatent.ui.lesson import page as lesson
 from loopylatent.ui.page import choose, setup

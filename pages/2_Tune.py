@@ -1,4 +1,4 @@
-"""Tune: which thresholds, seen over all of them; what lives long, what scores well."""
+"""Tune: the graph over all thresholds, and suggested settings."""
 
 from loopylatent.ui.page import choose, setup
 from loopylatent.ui.tune import page as tune

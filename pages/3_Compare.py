@@ -1,4 +1,4 @@
-"""Compare: pinned settings side by side on one layout; what they share and where they differ."""
+"""Compare: two graphs side by side on one layout."""
 
 from loopylatent.ui.compare import page as compare
 from loopylatent.ui.page import choose, setup

@@ -1,4 +1,4 @@
-"""Evaluate: hidden nodes as topics, where they meet, and how well models foretell."""
+"""Evaluate: hidden nodes as topics, their overlaps, and scores on held-out rows."""
 
 from loopylatent.ui.evaluate import page as evaluate
 from loopylatent.ui.page import choose, setup

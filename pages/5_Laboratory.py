@@ -1,4 +1,4 @@
-"""Laboratory: make a model, sample it, learn it back, see where it breaks."""
+"""Laboratory: recovery of known graphs from synthetic data."""
 
 from loopylatent.ui.laboratory import page as lab
 from loopylatent.ui.page import setup

@@ -1,4 +1,4 @@
-"""Theory: what the paper guarantees for a model, and what can be checked on data."""
+"""Theory: the guarantees of the paper, and what can be checked on data."""
 
 from loopylatent.ui.page import setup
 from loopylatent.ui.theory import page as theory_page

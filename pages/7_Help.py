@@ -1,4 +1,4 @@
-"""Help: the method in plain words, its signs, its limits, and a glossary."""
+"""Help: the method, its symbols and limits, and a glossary."""
 
 from loopylatent.ui.help import page as help_page
 from loopylatent.ui.page import setup

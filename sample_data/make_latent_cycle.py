@@ -2,7 +2,7 @@
 
 Ten hidden nodes form a cycle and each carries two observed leaves. The joint distribution is an
 Ising model without fields: P(x) is proportional to exp(sum over edges of theta_uv x_u x_v). Run
-`python sample_data/make_latent_cycle.py` to write the files again; the result does not change.
+`python sample_data/make_latent_cycle.py` to write the files; the result is always the same.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ FloatArray = NDArray[np.float64]
 def sample_ring(strengths: FloatArray, rows: int, rng: np.random.Generator) -> FloatArray:
     """Draw exact samples of the spins on the ring, node by node.
 
-    Edge k joins node k to node k + 1, the last edge returns to node 0; ``strengths`` are tanh of
-    the potentials. An edge agrees (+1) or not (-1); the agreements are independent but for the
-    closing condition that their product is +1. So each is drawn given the product so far and the
-    chance that the edges still to come close the ring.
+    Edge k connects node k with node k + 1, the last edge returns to node 0; ``strengths`` are tanh
+    of the potentials. An edge agrees (+1) or not (-1). The agreements are independent, except that
+    their product must be +1. So each is drawn given the product so far and the probability that
+    the remaining edges close the ring.
     """
     spins = np.empty((rows, len(strengths)))
     spins[:, 0] = rng.choice([-1.0, 1.0], size=rows)
     product = np.ones(rows)
     for k, strength in enumerate(strengths[:-1]):
-        to_come = float(np.prod(strengths[k + 1 :]))
-        agree = (1 + strength) * (1 + product * to_come)
-        differ = (1 - strength) * (1 - product * to_come)
+        remaining = float(np.prod(strengths[k + 1 :]))
+        agree = (1 + strength) * (1 + product * remaining)
+        differ = (1 - strength) * (1 - product * remaining)
         step = np.where(rng.random(rows) * (agree + differ) < agree, 1.0, -1.0)
         product *= step
         spins[:, k + 1] = spins[:, k] * step
@@ -41,14 +41,14 @@ def sample_ring(strengths: FloatArray, rows: int, rng: np.random.Generator) -> F
 
 
 def sample_leaves(spins: FloatArray, strengths: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Draw the leaves given their ring nodes; ``strengths`` has one row a node."""
+    """Draw the leaves given their ring nodes; ``strengths`` has one row per node."""
     agree = rng.random((len(spins), *strengths.shape)) < (1 + strengths) / 2
     leaves = spins[:, :, None] * np.where(agree, 1.0, -1.0)
     return leaves.reshape(len(spins), -1)
 
 
 def main(folder: Path) -> None:
-    """Draw the potentials and the rows, and write both files into a folder."""
+    """Draw the potentials and the rows, and write both files to a folder."""
     rng = np.random.default_rng(SEED)
     ring = np.round(rng.uniform(0.6, 0.85, GIRTH), 3)
     legs = np.round(rng.uniform(0.6, 0.85, (GIRTH, LEAVES)), 3)

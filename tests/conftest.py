@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +49,21 @@ class BrowserOnOneWorker(LoadScopeScheduling):
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> BrowserOnOneWorker:
     return BrowserOnOneWorker(config, log)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def pages_open_fast() -> None:
+    """Spare tests of pages what costs time in them and shows nothing."""
+    if "streamlit.testing.v1" not in sys.modules:
+        return
+    from streamlit.components.v2 import manifest_scanner as scanner
+
+    from loopylatent.ui.explore import page
+
+    # AppTest reads the metadata of every installed package for each app that it opens, 0.2 s; they
+    # stay the same while the tests run.
+    scanner.scan_component_manifests = cache(scanner.scan_component_manifests)
+    page.HEAD_START = 0.0  # no browser to send the graph to
 
 
 def replication_file(name: str) -> Path:

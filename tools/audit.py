@@ -1,6 +1,6 @@
-"""Look up known weaknesses of the locked dependencies; where that cannot be done, say so.
+"""Check the locked dependencies for known vulnerabilities.
 
-The exit status is 1 where a weakness is known, and 0 where none is or nothing could be looked up.
+The exit status is 1 if there is one, and 0 if there is none or the database is not reachable.
 """
 
 from __future__ import annotations
@@ -13,53 +13,56 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCKS = ("requirements.lock", "requirements-dev.lock")
-PATIENCE = 300
+TIMEOUT = 300
 
 
 def main() -> int:
-    """Look up what both lock files name."""
+    """Check both lock files."""
     return max(audit(ROOT / name) for name in LOCKS)
 
 
 def audit(lock: Path) -> int:
-    """Look up what a lock file names and say what came of it."""
+    """Check one lock file and print the result."""
     command = [sys.executable, "-m", "pip_audit", "--disable-pip", "--no-deps", "--format=json"]
     try:
         done = subprocess.run(
-            [*command, "-r", str(lock)], capture_output=True, text=True, timeout=PATIENCE
+            [*command, "-r", str(lock)], capture_output=True, text=True, timeout=TIMEOUT
         )
         found = json.loads(done.stdout)["dependencies"]
     except (OSError, ValueError, KeyError, subprocess.TimeoutExpired) as error:
-        return say(f"{lock.name}: skipped, the advisories cannot be reached ({reason(error)})", 0)
+        return say(f"{lock.name}: skipped, the database is not reachable ({reason(error)})", 0)
     return verdict(lock.name, found)
 
 
 def verdict(name: str, found: list[dict[str, Any]]) -> int:
-    """Say what is known of each dependency.
+    """Print the known vulnerabilities of each dependency.
 
     Examples
     --------
     >>> verdict("a.lock", [{"name": "b", "version": "1", "vulns": []}])
-    audit of a.lock: 1 looked up, no weakness is known
+    audit of a.lock: 1 package checked, no known vulnerability
     0
     """
-    looked_up = [one for one in found if "skip_reason" not in one]
-    if not looked_up:
-        return say(f"{name}: skipped, the advisories know none of the {len(found)} packages", 0)
+    checked = [one for one in found if "skip_reason" not in one]
+    if not checked:
+        return say(f"{name}: skipped, none of the {len(found)} packages is in the database", 0)
     for one in found:
         if "skip_reason" in one:
-            say(f"{name}: {one['name']} was not looked up: {one['skip_reason']}", 0)
-    weak = [(one, hole) for one in looked_up for hole in one["vulns"]]
-    for one, hole in weak:
-        better = ", ".join(hole["fix_versions"]) or "no version yet"
-        say(f"{name}: {one['name']} {one['version']} has {hole['id']}; mended in {better}", 1)
-    if weak:
+            say(f"{name}: {one['name']} was not checked: {one['skip_reason']}", 0)
+    known = [(one, vulnerability) for one in checked for vulnerability in one["vulns"]]
+    for one, vulnerability in known:
+        fixed = ", ".join(vulnerability["fix_versions"]) or "no version yet"
+        say(
+            f"{name}: {one['name']} {one['version']} has {vulnerability['id']}; fixed in {fixed}", 1
+        )
+    if known:
         return 1
-    return say(f"{name}: {len(looked_up)} looked up, no weakness is known", 0)
+    packages = "package" if len(checked) == 1 else "packages"
+    return say(f"{name}: {len(checked)} {packages} checked, no known vulnerability", 0)
 
 
 def reason(error: Exception) -> str:
-    """Return why it failed, in a few words."""
+    """Return the reason of a failure in a few words."""
     if isinstance(error, ValueError):
         return "no answer"
     return type(error).__name__

@@ -1,7 +1,7 @@
-"""Take the pictures of docs/images anew, all or those named: tools/pictures.py tune compare.
+"""Retake the screenshots in docs/images, all or those named: tools/pictures.py tune compare.
 
-A picture is taken when nothing is at work any more and two looks see the same; one that would show
-a notice, an error or the tour is refused.
+A screenshot is taken when nothing is running and two in a row are equal. The script stops if it
+would show a notice, an error or the tour.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from tests.helpers.browser import ARGUMENTS, EXECUTABLES, SIZE, AppTab, WatchedP
 from tests.helpers.large_tables import many_columns  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
-PATIENCE = 300.0
+TIMEOUT = 300.0
 """Seconds for one step on a busy machine."""
 APART = 400
-"""Milliseconds between two looks that have to see the same."""
+"""Milliseconds between two screenshots that must be equal."""
 AT_WORK = (
     "[data-testid=stProgress], [data-testid=stSpinner], [data-testid=stSkeleton], "
     "[data-testid=stStatusWidget], [data-settled=false]"
@@ -39,30 +39,30 @@ UNWANTED = ".st-key-tour, .stAlert, .stException, [role=dialog], [data-testid=st
 OUT_OF_THE_WAY = (SIZE[0] - 2, 2)
 
 
-# What is done on a page before its picture is taken ----------------------------------------
+# Steps before a screenshot -----------------------------------------------------------------
 
 
 def known_groups(tab: AppTab) -> None:
-    """Colour the nodes by the groups that are known."""
+    """Colour the nodes by known groups."""
     tab.page.locator(".st-key-colours input").click()
-    tab.page.get_by_role("option", name="colours: known groups").click()
+    tab.page.get_by_role("option", name="colour: known groups").click()
 
 
-def what_changed(tab: AppTab) -> None:
-    """Draw what grouping did."""
-    tab.page.locator(".st-key-view").get_by_text("What changed", exact=True).click()
+def changes(tab: AppTab) -> None:
+    """Show the changes by grouping."""
+    tab.page.locator(".st-key-view").get_by_text("Changes", exact=True).click()
 
 
 def support(tab: AppTab) -> None:
-    """Learn again on resampled rows; the page goes to the view Support by itself."""
-    tab.turn_to("How sure?")
-    tab.page.get_by_role("button", name="How sure?", exact=True).click()
-    tab.page.get_by_text("a run agrees with this graph").wait_for()
+    """Resample; the page then switches to the view Support."""
+    tab.turn_to("Stability")
+    tab.page.get_by_role("button", name="Bootstrap", exact=True).click()
+    tab.page.get_by_text("on average a resample agrees").wait_for()
     tab.page.locator(".stMain").evaluate("page => page.scrollTo(0, 0)")
 
 
 def scrolled_to(selector: str) -> Callable[[AppTab], None]:
-    """Bring a part of the page to the lower end of the window."""
+    """Scroll a part of the page to the bottom of the window."""
 
     def step(tab: AppTab) -> None:
         part = tab.page.locator(selector).first
@@ -75,38 +75,38 @@ def scrolled_to(selector: str) -> Callable[[AppTab], None]:
 
 
 def thousand_columns(tab: AppTab) -> None:
-    """Open a made-up table, and stop what would go on in the background."""
+    """Open a synthetic table, and stop the background work."""
     with TemporaryDirectory() as folder:
         file = Path(folder) / "a thousand columns.parquet"
         many_columns(1_000, n_rows=300).to_parquet(file)
-        tab.page.get_by_role("button", name="Open a file").click()
+        tab.page.get_by_role("button", name="Open file").click()
         dialog = tab.page.get_by_role("dialog")
         dialog.locator("input[type=file]").first.set_input_files(file)
-        dialog.get_by_role("button", name="Use this table").click()
+        dialog.get_by_role("button", name="Use table").click()
         dialog.wait_for(state="detached")
     stop = tab.page.get_by_role("button", name="Stop", exact=True)
     close = tab.page.locator(".st-key-close_notice button").first
 
-    def said() -> bool:
+    def has_notice() -> bool:
         if stop.count():
-            with suppress(LateError):  # it ended by itself
+            with suppress(LateError):  # it has ended
                 stop.first.click(timeout=2000)
         return close.is_visible()
 
-    tab.until(said)
+    tab.until(has_notice)
     close.click()
     close.wait_for(state="detached")
 
 
 def suggestions(tab: AppTab) -> None:
-    """Fit and test along r until settings are suggested."""
+    """Press Suggest thresholds and wait for the suggestions."""
     tab.page.locator(".st-key-tune_suggest button").click()
     tab.page.locator("[class*=st-key-tune_card_]").first.wait_for()
 
 
-def tree_beside_loops(tab: AppTab) -> None:
+def tree_and_loops(tab: AppTab) -> None:
     """Pin the tree and the graph with loops."""
-    tab.page.get_by_role("button", name="Compare the tree with the loops").click()
+    tab.page.get_by_role("button", name="Compare with tree").click()
 
 
 def quartets(tab: AppTab) -> None:
@@ -124,7 +124,7 @@ RING = {"sample": "latent_cycle", "r": "1.5", "tau": "0.1"}
 
 @dataclass(frozen=True)
 class Picture:
-    """A link, what is done there, and what has to be seen then."""
+    """A link, the steps there, and the element that must be visible."""
 
     page: str
     link: Mapping[str, Any] = field(default_factory=dict)
@@ -134,23 +134,23 @@ class Picture:
 
 
 def lesson(step: str, scheme: str = "light", **others: Any) -> Picture:
-    """A step of the lesson on the ring."""
+    """Return a step of the lesson on the ring."""
     return Picture("Step_by_step", RING | {"step": step}, scheme=scheme, **others)
 
 
 PERSONALITY = {"sample": "bfi25"}
 PICTURES = {
     "explore": Picture("", {"sample": "newsgroups100_roweislike"}),
-    "explore-changed": Picture("", PERSONALITY, [what_changed]),
+    "explore-changed": Picture("", PERSONALITY, [changes]),
     "explore-dark": Picture("", PERSONALITY, [known_groups], scheme="dark"),
     "explore-density": Picture("", {"sample": "stocks_sp100_daily_2003_2007"}, [scrolled_to(PLOT)]),
     "explore-support": Picture("", PERSONALITY, [support]),
     "explore-many": Picture("", {"sample": "latent_cycle"}, [thousand_columns]),
     "tune": Picture("Tune", PERSONALITY, [suggestions], PLOT),
-    "compare": Picture("Compare", PERSONALITY, [tree_beside_loops], f".st-key-compare_1 {GRAPH}"),
+    "compare": Picture("Compare", PERSONALITY, [tree_and_loops], f".st-key-compare_1 {GRAPH}"),
     "evaluate": Picture("Evaluate", {"sample": "newsgroups100_roweislike"}, seen=".topic-card"),
     "laboratory": Picture("Laboratory"),
-    "help": Picture("Help", seen="text=In plain words"),
+    "help": Picture("Help", seen="text=The method"),
     "lesson-data": lesson("truth"),
     "lesson-distance": lesson("pair", seen=".lesson-caption"),
     "lesson-matrix": lesson("matrix", "dark", seen=".st-key-lesson_matrix .heatmaplayer"),
@@ -165,10 +165,10 @@ PICTURES = {
 
 
 def take(browser: Browser, address: str, name: str) -> None:
-    """Open a window of its own, do the steps, and save what is seen."""
+    """Open a new window, do the steps, and save the screenshot."""
     picture = PICTURES[name]
     window = browser.new_context(color_scheme=picture.scheme)
-    window.set_default_timeout(1000 * PATIENCE)
+    window.set_default_timeout(1000 * TIMEOUT)
     tab = AppTab(WatchedPage(window.new_page()), address)
     tab.go(picture.page, scheme=picture.scheme, **picture.link)
     for step in picture.steps:
@@ -176,19 +176,19 @@ def take(browser: Browser, address: str, name: str) -> None:
     tab.page.locator(picture.seen).first.wait_for()
     tab.page.evaluate("document.activeElement.blur()")
     tab.page.mouse.move(*OUT_OF_THE_WAY)
-    shot = at_last(tab)
+    shot = settled(tab)
     for part in tab.page.locator(UNWANTED).filter(visible=True).all():
         box = part.bounding_box()
         if box and -box["height"] < box["y"] < SIZE[1]:
-            raise SystemExit(f"{name}: this would be on the picture: {part.inner_text()}")
+            raise SystemExit(f"{name}: the screenshot would show: {part.inner_text()}")
     with Image.open(io.BytesIO(shot)) as seen:
         few_colours(seen).save(IMAGES / f"{name}.png", optimize=True)
     window.close()
     print(f"docs/images/{name}.png", flush=True)
 
 
-def at_last(tab: AppTab) -> bytes:
-    """Return the window as soon as nothing is at work and two looks see the same."""
+def settled(tab: AppTab) -> bytes:
+    """Return a screenshot once nothing is running and two in a row are equal."""
     seen = [b"", b"nothing yet"]
 
     def still() -> bool:
@@ -203,19 +203,19 @@ def at_last(tab: AppTab) -> bytes:
 
 
 def few_colours(picture: Image.Image) -> Image.Image:
-    """Keep 256 colours, the rare ones too: a third of the size, and no difference to see."""
+    """Reduce to 256 colours: a third of the size, without a visible difference."""
     return picture.convert("RGB").quantize(
         256, method=Image.Quantize.MAXCOVERAGE, kmeans=3, dither=Image.Dither.NONE
     )
 
 
 def main() -> None:
-    """Start the app, take the pictures, stop the app."""
+    """Start the app and take the screenshots."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(PICTURES))
     names = parser.parse_args().names or list(PICTURES)
     if unknown := [name for name in names if name not in PICTURES]:
-        parser.error(f"no picture is called {', '.join(unknown)}; there are {', '.join(PICTURES)}")
+        parser.error(f"unknown: {', '.join(unknown)}; choose from {', '.join(PICTURES)}")
     found = next((path for name in EXECUTABLES if (path := shutil.which(name))), None)
     if found is None:
         parser.error(f"no Chromium on PATH (looked for {', '.join(EXECUTABLES)}); install one")

@@ -1,8 +1,8 @@
-"""Run the core tests on every supported Python of this computer: python tools/test_pythons.py
+"""Run the tests without a browser on every supported Python of this computer.
 
-Interpreters are looked for on PATH, with pyenv and with uv; those that are not found are named.
-Each gets an environment of its own in .pythons/. Words behind a -- go to pytest in the place of
-the usual ones: python tools/test_pythons.py 3.12 -- tests/test_graph.py
+Interpreters are searched for on PATH, with pyenv and with uv; missing ones are reported. Each has
+its own environment in .pythons/. Arguments after -- replace the default arguments of pytest:
+python tools/test_pythons.py 3.12 -- tests/test_graph.py
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ REQUIREMENTS = ROOT / "requirements-dev.txt"
 
 
 def candidates(version: str) -> Iterator[Path]:
-    """Where an interpreter of this version may be."""
+    """Yield possible interpreters of this version."""
     on_path = shutil.which(f"python{version}")
     if on_path:
         yield Path(on_path)
@@ -39,7 +39,7 @@ def candidates(version: str) -> Iterator[Path]:
 
 
 def interpreter(version: str) -> Path | None:
-    """Return the first that really is of this version and can make environments."""
+    """Return the first interpreter of this version that can create environments."""
     probe = "import sys, venv, ensurepip; print('%d.%d' % sys.version_info[:2])"
     for path in candidates(version):
         done = subprocess.run([str(path), "-c", probe], capture_output=True, text=True, check=False)
@@ -49,46 +49,46 @@ def interpreter(version: str) -> Path | None:
 
 
 def environment(version: str, python: Path) -> Path:
-    """Make the environment of a version, or bring it up to date, and return its interpreter."""
+    """Create or update the environment of a version and return its interpreter."""
     folder = FOLDER / version
     inner, mark = folder / "bin" / "python", folder / ".installed"
-    wanted = REQUIREMENTS.read_text() + (ROOT / "requirements.txt").read_text()
-    if mark.exists() and mark.read_text() == wanted:
+    required = REQUIREMENTS.read_text() + (ROOT / "requirements.txt").read_text()
+    if mark.exists() and mark.read_text() == required:
         return inner
     print(f"Python {version}: installing into {folder.relative_to(ROOT)} ...", flush=True)
     subprocess.run([str(python), "-m", "venv", str(folder)], check=True)
     pip = [str(inner), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
     subprocess.run([*pip, "-r", str(REQUIREMENTS)], check=True)
     subprocess.run([*pip, "--no-deps", "--no-build-isolation", "-e", str(ROOT)], check=True)
-    mark.write_text(wanted)
+    mark.write_text(required)
     return inner
 
 
 def main() -> int:
-    """Test every version that is asked for and found; fail where one of them fails."""
+    """Test every requested version that is found; fail if one fails or none is found."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("versions", nargs="*", default=list(VERSIONS), metavar="VERSION")
-    words, for_pytest = _split(sys.argv[1:])
-    said: dict[str, str] = {}
-    for version in parser.parse_args(words).versions:
+    own, for_pytest = _split(sys.argv[1:])
+    outcomes: dict[str, str] = {}
+    for version in parser.parse_args(own).versions:
         python = interpreter(version)
         if python is None:
-            said[version] = "not found"
+            outcomes[version] = "not found"
             continue
         command = [str(environment(version, python)), "-m", "pytest", *(for_pytest or CORE)]
         print(f"Python {version}: {python}", flush=True)
         done = subprocess.run(command, cwd=ROOT, check=False)
-        said[version] = "passed" if done.returncode == 0 else "FAILED"
-    print("\n".join(f"Python {version}: {how}" for version, how in said.items()))
-    return 1 if "FAILED" in said.values() or set(said.values()) == {"not found"} else 0
+        outcomes[version] = "passed" if done.returncode == 0 else "FAILED"
+    print("\n".join(f"Python {version}: {outcome}" for version, outcome in outcomes.items()))
+    return 1 if "FAILED" in outcomes.values() or set(outcomes.values()) == {"not found"} else 0
 
 
-def _split(words: list[str]) -> tuple[list[str], list[str]]:
-    """What is for this program, and what is for pytest."""
-    at = words.index("--") if "--" in words else len(words)
-    return words[:at], words[at + 1 :]
+def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """Return the arguments for this program and those for pytest."""
+    at = arguments.index("--") if "--" in arguments else len(arguments)
+    return arguments[:at], arguments[at + 1 :]
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""What goes wrong around the program, done for real: killed, no space, no rights, files gone.
+"""Fault tests with the real program: killed processes, full disks, missing rights, missing files.
 
-Every trial says what was done and what came of it; one that ends otherwise than it should ends the
-run. Trials that this computer does not permit are listed as not tried.
+The run stops at the first unexpected outcome. Tests that this computer does not permit are listed
+as not tested.
 """
 
 from __future__ import annotations
@@ -32,27 +32,27 @@ from tests.helpers.app_server import ROOT, started
 from tests.helpers.browser import ARGUMENTS, EXECUTABLES
 
 PAGE = ROOT / "docs" / "development" / "faults.md"
-PATIENCE = 900.0
+TIMEOUT = 900.0
 NOBODY = "65534"
 WORDS = "newsgroups100_roweislike"
 CANCEL = ".st-key-tune_cancel button"
 
 
-class NotTried(Exception):  # noqa: N818  (nothing went wrong)
-    """This computer does not permit a trial."""
+class NotTested(Exception):  # noqa: N818  (not an error)
+    """This computer does not permit a test."""
 
 
 def check(holds: object, what: str) -> None:
-    """End the run where something is not as it should be."""
+    """Stop the run if a condition fails."""
     if not holds:
-        raise RuntimeError(f"not as it should be: {what}")
+        raise RuntimeError(f"check failed: {what}")
 
 
 # Running commands --------------------------------------------------------------------------
 
 
 def command(*arguments: str, root: Path = ROOT, before: Sequence[str] = ()) -> list[str]:
-    """Return a command line of the package that lies in a folder."""
+    """Return a command line of the package in the folder ``root``."""
     start = (
         f"import sys; sys.path.insert(0, {str(root)!r}); from loopylatent.cli.main import main; "
     )
@@ -60,23 +60,23 @@ def command(*arguments: str, root: Path = ROOT, before: Sequence[str] = ()) -> l
 
 
 def run(
-    line: list[str], surroundings: Mapping[str, str] | None = None
+    line: list[str], environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end."""
+    """Run a command and return its output."""
     return subprocess.run(
         line,
         cwd="/",
-        env=os.environ | dict(surroundings or {}),
+        env=os.environ | dict(environment or {}),
         capture_output=True,
         text=True,
-        timeout=PATIENCE,
+        timeout=TIMEOUT,
         check=False,
     )
 
 
-def refusal(line: list[str], surroundings: Mapping[str, str] | None = None) -> str:
-    """Return the one line with which a command is refused."""
-    done = run(line, surroundings)
+def error_of(line: list[str], environment: Mapping[str, str] | None = None) -> str:
+    """Return the one-line error message of a command."""
+    done = run(line, environment)
     last = done.stderr.strip().splitlines()[-1] if done.stderr.strip() else ""
     check(done.returncode == 2, f"exit status {done.returncode}: {done.stderr[-500:]}")
     check("Traceback" not in done.stderr, done.stderr[-500:])
@@ -95,22 +95,22 @@ def answers(folder: Path) -> Path:
 
 
 def killed_command(folder: Path) -> str:
-    """Kill a sweep in the middle; what was there before stays, and it runs again."""
+    """Kill a sweep; the previous file is kept, and the command can be repeated."""
     target = folder / "sweep.csv"
     target.write_text("old\n", encoding="utf-8")
     line = command("sweep", str(answers(folder)), "-o", str(target))
     with subprocess.Popen(line, stderr=subprocess.PIPE, cwd="/") as process:
         assert process.stderr is not None
-        process.stderr.readline()  # it has read the table and is at work
+        process.stderr.readline()  # it has read the table and is running
         process.send_signal(signal.SIGKILL)
-    check(target.read_text(encoding="utf-8") == "old\n", "the old file is whole")
-    check(run(line).returncode == 0, "it runs again")
-    check(target.read_text(encoding="utf-8") != "old\n", "the file is there")
-    return "the old file was whole; the same command then wrote the new one"
+    check(target.read_text(encoding="utf-8") == "old\n", "the old file is complete")
+    check(run(line).returncode == 0, "the command can be repeated")
+    check(target.read_text(encoding="utf-8") != "old\n", "the new file exists")
+    return "the old file was kept; repeating the command wrote the new one"
 
 
 def killed_server(folder: Path) -> str:
-    """Kill the app while it sweeps; the open page goes on when the server is back."""
+    """Kill the app during a sweep; the open page resumes after a restart."""
     file = folder / "mine.loopylatent"
     content = answers(folder).read_bytes()
     recipe = Recipe(
@@ -118,7 +118,7 @@ def killed_server(folder: Path) -> str:
         r=1.5, Lambda=0, tau=0.1,
     )  # fmt: skip
     write_project(Project(recipe, content, title="mine"), file)
-    whole = file.read_bytes()
+    original = file.read_bytes()
     with window() as page:
         server = started(ROOT / "app.py", folder)
         try:
@@ -136,35 +136,36 @@ def killed_server(folder: Path) -> str:
             check(page.locator("[data-testid=stException]").count() == 0, "no error is shown")
         finally:
             server.stop()
-    check(file.read_bytes() == whole and open_project(file).data == content, "the project is whole")
-    return "the page connected again by itself and swept to the end; the project file was whole"
+    intact = file.read_bytes() == original and open_project(file).data == content
+    check(intact, "the project is intact")
+    return "the page reconnected automatically and finished the sweep; the project file was intact"
 
 
 @contextmanager
 def window() -> Iterator[Page]:
-    """A page in Chromium."""
+    """Open a page in Chromium."""
     found = next((path for name in EXECUTABLES if (path := shutil.which(name))), None)
     if found is None:
-        raise NotTried("there is no Chromium")
+        raise NotTested("Chromium is not installed")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=list(ARGUMENTS))
         page = browser.new_page(viewport={"width": 1280, "height": 800})
-        page.set_default_timeout(1000 * PATIENCE)
+        page.set_default_timeout(1000 * TIMEOUT)
         yield page
         browser.close()
 
 
-# No space ----------------------------------------------------------------------------------
+# Full disk ---------------------------------------------------------------------------------
 
 
 @contextmanager
 def tiny_disk(folder: Path, size: str) -> Iterator[Path]:
-    """A disk of its own that is soon full."""
+    """Mount a small disk."""
     place = folder / "tiny"
     place.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={size},mode=777", "none", str(place)]
     if shutil.which("mount") is None or run(mount).returncode != 0:
-        raise NotTried("mounting a small disk needs more rights")
+        raise NotTested("mounting a small disk needs administrator rights")
     try:
         yield place
     finally:
@@ -172,21 +173,21 @@ def tiny_disk(folder: Path, size: str) -> Iterator[Path]:
 
 
 def full_disk(*arguments: str) -> Callable[[Path], str]:
-    """Have a command write to a full disk; its last argument is the name of the file."""
+    """Let a command write to a full disk; its last argument is the file name."""
 
-    def trial(folder: Path) -> str:
+    def test(folder: Path) -> str:
         with tiny_disk(folder, "16k") as place:
             line = command(*arguments[:-1], str(place / arguments[-1]))
-            said = refusal(line).replace(str(place), "…")
-            check("No space left" in said, said)
+            message = error_of(line).replace(str(place), "…")
+            check("No space left" in message, message)
             check(list(place.iterdir()) == [], "nothing is left behind")
-        return f"“{said}”; no file was left"
+        return f"“{message}”; no file was left"
 
-    return trial
+    return test
 
 
 def full_disk_project(folder: Path) -> str:
-    """Save a project where there is no room; the older one stays."""
+    """Save a project to a full disk; the older one is kept."""
     recipe = Recipe(source=f"sample:{WORDS}", source_kind="sample", r=5, Lambda=0, tau=0.1)
     with tiny_disk(folder, "16k") as place:
         file = write_project(Project(recipe, title="old"), place / "mine.loopylatent")
@@ -194,40 +195,40 @@ def full_disk_project(folder: Path) -> str:
         try:
             write_project(Project(recipe, view=view, title="new"), file)
         except Exception as error:
-            said = str(error).replace(str(place), "…")
-        check("No space left" in said, said)
-        check(open_project(file).title == "old", "the older project is whole")
+            message = str(error).replace(str(place), "…")
+        check("No space left" in message, message)
+        check(open_project(file).title == "old", "the older project is intact")
         check(list(place.iterdir()) == [file], "nothing is left behind")
-    return f"“{said}”; the older project was whole"
+    return f"“{message}”; the older project was intact"
 
 
 def full_output(_: Path) -> str:
     """Print to a full disk."""
     if not Path("/dev/full").exists():
-        raise NotTried("there is no /dev/full")
+        raise NotTested("there is no /dev/full")
     line = ["sh", "-c", 'exec "$@" > /dev/full', "sh", *command("samples")]
-    return f"“{refusal(line)}”"
+    return f"“{error_of(line)}”"
 
 
 def full_cache(folder: Path) -> str:
-    """Let there be no room for compiled functions."""
+    """Leave no space for compiled functions."""
     with tiny_disk(folder, "256k") as place:
         learns(folder, ROOT, {"NUMBA_CACHE_DIR": str(place)})
-    return "learned as ever; what found no room was compiled and not kept"
+    return "learned as usual; functions that did not fit were compiled and not cached"
 
 
-def learns(folder: Path, root: Path, surroundings: Mapping[str, str] | None = None) -> None:
-    """Learn a small table and see that a graph comes."""
-    done = run(command("learn", str(answers(folder)), root=root), surroundings)
+def learns(folder: Path, root: Path, environment: Mapping[str, str] | None = None) -> None:
+    """Check that a small table can be learned."""
+    done = run(command("learn", str(answers(folder)), root=root), environment)
     check(done.returncode == 0, done.stderr[-500:])
     check(len(done.stdout.splitlines()) > 10, done.stdout[-500:])
 
 
-# Gone, closed, damaged ---------------------------------------------------------------------
+# Missing, unreadable, damaged files ---------------------------------------------------------
 
 
 def copied(folder: Path) -> Path:
-    """A copy of the package and the app without the bundled tables."""
+    """Copy the package and the app without the bundled tables."""
     root = folder / "copy"
     for name in ("loopylatent", "pages", ".streamlit"):
         shutil.copytree(ROOT / name, root / name)
@@ -236,109 +237,109 @@ def copied(folder: Path) -> Path:
 
 
 def no_samples(folder: Path) -> str:
-    """Remove the bundled tables; the command line says so, and other tables are learned."""
+    """Run the command line without the bundled tables; other tables can be learned."""
     root = copied(folder)
-    said = refusal(command("learn", "sample:bfi25", root=root))
+    message = error_of(command("learn", "sample:bfi25", root=root))
     learns(folder, root)
-    return f"“{said}”; a table of one's own was learned"
+    return f"“{message}”; another table was learned"
 
 
 def no_samples_app(folder: Path) -> str:
-    """The same for the app."""
+    """Run the app without the bundled tables."""
     root = copied(folder)
     with window() as page:
         server = started(root / "app.py", folder)
         try:
             page.goto(server.address)
             page.get_by_text("the bundled tables are neither").wait_for()
-            page.get_by_role("button", name="Open a file").click()
-            chosen = page.locator(".st-key-open_A-table input[type=file]")
+            page.get_by_role("button", name="Open file").click()
+            chosen = page.locator(".st-key-open_Table input[type=file]")
             chosen.wait_for(state="attached")
             chosen.set_input_files(str(answers(folder)))
-            page.get_by_role("button", name="Use this table").click()
+            page.get_by_role("button", name="Use table").click()
             page.get_by_text("10 observed").wait_for()
             check(page.locator("[data-testid=stException]").count() == 0, "no error is shown")
         finally:
             server.stop()
-    return "the page said so in one line; a table was opened in it and drawn"
+    return "the page said so in one line; an uploaded table was learned and drawn"
 
 
 def damaged_cache(folder: Path) -> str:
-    """Overwrite everything that is kept of compiled functions."""
+    """Overwrite all cached compiled functions."""
     root = copied(folder)
     files = [*root.rglob("*.nbi"), *root.rglob("*.nbc")]
     for file in files:
-        file.write_bytes(b"no longer what it was")
+        file.write_bytes(b"damaged")
     learns(folder, root)
-    return f"{len(files)} files were damaged; learned as ever, and compiled anew"
+    return f"{len(files)} files were damaged; learned as usual, after compiling again"
 
 
 def closed_file(folder: Path) -> str:
-    """Read a file without the right to."""
+    """Read a file without permission."""
     file = answers(folder)
     folder.chmod(0o755)
     file.chmod(0)
-    said = refusal(command("learn", str(file), before=other_user()), {"HOME": "/nonexistent"})
-    return f"“{said.replace(str(folder), '…')}”"
+    message = error_of(command("learn", str(file), before=other_user()), {"HOME": "/nonexistent"})
+    return f"“{message.replace(str(folder), '…')}”"
 
 
 def closed_cache(folder: Path) -> str:
-    """Learn where no folder can be written, neither beside the program nor at home."""
+    """Learn without a writable folder, in the package or at home."""
     file = answers(folder)
     folder.chmod(0o755)
     line = command("learn", str(file), before=other_user())
     done = run(line, {"HOME": "/nonexistent"})
     check(done.returncode == 0, done.stderr[-500:])
-    return "learned as ever; compiled each time"
+    return "learned as usual; compiled each time"
 
 
 def other_user() -> list[str]:
-    """The beginning of a command that runs without the rights of an administrator."""
+    """Return the start of a command that runs it without administrator rights."""
     if os.geteuid() != 0 or shutil.which("setpriv") is None:
-        raise NotTried("this takes an administrator who lets somebody else run a command")
+        raise NotTested("this needs administrator rights and setpriv")
     return ["setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"]
 
 
-TRIALS: dict[str, Callable[[Path], str]] = {
-    "a command is killed in the middle of a sweep": killed_command,
-    "the app is killed in the middle of a sweep and started again": killed_server,
-    "full disk: an exported graph": full_disk("learn", "sample:latent_cycle", "-o", "graph.html"),
-    "full disk: a report": full_disk("report", "sample:latent_cycle", "-o", "report.html"),
+TESTS: dict[str, Callable[[Path], str]] = {
+    "command killed during a sweep": killed_command,
+    "app killed during a sweep and restarted": killed_server,
+    "full disk: exported graph": full_disk("learn", "sample:latent_cycle", "-o", "graph.html"),
+    "full disk: report": full_disk("report", "sample:latent_cycle", "-o", "report.html"),
     "full disk: distances": full_disk("distances", f"sample:{WORDS}", "-o", "distances.npz"),
-    "full disk: a project is saved over an older one": full_disk_project,
-    "full disk behind the standard output": full_output,
+    "full disk: project saved over an older one": full_disk_project,
+    "full disk: standard output": full_output,
     "full disk: compiled functions": full_cache,
-    "the bundled tables are gone: command line": no_samples,
-    "the bundled tables are gone: app": no_samples_app,
-    "compiled functions on disk are damaged": damaged_cache,
-    "a file that may not be read": closed_file,
-    "no folder can be written": closed_cache,
+    "bundled tables missing: command line": no_samples,
+    "bundled tables missing: app": no_samples_app,
+    "cached compiled functions damaged": damaged_cache,
+    "file without read permission": closed_file,
+    "no writable folder": closed_cache,
 }
 
 
-def tried(name: str) -> str:
-    """Do one trial in a folder of its own; return what came of it."""
+def outcome_of(name: str) -> str:
+    """Run one test in a temporary folder and return its outcome."""
     with TemporaryDirectory() as folder:
         try:
-            return TRIALS[name](Path(folder))
-        except NotTried as reason:
-            return f"not tried: {reason}"
+            return TESTS[name](Path(folder))
+        except NotTested as reason:
+            return f"not tested: {reason}"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", help="trials whose name holds this; the page stays as it is")
+    parser.add_argument("--only", help="run tests whose name contains this; do not write the page")
     options = parser.parse_args()
     rows = []
-    for name in TRIALS:
+    for name in TESTS:
         if options.only is None or options.only in name:
-            begun = time.monotonic()
-            rows.append(f"| {name} | {tried(name)} |")
-            print(f"{rows[-1]}  ({time.monotonic() - begun:.0f} s)", flush=True)
+            start = time.monotonic()
+            rows.append(f"| {name} | {outcome_of(name)} |")
+            print(f"{rows[-1]}  ({time.monotonic() - start:.0f} s)", flush=True)
     if options.only is None:
-        start, end = "<!-- tried -->", "<!-- end -->"
+        start, end = "<!-- tests -->", "<!-- end -->"
         before, _, rest = PAGE.read_text(encoding="utf-8").partition(start)
-        table = "\n".join(["| what was done | what happened |", "| --- | --- |", *rows])
+        table = "\n".join(["| fault | outcome |", "| --- | --- |", *rows])
         after = rest.partition(end)[2]
         PAGE.write_text(f"{before}{start}\n{table}\n{end}{after}", encoding="utf-8")
 

@@ -1,7 +1,7 @@
-"""A session of the app without a browser: what a tab and the server say to each other, spoken.
+"""A session of the app without a browser, over Streamlit's WebSocket protocol.
 
-The server cannot tell it from a tab. It is light, so that many of them can be held at once and what
-is measured is the server.
+To the server it is a browser tab. It needs little memory, so many can run at once and the server
+is what is measured.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-MOST_BYTES = 2**28
-PATIENCE = 300.0
-COUNTS = r"\*\*(\d+)\*\* (observed|hidden|edge|cycle|piece)"
+MAX_BYTES = 2**28
+TIMEOUT = 300.0
+COUNTS = r"\*\*(\d+)\*\* (observed|hidden|edge|cycle|component)"
 ELEMENTS = ("markdown", "slider", "bidi_component", "exception")
 
 
 class Line:
-    """One session: what the page holds at the end of its last run, and keys pressed on it."""
+    """One session: the state of its page after the last run, and inputs to it."""
 
     def __init__(self, address: str, query: str) -> None:
         place = address.replace("http://", "ws://") + "/_stcore/stream"
         self._socket = connect(
             place,
             subprotocols=["streamlit"],
-            max_size=MOST_BYTES,
+            max_size=MAX_BYTES,
             ping_interval=None,
-            open_timeout=PATIENCE,
+            open_timeout=TIMEOUT,
         )  # type: ignore[list-item]
         self._seen: dict[tuple[int, ...], Any] = {}
         self._shown: dict[tuple[int, ...], Any] = {}
@@ -41,10 +41,10 @@ class Line:
         self.runs = 0
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
-        self._ask()
+        self._rerun()
 
     def close(self) -> None:
-        """Leave, as a tab that is closed."""
+        """Close the session like a tab."""
         self._socket.close()
         self._listener.join()
 
@@ -53,13 +53,13 @@ class Line:
         return dict(parse_qsl(self.query))
 
     @property
-    def faults(self) -> list[str]:
-        """The errors that the page shows."""
+    def errors(self) -> list[str]:
+        """The error messages on the page."""
         return [one.exception.message for one in self._of("exception")]
 
     @property
     def counts(self) -> dict[str, int]:
-        """The counts of the summary line."""
+        """The counts in the summary line."""
         for one in self._of("markdown"):
             found = re.findall(COUNTS, one.markdown.body)
             if len(found) == 5:
@@ -68,7 +68,7 @@ class Line:
 
     @property
     def edges(self) -> list[list[int]]:
-        """The edges that the page hands to the drawing."""
+        """The edges that the page draws."""
         for one in self._of("bidi_component"):
             content = json.loads(one.bidi_component.json or "{}")
             if "edges" in content:
@@ -85,7 +85,7 @@ class Line:
         state.double_array_value.data.append(min(max(moved, slider.min), slider.max))
         self._socket.send(message.SerializeToString())
 
-    def _ask(self) -> None:
+    def _rerun(self) -> None:
         self._socket.send(self._message().SerializeToString())
 
     def _message(self) -> BackMsg:
@@ -98,11 +98,11 @@ class Line:
             for content in self._socket:
                 message = ForwardMsg()
                 message.ParseFromString(content)  # type: ignore[arg-type]
-                self._take(message)
+                self._handle(message)
         except ConnectionClosed:
             return
 
-    def _take(self, message: ForwardMsg) -> None:
+    def _handle(self, message: ForwardMsg) -> None:
         kind = message.WhichOneof("type")
         if kind == "new_session":
             self._seen = {}

@@ -1,8 +1,8 @@
-"""From a key press to the redrawn graph, beside a page that does nothing.
+"""Latency from a key press to the redrawn graph, compared with an empty page.
 
-Keys move the slider of r on the Explore page, and walk through the lesson. The pages run in
-Chromium and take turns, so that load hits them alike. Times are taken inside the browser, from the
-key to the change of the page.
+Keys move the slider of r on the Explore page, and step through the lesson. The pages take turns in
+Chromium, so that load affects them equally. Times are measured in the browser, from the key to the
+change of the page.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.helpers.browser import ARGUMENTS, EXECUTABLES
 SAMPLE = "newsgroups100_roweislike"
 MOVES = 60
 SLIDER = ".st-key-slider_r input[type=range]"
-HEAD = ("from a key press", "moves", "median, ms", "fastest", "slowest", "beyond, ms")
+HEAD = ("from a key press", "moves", "median, ms", "fastest", "slowest", "minus empty page")
 EMPTY_PAGE = """import streamlit as st
 value = st.slider("value", 0.0, 10.0, 5.0, 0.02, key="slider_r")
 with st.container(key="graph"):
@@ -39,17 +39,17 @@ WATCH = """(watched) => {
   const observer = new MutationObserver(() => {
     if (pressed === undefined || state() === before) return;
     seen["drawn"] ??= performance.now() - pressed;
-    if (watched.dataset.settled !== "false") seen["at rest"] ??= performance.now() - pressed;
+    if (watched.dataset.settled !== "false") seen["settled"] ??= performance.now() - pressed;
   });
   observer.observe(watched, { attributes: true, childList: true, characterData: true,
                               subtree: true });
-  globalThis.takeTimes = () => ("at rest" in seen ? (observer.disconnect(), seen) : null);
+  globalThis.takeTimes = () => ("settled" in seen ? (observer.disconnect(), seen) : null);
 }"""
-"""Notes when the watched element shows something else, and when its nodes have come to rest."""
+"""Records when the watched element changes, and when its nodes have stopped moving."""
 
 
 def press(page: Page, watched: Locator, key: str, on: str | None = SLIDER) -> dict[str, float]:
-    """Press a key, on the slider or anywhere; return the milliseconds to what was seen."""
+    """Press a key, on the slider or the page; return the milliseconds to each event."""
     watched.evaluate(WATCH)
     if on is not None:
         page.locator(on).focus()
@@ -74,10 +74,10 @@ def open_page(page: Page, address: str, ready: str) -> Locator:
 
 
 def measure(app: Page, empty: Page, addresses: Sequence[str]) -> dict[str, list[float]]:
-    """Press keys on both pages in turn; lists of seconds by what was waited for."""
+    """Press keys on both pages in turn; return lists of seconds by event."""
     graph = open_page(app, f"{addresses[0]}/?sample={SAMPLE}", ".st-key-graph .frame")
     text = open_page(empty, addresses[1], ".st-key-graph")
-    taken: dict[str, list[float]] = {"nothing": [], "drawn": [], "at rest": [], "changed": []}
+    taken: dict[str, list[float]] = {"empty": [], "drawn": [], "settled": [], "changed": []}
     for k in range(-3, MOVES):  # the first ones warm up
         key = "ArrowLeft" if k % 4 else "ArrowRight"
         before = edges_of(app)
@@ -85,26 +85,26 @@ def measure(app: Page, empty: Page, addresses: Sequence[str]) -> dict[str, list[
         idle = press(empty, text, key)
         if k < 0:
             continue
-        taken["nothing"].append(idle["drawn"] / 1000)
+        taken["empty"].append(idle["drawn"] / 1000)
         taken["drawn"].append(times["drawn"] / 1000)
-        taken["at rest"].append(times["at rest"] / 1000)
+        taken["settled"].append(times["settled"] / 1000)
         if edges_of(app) != before:
             taken["changed"].append(times["drawn"] / 1000)
     return taken
 
 
 def walk(lesson: Page, empty: Page, addresses: Sequence[str]) -> dict[str, list[float]]:
-    """Walk over visits of the lesson by keys, and press keys on the empty page in turn."""
+    """Step through visits of the lesson and press keys on the empty page, in turn."""
     where = f"{addresses[0]}/Step_by_step?sample={SAMPLE}&r=5&Lambda=0&tau=0.1&step=visit-1-look"
     graph = open_page(lesson, where, ".st-key-lesson_graph .frame")
     text = open_page(empty, addresses[1], ".st-key-graph")
-    taken: dict[str, list[float]] = {"nothing": [], "drawn": []}
+    taken: dict[str, list[float]] = {"empty": [], "drawn": []}
     for k in range(-3, MOVES):
         key = "ArrowRight" if k % 4 else "ArrowLeft"
         times = press(lesson, graph, key, on=None)
         idle = press(empty, text, key)
         if k >= 0:
-            taken["nothing"].append(idle["drawn"] / 1000)
+            taken["empty"].append(idle["drawn"] / 1000)
             taken["drawn"].append(times["drawn"] / 1000)
     return taken
 
@@ -120,7 +120,7 @@ def row(name: str, seconds: list[float], base: float) -> list[str]:
 def report() -> str:
     found = next((path for name in EXECUTABLES if (path := shutil.which(name))), None)
     if found is None:
-        return "## Key to redraw\n\nNot measured: there is no Chromium on PATH."
+        return "## Key to redraw\n\nNot measured: Chromium is not on PATH."
     with TemporaryDirectory() as folder, sync_playwright() as playwright:
         script = Path(folder) / "empty.py"
         script.write_text(EMPTY_PAGE, encoding="utf-8")
@@ -134,20 +134,20 @@ def report() -> str:
             taken = measure(pages[0], pages[1], (app, empty))
             steps = walk(pages[0], pages[1], (app, empty))
         browser.close()
-    base, idle = (statistics.median(times["nothing"]) for times in (taken, steps))
+    base, idle = (statistics.median(times["empty"]) for times in (taken, steps))
     rows = [
-        row("an empty page: its one line of text", taken["nothing"], base),
+        row("empty page: its one line of text", taken["empty"], base),
         row("Explore: the graph is drawn", taken["drawn"], base),
-        row("the same, where the graph changed", taken["changed"], base),
-        row("Explore: its nodes have come to rest", taken["at rest"], base),
-        row("an empty page again", steps["nothing"], idle),
+        row("the same, if the graph changed", taken["changed"], base),
+        row("Explore: the nodes have stopped moving", taken["settled"], base),
+        row("empty page again", steps["empty"], idle),
         row("Step by step: the next step is drawn", steps["drawn"], idle),
     ]
     return (
-        "## Key to redraw\n\nNewsgroup sample, 100 columns; steps of r from its opening value "
-        "on; the two pages take turns in one browser that draws without a graphics card. Where "
-        "the graph changes, its nodes glide for 350 ms before they rest. The lesson is that of "
-        "r = 5, Λ = 0, τ = 0.1; every fourth step goes back.\n\n" + markdown_table(HEAD, rows)
+        "## Key to redraw\n\nNewsgroup sample, 100 columns; steps of r from its initial value; the "
+        "two pages take turns in one browser without a graphics card. If the graph changes, its "
+        "nodes move for 350 ms. The lesson has r = 5, Λ = 0, τ = 0.1; every fourth step goes "
+        "back.\n\n" + markdown_table(HEAD, rows)
     )
 
 

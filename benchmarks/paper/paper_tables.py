@@ -1,4 +1,4 @@
-"""What the paper prints: Tables 1 to 4, to be set beside ours."""
+"""The paper's Tables 1 to 4."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ TABLE_2 = {
     "1": "god jesus bible christian religion earth question fact jews evidence",
     "8": "software pc computer system dos windows disk science drive university",
 }
-"""The ten words of five topics of the graph at r = 9."""
+"""Ten words for each of five topics of the graph at r = 9."""
 TABLE_3 = {
     "4": "space nasa insurance earth moon orbit mission launch gun shuttle",
     "8": "windows files dos format ftp program software win version pc",
@@ -60,7 +60,7 @@ TABLE_3 = {
     "6": "god world fact christian jesus religion bible evidence human question",
     "5": "drive states research disk university mac scsi computer system power",
 }
-"""The ten words of five topics of LDA with ten topics."""
+"""Ten words for each of five topics of LDA with ten topics."""
 
 SIC_GROUPS = {
     "0": "index",
@@ -91,13 +91,13 @@ SIC_GROUPS = {
     "73": "software and media",
     "80": "health",
 }
-"""The major groups (first two digits) of the Standard Industrial Classification, put together."""
+"""Sectors by the first two digits of the Standard Industrial Classification code."""
 OIL_SERVICES = (3533,)
-"""Machines for oil fields: a machine by its code, oil by its trade."""
+"""Oil field machinery: machinery by its code, but counted as oil."""
 
 
 def sector(code: int) -> str:
-    """Return the sector of a company from its industry code."""
+    """Return the sector of an industry code."""
     if code in OIL_SERVICES:
         return "oil and gas"
     return SIC_GROUPS.get(str(code)[:2] if code else "0", "other")

@@ -1,7 +1,7 @@
-"""The paper's tables again, ours beside its own: python -m benchmarks.paper.replicate_paper.
+"""Reproduction of the paper's tables: python -m benchmarks.paper.replicate_paper.
 
-With LOOPYLATENT_REPLICATION naming the folder of the paper's data it does all of them; without it,
-the newsgroup part on the bundled sample. The tables go to standard output and into
+If LOOPYLATENT_REPLICATION names the folder of the paper's data, all tables are computed; otherwise
+only the newsgroup tables, on the bundled sample. They are printed and written to
 docs/method/replication.md, between the marks there.
 """
 
@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmarks import surroundings
+from benchmarks import machine
 from benchmarks.paper.replicate_stocks import Stocks, stock_report
 from benchmarks.paper.replicate_words import Words, word_report
 from benchmarks.speed.density_figure import density_svg
@@ -33,20 +33,20 @@ PICTURE = DOCS / "images" / "replication-density.svg"
 
 
 @dataclass(frozen=True, slots=True)
-class Material:
-    """What is there to work on."""
+class Data:
+    """The data sets available."""
 
     name: str
     words: Words
     stocks: Stocks | None
 
 
-def material() -> Material:
-    """Return the paper's own data where the environment names them, else the bundled posts."""
+def available_data() -> Data:
+    """Return the paper's data if LOOPYLATENT_REPLICATION is set, otherwise the bundled posts."""
     folder = os.environ.get("LOOPYLATENT_REPLICATION")
     if not folder:
         posts = load_sample("newsgroups100_roweislike").observations
-        return Material("sample", Words("the bundled posts", split_by_column(posts, "split")), None)
+        return Data("sample", Words("the bundled posts", split_by_column(posts, "split")), None)
     here = Path(folder)
     frame = pd.read_csv(here / "newsgroups_choi_split.csv.gz")
     posts = Observations.from_frame(frame, labels=["choi_split", "newsgroup"])
@@ -57,42 +57,42 @@ def material() -> Material:
         Observations.from_frame(returns.select_dtypes("number")),
         dict(zip(codes["ticker"], codes["sic"].astype(int), strict=True)),
     )
-    return Material("paper", words, stocks)
+    return Data("paper", words, stocks)
 
 
-class Telling:
-    """Progress on standard error, with the time that has gone by."""
+class Log:
+    """Progress on standard error, with the elapsed time."""
 
     def __init__(self) -> None:
-        self._began = time.perf_counter()
+        self._start = time.perf_counter()
 
     def __call__(self, what: str) -> None:
-        print(f"{time.perf_counter() - self._began:6.0f} s  {what}", file=sys.stderr, flush=True)
+        print(f"{time.perf_counter() - self._start:6.0f} s  {what}", file=sys.stderr, flush=True)
 
 
 def put(name: str, text: str, page: Path = PAGE) -> None:
-    """Write the tables between the marks of their part of the page."""
+    """Write the tables between the marks of their section."""
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
     old = page.read_text(encoding="utf-8")
     if begin not in old or end not in old:
-        raise SystemExit(f"{page.name} has no marks {begin} and {end}.")
+        raise SystemExit(f"{page.name} lacks the marks {begin} and {end}.")
     pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
     fresh = f"{begin}\n{text.strip()}\n{end}"
     page.write_text(pattern.sub(lambda _: fresh, old), encoding="utf-8")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Make all tables and put them into the page."""
+    """Compute all tables and write them to the page."""
     load_before = os.getloadavg()[0]
-    tell = Telling()
-    found = material()
-    parts = list(_parts(found, tell))
-    text = "\n\n".join([*parts, surroundings(load_before)])
+    log = Log()
+    data = available_data()
+    parts = list(_parts(data, log))
+    text = "\n\n".join([*parts, machine(load_before)])
     print(text)
     if "--print" not in (sys.argv[1:] if arguments is None else arguments):
-        put(found.name, text)
-        if found.stocks is not None:
-            PICTURE.write_text(density_of(found.words, found.stocks), encoding="utf-8")
+        put(data.name, text)
+        if data.stocks is not None:
+            PICTURE.write_text(density_of(data.words, data.stocks), encoding="utf-8")
 
 
 def density_of(words: Words, stocks: Stocks) -> str:
@@ -101,10 +101,10 @@ def density_of(words: Words, stocks: Stocks) -> str:
     return density_svg({"Newsgroup posts": words.split.curve, "Stocks": returns})
 
 
-def _parts(found: Material, tell: Callable[[str], None]) -> Iterator[str]:
-    yield word_report(found.words, tell)
-    if found.stocks is not None:
-        yield stock_report(found.stocks, tell)
+def _parts(data: Data, log: Callable[[str], None]) -> Iterator[str]:
+    yield word_report(data.words, log)
+    if data.stocks is not None:
+        yield stock_report(data.stocks, log)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The stock part of the paper: Table 4, unchanged graphs, which companies the cycles join."""
+"""The paper's stock tables: Table 4, unchanged graphs, the companies on cycles."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from loopylatent.learning.learner import learn
 from loopylatent.settings import LearnSettings, Method, Thresholds
 from loopylatent.tables.observations import Observations
 
-Tell = Callable[[str], None]
+Log = Callable[[str], None]
 SEEDS = 10
 INTERVALS = ((5.9, 6.7), (6.8, 7.7))
 
@@ -43,22 +43,22 @@ def settings(r: float, method: Method = "relaxed", seed: int = 0) -> LearnSettin
     return LearnSettings(Thresholds(r, 0.0, 0.1), method, "degree", seed)
 
 
-def stock_report(stocks: Stocks, tell: Tell) -> str:
-    """Make the tables of the stocks."""
+def stock_report(stocks: Stocks, log: Log) -> str:
+    """Compute all stock tables."""
     obs = stocks.returns
     D = information_distances(obs)
-    tell("stocks: Table 4")
+    log("stocks: Table 4")
     groups = {name: sector(code) for name, code in stocks.codes.items()}
     first = table_4(D, obs)
-    tell("stocks: months kept apart")
-    kept = held_out(obs)
-    tell("stocks: cycles")
+    log("stocks: held-out months")
+    second = held_out(obs)
+    log("stocks: cycles")
     return "\n\n".join(
         [
             f"### Stocks\n\n{obs.n_rows} months, {obs.n_columns} columns. r_min = {D.r_min:.4f}, "
             f"r_max = {D.r_max:.4f}.",
             f"#### Table 4\n\n{first}",
-            f"#### Months kept apart\n\n{kept}",
+            f"#### Held-out months\n\n{second}",
             f"#### Edge density\n\n{density(D)}",
             f"#### Unchanged graphs\n\n{unchanged(D)}",
             f"#### Cycles\n\n{cycles(D, groups)}",
@@ -67,7 +67,7 @@ def stock_report(stocks: Stocks, tell: Tell) -> str:
 
 
 def table_4(D: DistanceMatrix, obs: Observations, radii: Sequence[float] = STOCK_RADII) -> str:
-    """Ours beside the paper's: hidden, edges with their spread over seeds, scores on all months."""
+    """Ours and the paper's: hidden nodes, edges, ranges over seeds, scores on all months."""
     rows = []
     p, n = obs.n_columns, obs.n_rows
     for r in sorted(radii, reverse=True):
@@ -89,7 +89,7 @@ def table_4(D: DistanceMatrix, obs: Observations, radii: Sequence[float] = STOCK
         )  # fmt: skip
     head = ("r", "hidden, paper", "ours", f"{SEEDS} seeds", "edges, paper", "ours",
             f"{SEEDS} seeds", "Perp-LL, paper", "ours", "ours without √2π", "Perp-BIC, paper",
-            "ours", "df, from the paper's two columns", "ours")  # fmt: skip
+            "ours", "df, paper (derived)", "ours")  # fmt: skip
     return markdown_table(head, rows)
 
 
@@ -98,7 +98,7 @@ def spread(values: list[int]) -> str:
 
 
 def held_out(obs: Observations) -> str:
-    """Score graphs on months that they have not seen."""
+    """Score graphs on held-out months."""
     split = split_by_share(obs, share=0.5, seed=0)
     radii = [r for r in STOCK_RADII if r >= split.D.smallest]
     chosen = contestants([settings(r) for r in radii])
@@ -117,8 +117,8 @@ def held_out(obs: Observations) -> str:
         )  # fmt: skip
     head = ("model", "r", "hidden", "edges", "Perp-LL", "Perp-BIC", "Pred-Perp-LL", "Pred-Perp-BIC")
     return (
-        f"{split.train.n_rows} months to learn from, {split.test.n_rows} to foretell, drawn at "
-        f"random.\n\n{markdown_table(head, rows)}"
+        f"{split.train.n_rows} training months and {split.test.n_rows} test months, at random."
+        f"\n\n{markdown_table(head, rows)}"
     )
 
 
@@ -135,13 +135,13 @@ def density(D: DistanceMatrix) -> str:
     until = float(curve.r[peak + 1]) if peak + 1 < len(curve.r) else math.inf
     row = ["edges", *(f"{curve.at(float(r))}" for r in radii)]
     return (
-        f"Most edges, {curve.n_edges[peak]}, on r = {curve.r[peak]:.3f} to {until:.3f}.\n\n"
+        f"Maximum {curve.n_edges[peak]} edges at r = {curve.r[peak]:.3f} to {until:.3f}.\n\n"
         + markdown_table(("r", *(f"{r:g}" for r in radii)), [row])
     )
 
 
 def unchanged(D: DistanceMatrix) -> str:
-    """Learn at every r of the two intervals at which the initial graph changes."""
+    """Learn at every r of the two intervals where the initial graph changes."""
     curve = edge_density(D)
     lines = []
     for low, high in INTERVALS:
@@ -159,13 +159,13 @@ def unchanged(D: DistanceMatrix) -> str:
 
 
 def cycles(D: DistanceMatrix, groups: Mapping[str, str]) -> str:
-    """Say what the first cycle joins, and what is said of Boeing, Honeywell and Dow at r = 5."""
+    """Describe the first cycle, and the cycles of Boeing, Honeywell and Dow at r = 5."""
     lines = []
     for r in (7.7, 6.7):
         graph = learn(D, settings(r), trace=False).graph
         lines.extend(
-            f"- r = {r:g}, the only cycle: {_named(graph, one.cycle)}; beside its hidden nodes "
-            f"{_named(graph, one.beside)}. Sectors: "
+            f"- r = {r:g}, the only cycle: {_named(graph, one.cycle)}; adjacent to its hidden "
+            f"nodes: {_named(graph, one.beside)}. Sectors: "
             + ", ".join(f"{name} ({count})" for name, count in one.groups)
             for one in cycle_groups(graph, groups)
         )
@@ -175,19 +175,20 @@ def cycles(D: DistanceMatrix, groups: Mapping[str, str]) -> str:
     both = [one for one in found if at["BA"] in one.cycle + one.beside
             and at["HON"] in one.cycle + one.beside]  # fmt: skip
     lines.append(
-        f"- r = 5: {len(found)} cycles. Boeing (BA) and Honeywell (HON) meet on {len(both)}"
+        f"- r = 5: {len(found)} cycles. Boeing (BA) and Honeywell (HON) share {len(both)}"
         + "".join(
-            f"; {_named(graph, one.cycle)}, beside it {_named(graph, one.beside)}" for one in both
+            f"; {_named(graph, one.cycle)}, adjacent to it {_named(graph, one.beside)}"
+            for one in both
         )
-        + f". Next to HON: {_named(graph, graph.neighbours(at['HON']))}; to BA: "
-        f"{_named(graph, graph.neighbours(at['BA']))}; to DOW: "
+        + f". Neighbours of HON: {_named(graph, graph.neighbours(at['HON']))}; of BA: "
+        f"{_named(graph, graph.neighbours(at['BA']))}; of DOW: "
         f"{_named(graph, graph.neighbours(at['DOW']))}."
     )
     pairs = joined_groups(found)[:8]
-    told = ", ".join(f"{a} with {b} ({count})" for (a, b), count in pairs)
-    lines.append(f"- r = 5, sectors that meet on most cycles: {told}.")
+    text = ", ".join(f"{a} with {b} ({count})" for (a, b), count in pairs)
+    lines.append(f"- r = 5, pairs of sectors on most cycles: {text}.")
     return "\n".join(lines)
 
 
 def _named(graph: LatentGraph, nodes: tuple[int, ...]) -> str:
-    return " ".join(graph.labels[node] for node in nodes) or "nobody"
+    return " ".join(graph.labels[node] for node in nodes) or "none"

@@ -1,4 +1,4 @@
-"""The newsgroup part of the paper: Tables 1, 2 and 3, the edge density, the first cycles."""
+"""The paper's newsgroup tables: Tables 1, 2 and 3, the edge density, the first cycles."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ from loopylatent.learning.initial_graph import EdgeDensity
 from loopylatent.learning.learner import learn
 from loopylatent.settings import FitSettings, LearnSettings, Method, Thresholds
 
-Tell = Callable[[str], None]
+Log = Callable[[str], None]
 TAU = 0.4
 FIT = FitSettings(max_steps=300)
-"""Large relaxed graphs go on gaining in the fifth decimal for a thousand steps."""
+"""Large relaxed graphs would need a thousand steps for the fifth decimal."""
 PAIRED = (("regularised", 13.0), ("regularised", 9.0), ("regularised", 7.0), ("regularised", 5.0),
           ("local trees", 5.0))  # fmt: skip
-"""Graphs that are compared with LDA post by post."""
+"""Graphs compared with LDA post by post."""
 LBP_STEPS = 15
 LBP_RADII = (13.0, 9.0, 7.0, 5.0)
 SEEDS = 10
@@ -54,7 +54,7 @@ SEEDS = 10
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """Posts to learn from and posts to foretell."""
+    """Training and test posts."""
 
     title: str
     split: Split
@@ -65,60 +65,60 @@ def settings(r: float, method: Method = "quartet", seed: int = 0) -> LearnSettin
     return LearnSettings(Thresholds(r, 0.0, TAU), method, "degree", seed)
 
 
-def word_report(words: Words, tell: Tell) -> str:
-    """Make the tables of the posts."""
+def word_report(words: Words, log: Log) -> str:
+    """Compute all newsgroup tables."""
     split = words.split
-    tell(f"{words.title}: every model but those by BIC")
-    entries = evaluated(split, others(), tell)
-    tell("graphs by BIC, the smaller r the longer")
-    entries += evaluated(split, regularised(), tell, belief=True)
-    tell("fits by belief propagation")
+    log(f"{words.title}: all models without BIC penalty")
+    entries = evaluated(split, others(), log)
+    log("BIC-penalised graphs; a smaller r takes longer")
+    entries += evaluated(split, regularised(), log, belief=True)
+    log("fits by belief propagation")
     fitted = belief_fits(split)
-    tell("topics of LDA")
+    log("topics of LDA")
     lda_topics = fit_lda(split.train, 10, seed=split.seed).top_words()
-    tell("graphs over all radii")
+    log("graphs over all radii")
     D = split.D
     parts = [
-        f"### Words: {words.title}\n\n{split.train.n_rows:,} posts to learn from, "
-        f"{split.test.n_rows:,} to foretell, {D.n_columns} words. r_min = {D.r_min:.4f}, "
+        f"### Words: {words.title}\n\n{split.train.n_rows:,} training posts, "
+        f"{split.test.n_rows:,} test posts, {D.n_columns} words. r_min = {D.r_min:.4f}, "
         f"r_max = {D.r_max:.4f}.",
         "#### Table 1, the paper's graphs\n\n" + table_1(split, entries),
         "#### Table 1, LDA\n\n" + table_1_lda(split, entries),
         "#### All models on the same posts\n\n" + all_models(split, entries),
-        "#### Differences, post by post\n\n" + paired(split, entries),
+        "#### Paired differences\n\n" + paired(split, entries),
         "#### Fitted by belief propagation, as in the paper\n\n" + fitted,
         "#### Table 2, topics at r = 9\n\n" + table_2(split, entries),
         "#### Table 3, topics of LDA\n\n" + table_3(split.D.names, lda_topics),
         "#### Edge density\n\n" + density(split),
         "#### Cycles and links\n\n" + links(split, entries),
-        "#### How far relaxed grouping moves with its seed\n\n" + seeds(split),
+        "#### Relaxed grouping over seeds\n\n" + seeds(split),
     ]
     return "\n\n".join(parts)
 
 
 def regularised() -> tuple[Contestant, ...]:
-    """The paper's graphs, the quickest first."""
+    """The paper's graphs, the fastest first."""
     return tuple(Contestant("regularised", settings(r)) for r in reversed(NEWSGROUP_RADII))
 
 
 def others() -> tuple[Contestant, ...]:
-    """Every other model of the tables."""
+    """All other models of the tables."""
     radii = tuple(reversed(NEWSGROUP_RADII))
-    rest = [Contestant("independent"), Contestant("tree")]
-    local = [Contestant("local trees", settings(r)) for r in radii[1:]]
-    plain = [Contestant("latent", settings(r)) for r in radii]
+    reference = [Contestant("independent"), Contestant("tree")]
+    initial = [Contestant("local trees", settings(r)) for r in radii[1:]]
+    unpenalised = [Contestant("latent", settings(r)) for r in radii]
     relaxed = [Contestant("latent", settings(r, "relaxed")) for r in radii if r > 3]
     lda = [Contestant("lda", n_topics=k) for k in TABLE_1_LDA]
-    return (*rest, *local, *plain, *relaxed, *lda)
+    return (*reference, *initial, *unpenalised, *relaxed, *lda)
 
 
 def evaluated(
-    split: Split, chosen: Sequence[Contestant], tell: Tell, *, belief: bool = False
+    split: Split, chosen: Sequence[Contestant], log: Log, *, belief: bool = False
 ) -> list[Entry]:
-    """Score all of them, telling each as it comes.
+    """Score all models and report each.
 
-    One after the other: the learner by BIC is mostly Python, and two of them on threads would wait
-    for each other.
+    On one thread: the BIC-penalised learner is mostly Python, and two threads would wait for each
+    other.
     """
     found: dict[int, Entry] = {}
     for k, entry in iter_evaluations(split, chosen, fit=FIT, belief=belief, threads=1):
@@ -126,14 +126,14 @@ def evaluated(
         at = f"{len(found):2} of {len(chosen)}"
         if isinstance(entry, Evaluation):
             r = "" if math.isnan(entry.contestant.r) else f", r = {entry.contestant.r:g}"
-            tell(f"{at}  {entry.title}{r}: {entry.perp_ll:.4f}, {entry.seconds:.0f} s")
+            log(f"{at}  {entry.title}{r}: {entry.perp_ll:.4f}, {entry.seconds:.0f} s")
         else:
-            tell(f"{at}  {entry.contestant.kind}: {entry.reason}")
+            log(f"{at}  {entry.contestant.kind}: {entry.reason}")
     return [found[k] for k in sorted(found)]
 
 
 def scored(entries: Sequence[Entry], kind: str, method: Method = "quartet") -> list[Evaluation]:
-    """Return the scores of one kind of model, by descending r or ascending topics."""
+    """Return the scores of one model type, by descending r or ascending topics."""
     chosen = [
         one
         for one in entries
@@ -145,9 +145,9 @@ def scored(entries: Sequence[Entry], kind: str, method: Method = "quartet") -> l
 
 
 def corpora(split: Split) -> tuple[WordPairs, WordPairs]:
-    """Return the newspaper and the posts that were kept apart, for the words of the table."""
+    """Return the newspaper and the test posts as corpora, for the words of the table."""
     names = split.D.names
-    return newspaper_pairs().among(names), pairs_in_rows(split.test, "posts kept apart")
+    return newspaper_pairs().among(names), pairs_in_rows(split.test, "test posts")
 
 
 TABLE_HEAD = (
@@ -171,7 +171,7 @@ def our_cells(title: str, where: str, one: Evaluation, pmi: float) -> list[str]:
 
 
 def table_1(split: Split, entries: Sequence[Entry]) -> str:
-    """Ours beside the paper's, for each r: exact, and by the paper's own estimate."""
+    """Ours and the paper's for each r: exact, and by the paper's estimate."""
     paper, _ = corpora(split)
     rows = []
     for one in scored(entries, "regularised"):
@@ -184,21 +184,21 @@ def table_1(split: Split, entries: Sequence[Entry]) -> str:
             values = [one.belief.perp_ll, one.belief.pred_perp_ll]
             with_bic = [value * math.exp(penalty) for value in values]
             cells = _four([values[0], with_bic[0], values[1], with_bic[1]])
-            rows.append(["the same model, by belief propagation", f"{r:g}", "", "", "", *cells])
+            rows.append(["the same, by belief propagation", f"{r:g}", "", "", "", *cells])
     return markdown_table(TABLE_HEAD, rows)
 
 
 def table_1_lda(split: Split, entries: Sequence[Entry]) -> str:
-    """LDA: the paper's figures, and ours with their widths."""
+    """LDA: the paper's scores, and ours with standard error and bias."""
     paper, _ = corpora(split)
     rows = []
     for one in scored(entries, "lda"):
         rows.append(paper_cells("paper", f"{one.n_hidden} topics", TABLE_1_LDA[one.n_hidden]))
         pmi = coherence(one.top_columns, paper).mean
         rows.append(our_cells("ours, by sampling", f"{one.n_hidden} topics", one, pmi))
-        width = [f"± {one.perp_error:.5f}, too high by about {one.perp_bias:.5f}", ""]
-        width += [f"± {one.pred_error:.5f}, too high by about {one.pred_bias:.5f}", ""]
-        rows.append(["width of that", f"{one.n_hidden} topics", "", "", "", *width])
+        errors = [f"± {one.perp_error:.5f}, bias about +{one.perp_bias:.5f}", ""]
+        errors += [f"± {one.pred_error:.5f}, bias about +{one.pred_bias:.5f}", ""]
+        rows.append(["error of ours", f"{one.n_hidden} topics", "", "", "", *errors])
     return markdown_table(TABLE_HEAD, rows)
 
 
@@ -216,22 +216,22 @@ def all_models(split: Split, entries: Sequence[Entry]) -> str:
         shape = [f"{one.n_hidden}", edges, f"{one.df}"]
         rows.append([one.title, where, *shape, *_four([*scores, news, posts]), one.method])
     head = ("model", "r", "hidden", "edges", "df", "Perp-LL", "Perp-BIC", "Pred-Perp-LL",
-            "Pred-Perp-BIC", "PMI, newspaper", "PMI, posts kept apart", "likelihood")  # fmt: skip
+            "Pred-Perp-BIC", "PMI, newspaper", "PMI, test posts", "likelihood")  # fmt: skip
     failed = [one for one in entries if not isinstance(one, Evaluation)]
     lines = [f"Not scored: {one.contestant.kind}, {one.reason}" for one in failed]
     first = best_of(chosen)
-    told = ", ".join(
+    text = ", ".join(
         f"{label}: {chosen[first[name]].title}"
         + ("" if math.isnan(chosen[first[name]].contestant.r)
            else f" at r = {chosen[first[name]].contestant.r:g}")
         for name, label in (("perp_ll", "Perp-LL"), ("perp_bic", "Perp-BIC"),
                             ("pred_perp_ll", "Pred-Perp-LL"), ("pred_perp_bic", "Pred-Perp-BIC"))
     )  # fmt: skip
-    return "\n\n".join([markdown_table(head, rows), f"Lowest {told}.", *lines])
+    return "\n\n".join([markdown_table(head, rows), f"Lowest {text}.", *lines])
 
 
 def paired(split: Split, entries: Sequence[Entry]) -> str:
-    """Compare some graphs with LDA of ten topics on the same posts, with standard errors."""
+    """Compare some graphs with LDA of ten topics post by post, with standard errors."""
     half = with_half_hidden(split.test, split.seed)
     lda = fit_lda(split.train, 10, seed=split.seed)
     base = lda.log_likelihood(split.test, seed=split.seed).values
@@ -245,10 +245,11 @@ def paired(split: Split, entries: Sequence[Entry]) -> str:
         rest = whole - model.log_likelihood(half)
         bic = f"{model.train_bic:,.0f}"
         rows.append([one.title, f"{r:g}", bic, _off(whole - base), _off(rest - base_half)])
-    head = ("model", "r", "training BIC", "log-likelihood of a post, less LDA's",
-            "of the foretold half, less LDA's")  # fmt: skip
-    return "LDA with 10 topics; ± is the standard error over test posts.\n\n" + markdown_table(
-        head, rows
+    head = ("model", "r", "training BIC", "log-likelihood per post minus LDA",
+            "predicted half minus LDA")  # fmt: skip
+    return (
+        "Compared with LDA with 10 topics; ± is the standard error over test posts.\n\n"
+        + markdown_table(head, rows)
     )
 
 
@@ -257,7 +258,7 @@ def _off(values: np.ndarray) -> str:
 
 
 def belief_fits(split: Split) -> str:
-    """Fit plain graphs by belief propagation and show what that claims and what is true."""
+    """Fit graphs by belief propagation; compare the claimed with the exact scores."""
     rows = []
     for r in LBP_RADII:
         graph = learn(split.D, settings(r), trace=False).graph
@@ -267,23 +268,26 @@ def belief_fits(split: Split) -> str:
         gap = model.lbp_error(split.test)
         claimed, true = (math.exp(-value / split.D.n_columns) for value in (gap.lbp, gap.exact))
         rows.append([f"{r:g}", f"{claimed:.4f}", f"{true:.4f}", f"{exact.perp_ll:.4f}"])
-    head = ("r", f"claimed after {LBP_STEPS} steps by beliefs", "what that model has, exact",
-            "an exact fit has")  # fmt: skip
+    head = ("r", f"claimed after {LBP_STEPS} steps", "exact, same model", "exact fit")  # fmt: skip
     return markdown_table(head, rows)
 
 
 def table_2(split: Split, entries: Sequence[Entry]) -> str:
-    """For each topic of the paper ours with most words in common."""
+    """For each topic of the paper, ours with most words in common."""
     at_nine = [one for one in scored(entries, "regularised") if one.contestant.r == 9.0]
-    return beside(split.D.names, at_nine[0].top_columns, TABLE_2) if at_nine else "Not learned."
+    return (
+        most_similar(split.D.names, at_nine[0].top_columns, TABLE_2) if at_nine else "Not learned."
+    )
 
 
 def table_3(names: Sequence[str], found: Sequence[Sequence[int]]) -> str:
-    """For each topic of the paper's LDA ours with most words in common."""
-    return beside(names, found, TABLE_3)
+    """For each topic of the paper's LDA, ours with most words in common."""
+    return most_similar(names, found, TABLE_3)
 
 
-def beside(names: Sequence[str], found: Sequence[Sequence[int]], paper: dict[str, str]) -> str:
+def most_similar(
+    names: Sequence[str], found: Sequence[Sequence[int]], paper: dict[str, str]
+) -> str:
     rows = []
     for number, text in paper.items():
         words = text.split()
@@ -292,40 +296,40 @@ def beside(names: Sequence[str], found: Sequence[Sequence[int]], paper: dict[str
         shared = [word for word in best if word in words]
         marked = " ".join(f"**{word}**" if word in words else word for word in best)
         rows.append([f"{number}: {text}", marked, f"{len(shared)}"])
-    table = markdown_table(("paper's topic", "ours (in both: bold)", "in both"), rows)
+    table = markdown_table(("paper's topic", "ours (shared words in bold)", "shared"), rows)
     return table.replace("| ---: |", "| --- |", 1).replace("---: | ---:", "--- | ---:")
 
 
 def density(split: Split) -> str:
-    """Edges of the initial graph at whole radii, and where they are most."""
+    """Edges of the initial graph at round radii, and their maximum."""
     curve = split.curve
     radii = [r for r in np.arange(2.5, 13.01, 0.5) if r >= split.D.r_min]
     row = ["edges", *(f"{curve.at(float(r))}" for r in radii)]
     peak = int(np.argmax(curve.n_edges))
     until = float(curve.r[peak + 1]) if peak + 1 < len(curve.r) else math.inf
     return (
-        f"Edges of the union of local trees. Most, {curve.n_edges[peak]}, on "
-        f"r = {curve.r[peak]:.3f} to {until:.3f} (the paper: a peak at r = 5).\n\n"
+        f"Edges of the initial graph. Maximum {curve.n_edges[peak]} at "
+        f"r = {curve.r[peak]:.3f} to {until:.3f} (paper: maximum at r = 5).\n\n"
         + markdown_table(("r", *(f"{r:g}" for r in radii)), [row])
     )
 
 
 def links(split: Split, entries: Sequence[Entry]) -> str:
-    """What the paper says of single words and cycles, looked up in our graphs."""
+    """Check in our graphs what the paper says about single words and cycles."""
     names, curve = split.D.names, split.curve
     lines = []
     loops = np.flatnonzero(curve.n_cycles > 0)
-    lines.append(f"- The union of local trees has cycles for r below {_above(curve, loops):.3f}.")
+    lines.append(f"- The initial graph has cycles for r below {_above(curve, loops):.3f}.")
     for one in scored(entries, "regularised"):
         graph = one.graph
         assert graph is not None
         longest = max((len(cycle) for cycle in graph.cycles), default=0)
         several = [shared for shared in shared_columns(graph, topics(graph)) if shared.n_cycles > 0]
-        told = ", ".join(names[shared.column] for shared in several[:8])
+        text = ", ".join(names[shared.column] for shared in several[:8])
         lines.append(
-            f"- r = {one.contestant.r:g}: {graph.n_cycles} cycles, the longest of a shortest basis "
-            f"{longest} edges. {linked(graph, 'computer', 'software')} "
-            + (f"Words of several topics on cycles: {told}." if told else "No word on a cycle.")
+            f"- r = {one.contestant.r:g}: {graph.n_cycles} cycles; longest in a minimum cycle "
+            f"basis: {longest} edges. {linked(graph, 'computer', 'software')} "
+            + (f"Words of several topics on cycles: {text}." if text else "No word on a cycle.")
         )
     lines.extend(f"- {word}: {where_word(entries, word)}" for word in ("program", "earth"))
     return "\n".join(lines)
@@ -338,7 +342,7 @@ def _above(curve: EdgeDensity, loops: np.ndarray) -> float:
 
 
 def linked(graph: LatentGraph, one: str, other: str) -> str:
-    """Say whether two columns are next to each other, and how far apart they are if not."""
+    """Report whether two columns are adjacent, or how many steps apart they are."""
     if one not in graph.names or other not in graph.names:
         return ""
     a, b = graph.names.index(one), graph.names.index(other)
@@ -351,8 +355,8 @@ def linked(graph: LatentGraph, one: str, other: str) -> str:
 
 
 def where_word(entries: Sequence[Entry], word: str) -> str:
-    """Say at which r a word lies on a cycle, and beside which words."""
-    told = []
+    """Report at which r a word lies on a cycle, and with which words."""
+    places = []
     for one in scored(entries, "regularised"):
         graph = one.graph
         assert graph is not None
@@ -362,8 +366,8 @@ def where_word(entries: Sequence[Entry], word: str) -> str:
         cycles = [cycle for cycle in graph.cycles if column in cycle]
         if cycles:
             others = sorted({graph.labels[k] for k in cycles[0] if k < graph.n_observed} - {word})
-            told.append(f"r = {one.contestant.r:g} ({len(cycles)}; with {', '.join(others)})")
-    return "on cycles at " + "; ".join(told) + "." if told else "on no cycle."
+            places.append(f"r = {one.contestant.r:g} ({len(cycles)}; with {', '.join(others)})")
+    return "on cycles at " + "; ".join(places) + "." if places else "on no cycle."
 
 
 def seeds(split: Split) -> str:

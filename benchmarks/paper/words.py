@@ -1,4 +1,4 @@
-"""Made-up documents: most words are rare, some come together because of what a text is about."""
+"""Synthetic documents: most words are rare, and words of one topic are correlated."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import numpy as np
 from scipy import sparse
 
 TOPIC_WORDS = 50
-"""Words of one topic; those with small numbers are its frequent ones."""
+"""Words of one topic; words with lower numbers are more frequent."""
 DOCUMENT = 60
-"""Words of a document, repeats counted: half from two topics, half from anywhere."""
+"""Words of a document, with repeats: half from two topics, half from all words."""
 
 
 def topic_words(n_rows: int, n_columns: int, seed: int = 0) -> Any:
-    """Return a sparse (n, p) matrix: 1 where a document holds a word, about 50 to a row."""
+    """Return a sparse binary (n, p) matrix of words in documents, about 50 per row."""
     rng = np.random.default_rng(seed)
     topics = rng.integers(0, n_columns // TOPIC_WORDS, size=(n_rows, 2))
     often = np.cumsum(1 / np.arange(1, n_columns + 1) ** 0.9)

@@ -1,7 +1,7 @@
-"""Runs other people's programs on one file of rows, in an environment of their own.
+"""Runs other packages on one file of rows, in an environment of their own.
 
-python peer_worker.py ROWS.npz REPEATS: prints a JSON list with one entry for each program. It
-imports nothing of this project, which is not installed there.
+python peer_worker.py ROWS.npz REPEATS prints a JSON object with one entry per package. This project
+is not installed there, so nothing is imported from it.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ PROGRAMS = {"pgmpy": chow_liu, "corextopic": corex}
 
 
 def measure(name: str, rows: np.ndarray, names: list[str], repeats: int) -> dict:
-    """Time one program, and say what it found or why it failed."""
-    seconds, processor, found = [], [], []
+    """Time one package and return its result."""
+    seconds, cpu, found = [], [], []
     for _ in range(repeats):
-        start, start_processor = time.perf_counter(), time.process_time()
+        start, start_cpu = time.perf_counter(), time.process_time()
         found = PROGRAMS[name](rows, names)
         seconds.append(time.perf_counter() - start)
-        processor.append(time.process_time() - start_processor)
-    return {"seconds": seconds, "processor": processor, "found": found}
+        cpu.append(time.process_time() - start_cpu)
+    return {"seconds": seconds, "cpu": cpu, "found": found}
 
 
 def main() -> None:

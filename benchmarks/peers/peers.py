@@ -1,6 +1,7 @@
-"""Other people's programs on the same rows; what we do not depend on has its own environment.
+"""Other packages on the same rows; those that we do not depend on have their own environment.
 
-They do different things, and the table says which: a time beside ours is a scale, not a race.
+They solve different tasks, which the table names: the times give an order of magnitude, not a
+ranking.
 """
 
 from __future__ import annotations
@@ -31,44 +32,44 @@ HERE = Path(__file__).resolve().parent
 REQUIREMENTS = HERE / "requirements-peers.txt"
 SAMPLE = "newsgroups100_roweislike"
 TOPICS = 20
-WHAT = {
+TASKS = {
     "pgmpy": "Chow-Liu tree by mutual information: no hidden nodes, no cycles",
-    "corextopic": "20 topics by total correlation: hidden nodes above words, nothing between them",
+    "corextopic": "20 topics by total correlation: hidden nodes above words, topics not linked",
 }
 
 
-class NoPeers(Exception):  # noqa: N818  (the packages cannot be had here)
-    """The environment cannot be made, and why."""
+class NoPeers(Exception):  # noqa: N818  (not an error)
+    """Why the environment cannot be created."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A program, what it does, and the seconds that it took."""
+    """A package, its task and its times."""
 
     name: str
-    what: str
+    task: str
     seconds: float
-    processor: float
+    cpu: float
 
     @property
     def cells(self) -> list[str]:
-        return [self.name, self.what, f"{self.seconds:,.2f}", f"{self.processor:,.2f}"]
+        return [self.name, self.task, f"{self.seconds:,.2f}", f"{self.cpu:,.2f}"]
 
 
 def environment() -> Path:
-    """Return the Python of an environment that has the peers, made where it is not there yet."""
+    """Return the Python of the peers' environment; create it if needed."""
     folder = peers_folder() / "environment"
-    wanted = REQUIREMENTS.read_text(encoding="utf-8")
+    required = REQUIREMENTS.read_text(encoding="utf-8")
     note = folder / "installed.txt"
     python = folder / "bin" / "python"
-    if note.exists() and note.read_text(encoding="utf-8") == wanted:
+    if note.exists() and note.read_text(encoding="utf-8") == required:
         return python
     venv.create(folder, with_pip=True, clear=True)
     install = [str(python), "-m", "pip", "install", "--quiet", "-r", str(REQUIREMENTS)]
     done = subprocess.run(install, capture_output=True, text=True, check=False)
     if done.returncode:
         raise NoPeers("the packages of requirements-peers.txt cannot be installed here")
-    note.write_text(wanted, encoding="utf-8")
+    note.write_text(required, encoding="utf-8")
     return python
 
 
@@ -81,21 +82,21 @@ def elsewhere(obs: ll.Observations, repeats: int) -> dict[str, Any]:
         command = [str(python), str(HERE / "peer_worker.py"), str(path), str(repeats)]
         done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
     if done.returncode:
-        raise NoPeers("they do not run here: " + done.stderr.strip().splitlines()[-1])
+        raise NoPeers("they fail here: " + done.stderr.strip().splitlines()[-1])
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
 
 
-def here(name: str, what: str, work: Callable[[], object], repeats: int) -> Entry:
-    """Time one of ours, or a peer that we have, after a run to warm up."""
-    work()
-    seconds, processor = [], []
+def here(name: str, task: str, run: Callable[[], object], repeats: int) -> Entry:
+    """Time a function in this environment, after a run to warm up."""
+    run()
+    seconds, cpu = [], []
     for _ in range(repeats):
-        start, start_processor = time.perf_counter(), time.process_time()
-        work()
+        start, start_cpu = time.perf_counter(), time.process_time()
+        run()
         seconds.append(time.perf_counter() - start)
-        processor.append(time.process_time() - start_processor)
-    return Entry(name, what, statistics.median(seconds), statistics.median(processor))
+        cpu.append(time.process_time() - start_cpu)
+    return Entry(name, task, statistics.median(seconds), statistics.median(cpu))
 
 
 def report(repeats: int = 3) -> str:
@@ -122,16 +123,16 @@ def report(repeats: int = 3) -> str:
     try:
         found = elsewhere(obs, 1)
     except NoPeers as reason:
-        notes.append(f"pgmpy and corextopic are left out: {reason}.")
+        notes.append(f"Without pgmpy and corextopic: {reason}.")
     else:
         for name, one in found.items():
             if "error" in one:
                 notes.append(f"{name} {one['version']} fails on these rows: {one['error']}.")
                 continue
-            times = (statistics.median(one[key]) for key in ("seconds", "processor"))
-            entries.append(Entry(f"{name} {one['version']}", WHAT[name], *times))
+            times = (statistics.median(one[key]) for key in ("seconds", "cpu"))
+            entries.append(Entry(f"{name} {one['version']}", TASKS[name], *times))
         notes.extend(_shared_edges(tree, found))
-    head = ["program", "what it finds", "seconds", "of the processor"]
+    head = ["package", "task", "seconds", "CPU seconds"]
     return "\n\n".join(
         [
             "## Peers",

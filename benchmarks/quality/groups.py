@@ -1,6 +1,6 @@
-"""How well the found groups of columns agree with the known ones, beside methods told their number.
+"""Agreement of detected with known groups of columns, compared with methods given their number.
 
-Writes its tables into docs/guide/groups.md, between two marks; the words around them stay.
+Writes the tables in docs/guide/groups.md between two marks.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ SUGGESTED, SUGGESTED_END = "<!-- suggestions -->", "<!-- end of suggestions -->"
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Adjusted Rand index over the seeds, and the numbers of groups found."""
+    """Adjusted Rand index and number of detected groups, for each seed."""
 
     scores: tuple[float, ...]
     n_groups: tuple[int, ...]
@@ -94,7 +94,7 @@ def over_seeds(find: Callable[[int], Groups], known: Mapping[str, str]) -> Agree
 
 
 def consensus_of_trees(obs: Observations, seed: int) -> Groups:
-    """The consensus of ``groups`` without hidden nodes: each resample gives its spanning tree."""
+    """The consensus of ``groups`` without hidden nodes: each resample gives its MST."""
     rng = np.random.default_rng(seed)
     share = np.full(obs.n_rows, 1 / obs.n_rows)
     together = np.zeros((obs.n_columns, obs.n_columns))
@@ -112,7 +112,7 @@ def linked(dissimilarity: FloatArray, method: str, n_groups: int) -> IntArray:
 
 
 def rotated_factors(obs: Observations, n_groups: int) -> IntArray:
-    """Each column goes to the factor on which it loads most; missing values become means."""
+    """Assign each column to the factor of its largest loading; replace missing values by means."""
     values = obs.dense()
     mean = np.nanmean(values, axis=0)
     filled = np.where(np.isnan(values), mean, values)
@@ -128,10 +128,10 @@ def measure(sample: Sample) -> Row:
     graph = learn(D, trace=False).graph
     n_known = len(set(known.values()))
     columns = [k for k, name in enumerate(obs.names) if name in known]
-    truth = [known[obs.names[k]] for k in columns]
+    labels_known = [known[obs.names[k]] for k in columns]
 
     def score(labels: IntArray) -> float:
-        return float(adjusted_rand_score(truth, labels[columns]))
+        return float(adjusted_rand_score(labels_known, labels[columns]))
 
     finite = bounded(D)
     numeric = "categorical" not in obs.kinds
@@ -150,12 +150,12 @@ def measure(sample: Sample) -> Row:
 
 
 def bounded(D: DistanceMatrix) -> FloatArray:
-    """Distances with something long in the place of infinity, which linkage cannot take."""
+    """Replace infinite distances, which linkage does not accept, by long ones."""
     return np.where(np.isfinite(D.values), D.values, 2 * D.r_max)
 
 
 def tables(rows: list[Row]) -> str:
-    """Return the table of agreement and the table of numbers of groups."""
+    """Return the tables of agreement and of the numbers of groups."""
     body = [
         [
             f"`{row.name}`", str(row.consensus), str(row.single), str(row.trees),
@@ -188,7 +188,7 @@ def mean_row(title: str, rows: list[Row]) -> list[str]:
 
 
 def suggested(samples: list[Sample]) -> str:
-    """Return the table of `groups` at each suggestion, one seed each."""
+    """Return the agreement of `groups` at each suggested setting, for one seed."""
     names: tuple[Name, ...] = ("tree", "bic", "held-out")
     body = []
     for sample in samples:
@@ -203,18 +203,18 @@ def suggested(samples: list[Sample]) -> str:
             agreement = groups(obs, thresholds=one.thresholds).agreement(known)
             cells.append(f"{agreement:.2f} (r = {one.thresholds.r:.2f})")
         body.append([f"`{sample.name}`", *cells])
-    return markdown_table(("sample", "tree", "best BIC", "best on unseen rows"), body)
+    return markdown_table(("sample", "tree", "best BIC", "best on held-out rows"), body)
 
 
 def main() -> None:
-    """Measure all samples and put the tables into the page."""
+    """Measure all samples and write the tables."""
     samples = [load_sample(name) for name in SAMPLES]
     put(START, END, tables([measure(sample) for sample in samples]))
     put(SUGGESTED, SUGGESTED_END, suggested(samples))
 
 
 def put(start: str, end: str, found: str) -> None:
-    """Replace what stands between two marks of the page."""
+    """Replace the text between two marks of the page."""
     text = PAGE.read_text(encoding="utf-8")
     before, rest = text.split(start)
     _, after = rest.split(end)

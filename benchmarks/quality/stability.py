@@ -1,8 +1,8 @@
-"""What support means: on graphs with a known truth, and on the five groups of bfi25.
+"""Calibration of support: on known graphs, and on the five groups of bfi25.
 
-Writes its tables into docs/guide/stability.md, between two marks, and the scale that the app shows
-into loopylatent/analysis/stability/support_scale.json. A part of a learned graph is true where the
-true graph has it, by the definitions of support itself.
+Writes the tables in docs/guide/stability.md between two marks, and the scale shown in the app,
+loopylatent/analysis/stability/support_scale.json. A part of a learned graph is true if the true
+graph has it, by the definitions of support.
 
 Run: python -m benchmarks.quality.stability (a few minutes).
 """
@@ -45,17 +45,17 @@ SCALE = ROOT / "loopylatent" / "analysis" / "stability" / "support_scale.json"
 START, END = "<!-- tables: python -m benchmarks.quality.stability -->", "<!-- end of tables -->"
 N_RESAMPLES = 50
 BATCHES, BATCH = 5, 5
-"""AUCs are over batches of seeds: one graph alone has too few false parts."""
+"""AUCs are computed per batch of seeds: a single graph has too few false parts."""
 ROWS = (500, 2000)
 CYCLE_SEEDS = 8
 BOUNDS = (0.0, 0.1, 0.3, 0.5, 0.7, 1.0)
 CHOSEN = {"hidden": 0.85, "inner": 0.82}
-"""AUCs of the experiment in which the definitions were chosen."""
+"""AUCs of the experiment that chose the definitions."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
-    """Support of parts of one kind, and whether the true graph has them."""
+    """Support of parts of one type, and whether the true graph has them."""
 
     support: FloatArray
     true: NDArray[np.bool_]
@@ -67,7 +67,7 @@ class Parts:
 
 
 def models(seed: int) -> Iterator[tuple[str, SyntheticModel]]:
-    """Rings and trees, with strong edges and with weak ones."""
+    """Rings and trees, with strong and with weak edges."""
     for words, lengths in (("", (0.2, 0.4)), (", weak edges", (0.4, 0.8))):
         ring = latent_cycle(girth=10, leaves=2, lengths=lengths, seed=seed)
         yield f"latent cycles{words}", ring
@@ -76,7 +76,7 @@ def models(seed: int) -> Iterator[tuple[str, SyntheticModel]]:
 
 
 def supported(model: SyntheticModel, n: int, seed: int) -> Stability:
-    """Learn as the app would: with loops where the truth has some, as a tree otherwise."""
+    """Learn with loops if the true graph has some, otherwise as a tree."""
     obs = model.sample(n, seed=seed)
     D = information_distances(obs)
     default = default_thresholds(D)
@@ -107,7 +107,7 @@ def pooled(parts: list[dict[Kind, Parts]], kind: Kind) -> Parts:
 
 
 def measure() -> dict[tuple[str, int], list[dict[Kind, Parts]]]:
-    """Support and truth for every kind of model and number of rows, seed by seed."""
+    """Return support and truth for every model and number of rows, by seed."""
     found: dict[tuple[str, int], list[dict[Kind, Parts]]] = {}
     for seed in range(BATCHES * BATCH):
         print(f"seed {seed + 1} of {BATCHES * BATCH} ...", file=sys.stderr)
@@ -141,7 +141,7 @@ def auc_table(found: dict[tuple[str, int], list[dict[Kind, Parts]]]) -> str:
 def scale_of(
     found: dict[tuple[str, int], list[dict[Kind, Parts]]],
 ) -> dict[Kind, list[list[float]]]:
-    """For each kind: lower and upper support, parts, true parts."""
+    """For each type of part: lower and upper support, number of parts, number of true parts."""
     everything = [parts for seeds in found.values() for parts in seeds]
     scale: dict[Kind, list[list[float]]] = {}
     for kind in KINDS:
@@ -167,7 +167,7 @@ def scale_table(scale: dict[Kind, list[list[float]]]) -> str:
 
 
 def cycle_table() -> str:
-    """How much two cycles must have in common to count as one: true rings against other cycles."""
+    """Compare thresholds for the overlap of two cycles: true rings against other cycles."""
     overlaps: dict[bool, list[FloatArray]] = {True: [], False: []}
     for seed in range(CYCLE_SEEDS):
         for girth, n in product((8, 10), ROWS):
@@ -184,8 +184,8 @@ def cycle_table() -> str:
     n_true, n_false = len(overlaps[True]), len(overlaps[False])
     head = (
         "columns in common",
-        f"{n_true} true rings found again",
-        f"{n_false} other cycles",
+        f"support of {n_true} true rings",
+        f"of {n_false} other cycles",
         "AUC",
     )
     return markdown_table(head, body)
@@ -194,9 +194,9 @@ def cycle_table() -> str:
 def cycle_overlaps(
     model: SyntheticModel, obs: Observations, seed: int
 ) -> Iterator[tuple[bool, FloatArray]]:
-    """For each learned cycle: is it the ring, and what it shares with the nearest one of each run.
+    """Yield for each learned cycle whether it is the ring, and its best overlap in each resample.
 
-    The radius is somewhat below that of first loops, so that there are false cycles too.
+    The radius is below that of first loops, so that there are false cycles too.
     """
     D = information_distances(obs)
     default = default_thresholds(D)
@@ -216,7 +216,7 @@ def cycle_overlaps(
 
 
 def bfi_table() -> str:
-    """How well the five scales of bfi25 are supported: as groups, as edges, as hidden nodes."""
+    """Return the support of the five known groups of bfi25, and of their edges."""
     sample = load_sample("bfi25")
     obs, known = sample.observations, sample.groups or {}
     together = groups(obs, n_resamples=N_RESAMPLES).together
@@ -233,14 +233,17 @@ def bfi_table() -> str:
             f"{len(edges)}", f"{edges.mean():.2f}" if len(edges) else "–",
         ])  # fmt: skip
     return markdown_table(
-        ("group of bfi25", "columns", "together, two of the group", "together, one of it",
-         "edges whose nearest columns are in it", "their mean support"),
+        ("group of bfi25", "columns", "together, within", "together, across",
+         "edges within", "their mean support"),
         body,
     )  # fmt: skip
 
 
 def inside_edges(found: Stability, inside: NDArray[np.bool_]) -> FloatArray:
-    """Support of the edges inside a group; a hidden node is inside by its three nearest columns."""
+    """Return the support of the edges within a group.
+
+    A hidden node is in the group if its three nearest columns are.
+    """
     graph = found.graph
     lengths = graph.path_lengths()[:, : graph.n_observed]
     nearest = np.argsort(lengths, axis=1, kind="stable")[:, :3]
@@ -250,7 +253,7 @@ def inside_edges(found: Stability, inside: NDArray[np.bool_]) -> FloatArray:
 
 
 def main() -> None:
-    """Measure, and put the tables into the page and the scale beside the package."""
+    """Measure; write the tables and the scale."""
     text = PAGE.read_text(encoding="utf-8")
     before, rest = text.split(START)
     _, after = rest.split(END)
@@ -258,13 +261,13 @@ def main() -> None:
     scale = scale_of(found)
     SCALE.write_text(json.dumps(scale) + "\n", encoding="utf-8")
     tables = "\n\n".join([
-        "Area under the ROC curve of support, true parts against false ones: mean and standard "
+        "Area under the ROC curve (AUC) of support, true against false parts: mean and standard "
         f"deviation over {BATCHES} batches of {BATCH} seeds.",
         auc_table(found),
-        "Share of the parts that were true, by their support, over all of these graphs:",
+        "Share of true parts by support, over all of these graphs:",
         scale_table(scale),
-        "Cycles of learned rings, by how many of their columns a cycle of a resample must share "
-        "to be the same one; the ring is true where it passes nine in ten of its hidden nodes:",
+        "Support of the cycles of learned rings, by the share of columns that a cycle of a "
+        "resample must have in common; a ring is true if it passes nine in ten hidden nodes:",
         cycle_table(),
         "The five known groups of `bfi25`:",
         bfi_table(),

@@ -1,4 +1,4 @@
-"""Edges of the initial graph against r as a stand-alone picture: the paper's last figure."""
+"""Edges of the initial graph against r as an SVG: the paper's last figure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HEAD = (
 
 
 def density_svg(curves: Mapping[str, EdgeDensity]) -> str:
-    """Draw one panel for each data set."""
+    """Draw one panel per data set."""
     width = LEFT + len(curves) * (PANEL + LEFT)
     panels = [
         _panel(title, curve, LEFT + k * (PANEL + LEFT)) for k, (title, curve) in

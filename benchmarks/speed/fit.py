@@ -1,4 +1,4 @@
-"""A fit of a loopy model beside latent Dirichlet allocation on the same rows; other inference."""
+"""Fit of a loopy model compared with LDA on the same rows; likelihoods and posteriors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pandas as pd
 from sklearn.decomposition import LatentDirichletAllocation
 from threadpoolctl import threadpool_limits
 
-from benchmarks import TIMING_HEAD, markdown_table, time_ways, timing_rows
+from benchmarks import TIMING_HEAD, markdown_table, time_variants, timing_rows
 from loopylatent.api import learn
 from loopylatent.distances.matrix import information_distances
 from loopylatent.graph import LatentGraph
@@ -23,35 +23,35 @@ TOPICS = PASSES = 20
 
 @dataclass(frozen=True, slots=True)
 class Posts:
-    """The rows of a newsgroup table, with what to call it."""
+    """The rows of a newsgroup table and its title."""
 
     title: str
     rows: Observations
 
 
 def newsgroup_posts() -> Posts:
-    """Return the train half of the paper's own data where it is there, else the bundled sample."""
+    """Return the training half of the paper's data if available, otherwise the bundled sample."""
     folder = os.environ.get("LOOPYLATENT_REPLICATION")
     path = Path(folder or ".") / "newsgroups_choi_split.csv.gz"
     if folder and path.exists():
         frame = pd.read_csv(path)
         half = frame[frame["choi_split"] == "train"]
         rows = Observations.from_frame(half, labels=["choi_split", "newsgroup"])
-        return Posts("the train half of the paper's newsgroup posts", rows)
+        return Posts("the training half of the paper's newsgroup posts", rows)
     return Posts("the newsgroup sample", load_sample("newsgroups100_roweislike").observations)
 
 
 def lda(rows: Observations) -> LatentDirichletAllocation:
-    """Run scikit-learn's batch LDA with 20 topics, exactly 20 passes over the rows."""
+    """Fit scikit-learn's batch LDA with 20 topics and exactly 20 passes."""
     model = LatentDirichletAllocation(TOPICS, max_iter=PASSES, evaluate_every=-1, random_state=0)
     return model.fit(rows.dense())
 
 
 def compare_fits(posts: Posts, graph: LatentGraph, repeats: int = 3) -> str:
-    """Fit the graph to convergence and LDA for 20 passes, in turn, on one thread each."""
+    """Compare a fit of the graph to convergence with LDA, on one thread each."""
     model = fit_parameters(graph, posts.rows)
     with threadpool_limits(1):
-        timings = time_ways(
+        timings = time_variants(
             {
                 "fit_parameters": lambda: fit_parameters(graph, posts.rows),
                 f"LDA, {TOPICS} topics, {PASSES} passes": lambda: lda(posts.rows),
@@ -69,9 +69,9 @@ def compare_fits(posts: Posts, graph: LatentGraph, repeats: int = 3) -> str:
 
 
 def compare_scores(posts: Posts, graph: LatentGraph, repeats: int = 3) -> str:
-    """Time what is done with a fitted model: likelihoods, scores, hidden states of all rows."""
+    """Time likelihoods, scores and hidden states of all rows."""
     model = fit_parameters(graph, posts.rows)
-    timings = time_ways(
+    timings = time_variants(
         {
             "log-likelihood of all rows": lambda: model.log_likelihood(posts.rows),
             "the four scores": lambda: model.scores(posts.rows),

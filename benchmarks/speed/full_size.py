@@ -1,6 +1,6 @@
-"""Fifty thousand columns at default settings: the noise floor as cut-off, the default r.
+"""Fifty thousand columns at default settings.
 
-python -m benchmarks.speed.full_size 5000 tries it with fewer columns and writes nothing.
+python -m benchmarks.speed.full_size 5000 uses fewer columns and writes nothing.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ COLUMNS = 50_000
 
 
 def report() -> str:
-    """Measure in a process of its own and write it into docs/development/scale.md."""
+    """Measure in a separate process and write the result to docs/development/scale.md."""
     text = in_a_process(measured, COLUMNS)
     put(PAGE, "full_size", text)
     return f"## Full size\n\n{text}"
 
 
 def measured(n_columns: int) -> str:
-    """Learn from two made-up documents to a word, and say what it took."""
+    """Learn from synthetic documents, twice as many as words; report time and memory."""
     before = os.getloadavg()[0]
     ll.learn(ll.sparse_distances(topic_words(2_000, 300), on_degenerate="drop"), trace=False)
     table = topic_words(2 * n_columns, n_columns)
@@ -42,9 +42,9 @@ def measured(n_columns: int) -> str:
         f"{D.cutoff:.3f} (the noise floor), {D.n_pairs:,} pairs kept, r = "
         f"{result.settings.thresholds.r:.3f}: {graph.n_hidden:,} hidden nodes, "
         f"{graph.n_edges:,} edges, {graph.n_cycles:,} cycles. Near pairs {middle - begin:.1f} s "
-        f"({middle_cpu - begin_cpu:.1f} s of the processor), thresholds, initial graph and "
-        f"learning {end - middle:.1f} s ({end_cpu - middle_cpu:.1f} s); {peak:.2f} GB at the "
-        f"peak; load average {before:.1f} before and {os.getloadavg()[0]:.1f} after, "
+        f"({middle_cpu - begin_cpu:.1f} s CPU), thresholds, initial graph and "
+        f"learning {end - middle:.1f} s ({end_cpu - middle_cpu:.1f} s CPU); peak memory "
+        f"{peak:.2f} GB; load average {before:.1f} before and {os.getloadavg()[0]:.1f} after, "
         f"{os.cpu_count()} cores."
     )
 

@@ -1,6 +1,6 @@
-"""The initial graph: our kernel, scipy's spanning tree per ball, networkx's spanning tree per ball.
+"""The initial graph: our kernel compared with one MST per ball from scipy and networkx.
 
-The three get the same balls and the same total order of edges, and must find the same edges.
+All three use the same balls and the same total order of edges, and must find the same edges.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from benchmarks import TIMING_HEAD, Way, markdown_table, time_ways, timing_rows
+from benchmarks import TIMING_HEAD, Variant, markdown_table, time_variants, timing_rows
 from loopylatent.compute._kernels.graphs import union_of_local_trees
 from loopylatent.distances.matrix import DistanceMatrix, information_distances
 from loopylatent.learning.initial_graph import PARALLEL_FROM, initial_graph
@@ -21,10 +21,10 @@ Edges = set[tuple[int, int]]
 
 
 def edge_ranks(distances: FloatArray) -> FloatArray:
-    """(p, p) upper triangle: place of each edge in the order (distance, smaller node, larger node).
+    """(p, p) upper triangle: rank of each edge in the order (distance, smaller node, larger node).
 
-    Ranks from 1 in the place of distances leave no tie to break, and no edge of weight 0, which
-    scipy would take for a missing one. 0 marks an infinite distance.
+    Ranks from 1 avoid ties, and edges of weight 0, which scipy treats as missing. 0 marks an
+    infinite distance.
     """
     p = len(distances)
     u, v = np.triu_indices(p, 1)
@@ -56,7 +56,7 @@ def with_scipy(distances: FloatArray, ranks: FloatArray, r: float) -> Edges:
 
 
 def random_table(n_columns: int = 300, n_rows: int = 1000, seed: int = 0) -> DistanceMatrix:
-    """Columns that hang on 30 hidden variables, which are related among themselves."""
+    """Columns attached to 30 correlated hidden variables."""
     rng = np.random.default_rng(seed)
     hidden = rng.normal(size=(n_rows, 30)) + rng.normal(size=(n_rows, 1))
     owner = np.arange(n_columns) % 30
@@ -64,19 +64,21 @@ def random_table(n_columns: int = 300, n_rows: int = 1000, seed: int = 0) -> Dis
 
 
 def compare(title: str, D: DistanceMatrix, r: float, repeats: int) -> str:
-    """Return a paragraph and a table for one matrix at one radius."""
+    """Compare all variants on one matrix at one radius."""
     ranks = edge_ranks(D.values)
     centres = np.arange(D.n_columns)
     ours = {(int(u), int(v)) for u, v in initial_graph(D, r).edges}
     agree = ours == with_scipy(D.values, ranks, r) == with_networkx(D.values, ranks, r)
-    ways: dict[str, Way] = {"loopylatent": lambda: initial_graph(D, r)}
+    variants: dict[str, Variant] = {"loopylatent": lambda: initial_graph(D, r)}
     if D.n_columns >= PARALLEL_FROM:
-        ways["loopylatent, one thread"] = lambda: union_of_local_trees(D.values, r, centres)
-    ways["scipy, a tree per ball"] = lambda: with_scipy(D.values, ranks, r)
-    ways["networkx, a tree per ball"] = lambda: with_networkx(D.values, ranks, r)
-    table = markdown_table(TIMING_HEAD, timing_rows(time_ways(ways, repeats), "loopylatent"))
+        variants["loopylatent, one thread"] = lambda: union_of_local_trees(D.values, r, centres)
+    variants["scipy, one MST per ball"] = lambda: with_scipy(D.values, ranks, r)
+    variants["networkx, one MST per ball"] = lambda: with_networkx(D.values, ranks, r)
+    table = markdown_table(
+        TIMING_HEAD, timing_rows(time_variants(variants, repeats), "loopylatent")
+    )
     size = (D.values <= r).sum(axis=1).mean()
-    verdict = "the same edges from all three" if agree else "**the edges differ**"
+    verdict = "same edges from all three" if agree else "**the edges differ**"
     return (
         f"{title}, r = {r:.4g}: {D.n_columns} balls of {size:.0f} columns on average, "
         f"{len(ours)} edges, {verdict}; {repeats} repeats.\n\n{table}"

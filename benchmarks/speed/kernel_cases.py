@@ -1,7 +1,7 @@
-"""One piece of work for every compiled kernel, as its callers do it, at a small and a large size.
+"""Benchmark cases for the compiled kernels, called as in the package, at two sizes.
 
-Inputs are drawn by numpy alone, so that every checkout of the package gets the same. What is
-measured is imported where it is prepared: an older checkout may not have it.
+Inputs come from numpy alone, so that every checkout of the package gets the same. The measured
+functions are imported inside the cases: an older checkout may not have them.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import Way
+from benchmarks import Variant
 from benchmarks.paper.words import topic_words
 
 # Inputs ------------------------------------------------------------------------------------
 
 
 def distances(size: int) -> Any:
-    """(size, size) columns by tens along a chain of hidden variables, with some noise."""
+    """(size, size) distances of columns, ten on each hidden variable of a chain, with noise."""
     rng = np.random.default_rng(0)
     owner, leaf = np.arange(size) // 10, rng.uniform(0.3, 0.6, size)
     noise = np.triu(rng.normal(scale=0.03, size=(size, size)), 1)
@@ -34,7 +34,7 @@ def names(size: int) -> tuple[str, ...]:
 
 
 def ring(size: int) -> Any:
-    """Ten columns on each hidden variable; the hidden ones form a ring."""
+    """A ring of hidden variables with ten columns on each."""
     from loopylatent.graph import LatentGraph
 
     hidden = size // 10
@@ -44,7 +44,7 @@ def ring(size: int) -> Any:
 
 
 def ising(size: int) -> Any:
-    """A square grid of about so many nodes with weak potentials."""
+    """A square grid of about ``size`` nodes with weak potentials."""
     from loopylatent.graph import LatentGraph
     from loopylatent.synthetic.discrete import DiscreteLaw
 
@@ -57,85 +57,85 @@ def ising(size: int) -> Any:
 
 
 def states(size: int, n_rows: int) -> Any:
-    """(rows, size) yes or no by fives, so that few rows are unlike all others there."""
+    """(rows, size) binary values, five columns per hidden variable, so that many rows are equal."""
     rng = np.random.default_rng(0)
     hidden = np.repeat(rng.random((n_rows, size // 5)) < 0.5, 5, axis=1)
     return (hidden ^ (rng.random((n_rows, size)) < 0.1)).astype(np.int16)
 
 
-# Work --------------------------------------------------------------------------------------
+# Cases -------------------------------------------------------------------------------------
 
 
-def spanning_tree(size: int) -> Way:
+def spanning_tree(size: int) -> Variant:
     from loopylatent.compute._kernels.graphs import spanning_lengths
 
     return partial(spanning_lengths, distances(size))
 
 
-def initial_graph(size: int, share: float) -> Way:
+def initial_graph(size: int, share: float) -> Variant:
     from loopylatent import DistanceMatrix, initial_graph
 
     D = DistanceMatrix.from_array(distances(size))
     return partial(initial_graph, D, float(np.quantile(D.values, share)))
 
 
-def exact_curve(size: int) -> Way:
+def exact_curve(size: int) -> Variant:
     from loopylatent import DistanceMatrix, edge_density
 
     return partial(edge_density, DistanceMatrix.from_array(distances(size)))
 
 
-def near_pairs(size: int) -> Way:
+def near_pairs(size: int) -> Variant:
     from loopylatent import sparse_distances
 
     return partial(sparse_distances, topic_words(2 * size, size), 3.5)
 
 
-def list_trees(size: int) -> Way:
+def list_trees(size: int) -> Variant:
     from loopylatent import initial_graph, sparse_distances
 
     D = sparse_distances(topic_words(2 * size, size), 3.5)
     return partial(initial_graph, D, 3.0)
 
 
-def new_nodes(size: int, members: int = 15, born: int = 3) -> Way:
+def new_nodes(size: int, members: int = 15, created: int = 3) -> Variant:
     from loopylatent.compute._kernels.graphs import extend_distances, tree_path_lengths
 
-    values = np.full((size + born, size + born), np.inf)
+    values = np.full((size + created, size + created), np.inf)
     values[:size, :size] = distances(size)
     edges = np.array(
-        [(k, members + k * born // members) for k in range(members)]
-        + [(members + k, members + k + 1) for k in range(born - 1)]
+        [(k, members + k * created // members) for k in range(members)]
+        + [(members + k, members + k + 1) for k in range(created - 1)]
     )
-    ids = np.arange(size + born)
+    ids = np.arange(size + created)
 
     def once() -> object:
-        paths = tree_path_lengths(members + born, edges, np.full(len(edges), 0.4))
+        paths = tree_path_lengths(members + created, edges, np.full(len(edges), 0.4))
         extend_distances(values, ids[:members], paths, ids[size:], ids[members:size])
         return values[size:]
 
     return once
 
 
-def lazy_distances(size: int, each: int = 5, asked: int = 20) -> Way:
+def lazy_distances(size: int, each: int = 5, asked: int = 20) -> Variant:
     from loopylatent import sparse_distances
     from loopylatent.learning.learner import LazyNodeDistances
 
     known = LazyNodeDistances(sparse_distances(topic_words(2 * size, size), 3.5))
     paths = np.full((each + 1, each + 1), 1.0)
     paths[-1, :] = paths[:, -1] = 0.5
-    born = list(range(size, size + size // each))
-    for k, node in enumerate(born):
+    created = list(range(size, size + size // each))
+    for k, node in enumerate(created):
         known.place(list(range(k * each, (k + 1) * each)), [node], paths, ())
 
     def once() -> object:
         fresh = known.copy()
-        return [fresh.between(born[k : k + asked]) for k in range(0, len(born), asked)]
+        return [fresh.between(created[k : k + asked]) for k in range(0, len(created), asked)]
 
     return once
 
 
-def pair_table(size: int) -> Way:
+def pair_table(size: int) -> Variant:
     from loopylatent.learning.learner import PairTable
 
     rng = np.random.default_rng(0)
@@ -150,7 +150,7 @@ def pair_table(size: int) -> Way:
     return once
 
 
-def grouping(size: int, method: Any) -> Way:
+def grouping(size: int, method: Any) -> Variant:
     from loopylatent.learning.grouping import Neighbourhood, group
     from loopylatent.settings import LearnSettings, Thresholds
 
@@ -164,28 +164,28 @@ def grouping(size: int, method: Any) -> Way:
     return once
 
 
-def elimination(size: int) -> Way:
+def elimination(size: int) -> Variant:
     from loopylatent.inference.circuit import eliminate
 
     return partial(eliminate, ising(size).graph)
 
 
-def propagation(size: int) -> Way:
+def propagation(size: int) -> Variant:
     from loopylatent.inference.belief_propagation import Propagation
 
     law = ising(size)
     return partial(Propagation(law.layout, law.elimination).evaluate, law.cells)
 
 
-def gibbs(size: int, sweeps: int = 20) -> Way:
+def gibbs(size: int, sweeps: int = 20) -> Variant:
     from loopylatent.synthetic.discrete import gibbs
 
     law = ising(size)
     return lambda: gibbs(law, 80, np.random.default_rng(0), burn_in=sweeps, thinning=1).states
 
 
-def junction_tree(size: int, what: str) -> Way:
-    """All rows of a model on a ring: its sums anew, or sums and gradient of a recorded circuit."""
+def junction_tree(size: int, what: str) -> Variant:
+    """Likelihoods of all rows, or sum and gradient of a recorded circuit, on a ring."""
     from loopylatent.inference.evidence import Rows
     from loopylatent.inference.exact import ExactRows
     from loopylatent.inference.parameters import Layout
@@ -196,21 +196,21 @@ def junction_tree(size: int, what: str) -> Way:
     return partial(getattr(found, what), tables)
 
 
-def partition(size: int) -> Way:
+def partition(size: int) -> Variant:
     from loopylatent.inference.exact import ExactPartition
 
     law = ising(size)
     return partial(ExactPartition(law.layout, law.elimination).evaluate, law.cells)
 
 
-def equal_rows(size: int) -> Way:
+def equal_rows(size: int) -> Variant:
     from loopylatent.inference.evidence import Rows
 
     rows = Rows.of(states(20, size))
     return partial(rows.pattern_of_rows, tuple(range(20)))
 
 
-def gaps(size: int) -> Way:
+def missing_values(size: int) -> Variant:
     from loopylatent.inference.gaussian import GaussianProblem, GaussianRows
 
     rng = np.random.default_rng(0)
@@ -222,7 +222,7 @@ def gaps(size: int) -> Way:
     return partial(problem.evaluate, point)
 
 
-def layout(size: int) -> Way:
+def layout(size: int) -> Variant:
     from loopylatent.figures.layout import positions
 
     return partial(positions, ring(size))
@@ -230,11 +230,11 @@ def layout(size: int) -> Way:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One piece of work, the modules of ``_kernels`` that do it, and its two sizes."""
+    """A task, the modules of ``_kernels`` that it uses, and its two sizes."""
 
     name: str
     kernels: tuple[str, ...]
-    prepare: Callable[[int], Way]
+    prepare: Callable[[int], Variant]
     unit: str
     small: int
     large: int
@@ -253,7 +253,7 @@ CASES = (
     Case("initial graph from lists of neighbours", ("graphs",), list_trees,
          "columns", 200, 5_000),
     Case("distances of new hidden nodes", ("graphs",), new_nodes, "columns", 300, 2_000),
-    Case("the same, worked out when asked for", ("graphs", "columns"),
+    Case("the same, computed on demand", ("graphs", "columns"),
          lazy_distances, "columns", 200, 2_000),
     Case("table of pairs", ("graphs",), pair_table, "pairs", 5_000, 200_000),
     Case("quartet tests", ("grouping",), partial(grouping, method="quartet"), "nodes", 30, 150),
@@ -261,16 +261,17 @@ CASES = (
          "nodes", 30, 200),
     Case("neighbor joining", ("grouping",), partial(grouping, method="nj"),
          "nodes", 40, 300),
-    Case("order of elimination, a grid", ("pairwise",), elimination, "nodes", 49, 400),
+    Case("elimination order, a grid", ("pairwise",), elimination, "nodes", 49, 400),
     Case("junction tree, a ring: likelihoods of rows", ("circuit", "pairwise"),
          partial(junction_tree, what="row_values"), "columns", 50, 300),
     Case("junction tree, a ring: sum and gradient", ("circuit",),
          partial(junction_tree, what="evaluate"), "columns", 50, 300),
     Case("junction tree, a grid: log Z and marginals", ("circuit",), partition,
          "nodes", 25, 144),
-    Case("which rows are equal", ("pairwise",), equal_rows, "rows", 2_000, 100_000),
+    Case("equal rows", ("pairwise",), equal_rows, "rows", 2_000, 100_000),
     Case("belief propagation, a grid", ("pairwise",), propagation, "nodes", 49, 400),
     Case("Gibbs sampling, a grid", ("pairwise",), gibbs, "nodes", 49, 900),
-    Case("Gaussian rows with gaps: value and gradient", ("columns",), gaps, "columns", 30, 100),
-    Case("places of nodes in a picture", ("graphs",), layout, "columns", 50, 300),
+    Case("Gaussian rows with missing values: value and gradient", ("columns",), missing_values,
+         "columns", 30, 100),
+    Case("layout of a graph", ("graphs",), layout, "columns", 50, 300),
 )  # fmt: skip

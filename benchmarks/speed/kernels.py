@@ -1,6 +1,6 @@
-"""Every compiled kernel: as it is, interpreted, and as it was in an older checkout.
+"""Every kernel: compiled, interpreted, and as in an older checkout.
 
-Each way runs in a process of its own, on one thread. Results are compared by their fingerprints.
+Each variant runs in a separate process, on one thread. Results are compared by their hashes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from unittest import mock
 
 import numpy as np
 
-from benchmarks import Way, markdown_table
+from benchmarks import Variant, markdown_table
 from benchmarks.results import put
 from benchmarks.speed.kernel_cases import CASES, Case
 
@@ -29,46 +29,46 @@ PAGE = ROOT / "docs" / "development" / "scale.md"
 OLDER = "LOOPYLATENT_BEFORE"
 """Names the folder of an older checkout."""
 ENOUGH = 0.5
-"""Processor seconds after which work is not repeated any more."""
+"""CPU seconds after which a case is not repeated."""
 FEWEST, MOST = 3, 100
-"""Repeats of short work."""
+"""Repeats of short cases."""
 LONG = 2.0
-"""Work that takes longer is done once."""
+"""Cases that take longer run once."""
 ROUNDING = 1e-6
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 WORKER = (
     "import sys, loopylatent; sys.path.insert(0, sys.argv[1]); "
     "from benchmarks.speed.kernels import work; work(sys.argv[2])"
 )
-"""The package comes from the folder where this is run, the work from the one that is named."""
+"""The package comes from the working directory, the cases from the folder named."""
 
 Which = Literal["small", "large"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Found:
-    """What one piece of work took and gave."""
+    """Time and result of one case."""
 
     seconds: float
     digest: str
-    """Of all numbers, to the last digit."""
+    """Hash of all numbers, to the last digit."""
     size: int
     sums: tuple[float, float]
-    """These change little where only the last digits do."""
+    """Nearly unchanged if only the last digits differ."""
 
 
-# In the process that is measured -----------------------------------------------------------
+# In the measured process --------------------------------------------------------------------
 
 
 def work(which: Which) -> None:
-    """Do every piece of work at one size and print what was found, null where it is not there."""
+    """Run every case at one size and print the results as JSON; null if a case is missing."""
     with mock.patch("os.cpu_count", return_value=1):
         found = {case.name: measured(case, getattr(case, which)) for case in CASES}
     print(json.dumps({name: one and dataclasses.asdict(one) for name, one in found.items()}))
 
 
 def measured(case: Case, size: int) -> Found | None:
-    """Do one piece of work; None where this checkout does not have it."""
+    """Run one case; None if this checkout does not have it."""
     try:
         once = case.prepare(size)
     except ImportError:
@@ -80,8 +80,8 @@ def measured(case: Case, size: int) -> Found | None:
     return Found(least_seconds(once), digest, len(flat), sums)
 
 
-def least_seconds(once: Way) -> float:
-    """Return the least processor seconds of a few runs."""
+def least_seconds(once: Variant) -> float:
+    """Return the minimum CPU seconds over a few runs."""
     taken: list[float] = []
     while len(taken) < FEWEST or (sum(taken) < ENOUGH and len(taken) < MOST):
         start = time.process_time()
@@ -93,7 +93,7 @@ def least_seconds(once: Way) -> float:
 
 
 def numbers(result: Any) -> Iterator[Any]:
-    """Yield all numbers of a result as flat arrays, field by field; texts are passed over."""
+    """Yield all numbers of a result as flat arrays, field by field; skip texts."""
     if isinstance(result, np.ndarray | np.generic | bool | int | float):
         yield np.asarray(result, dtype=np.float64).ravel()
     elif dataclasses.is_dataclass(result):
@@ -108,14 +108,14 @@ def numbers(result: Any) -> Iterator[Any]:
 
 
 def in_checkout(folder: Path, which: Which, *, compiled: bool = True) -> Mapping[str, Found | None]:
-    """Do all work at one size with the package of a folder."""
-    surroundings = os.environ | ONE_THREAD | {"PYTHONPATH": str(folder)}
+    """Run all cases at one size with the package of a folder."""
+    environment = os.environ | ONE_THREAD | {"PYTHONPATH": str(folder)}
     if not compiled:
-        surroundings |= {"NUMBA_DISABLE_JIT": "1", "PYTHONWARNINGS": "ignore"}
+        environment |= {"NUMBA_DISABLE_JIT": "1", "PYTHONWARNINGS": "ignore"}
     done = subprocess.run(
         [sys.executable, "-c", WORKER, str(ROOT), which],
         cwd=folder,
-        env=surroundings,
+        env=environment,
         stdout=subprocess.PIPE,
         text=True,
         check=True,
@@ -125,18 +125,18 @@ def in_checkout(folder: Path, which: Which, *, compiled: bool = True) -> Mapping
 
 
 def same(one: Found, other: Found) -> str:
-    """Say whether two results are the same."""
+    """Compare two results."""
     if one.digest == other.digest:
         return "same"
     near = one.size == other.size and all(
         math.isclose(a, b, rel_tol=ROUNDING, abs_tol=ROUNDING * one.sums[0])
         for a, b in zip(one.sums, other.sums, strict=True)
     )
-    return "same but for rounding" if near else "**differs**"
+    return "same up to rounding" if near else "**differs**"
 
 
 def cells(now: Found, other: Found | None) -> list[str]:
-    """Both times in milliseconds, how many times as fast it is now, and the results."""
+    """Return both times in milliseconds, the speed-up, and whether the results agree."""
     if other is None:
         return [digits(1000 * now.seconds), "new", "", ""]
     times = (1000 * now.seconds, 1000 * other.seconds, other.seconds / now.seconds)
@@ -144,29 +144,29 @@ def cells(now: Found, other: Found | None) -> list[str]:
 
 
 def digits(number: float) -> str:
-    """Three digits, or the whole number where it has more."""
+    """Format with three significant digits, but never cut a whole number."""
     return f"{number:.3g}" if number < 999.5 else f"{number:,.0f}"
 
 
 def report(older: str | None = None) -> str:
-    """Measure everything, write docs/development/scale.md; compare with an older checkout."""
+    """Measure all kernels and write the table in docs/development/scale.md."""
     before = os.getloadavg()[0]
     small, large = in_checkout(ROOT, "small"), in_checkout(ROOT, "large")
-    plain = in_checkout(ROOT, "small", compiled=False)
+    interpreted = in_checkout(ROOT, "small", compiled=False)
     earlier = in_checkout(Path(older).resolve(), "large") if older else {}
-    head = ["work", "kernels", "input", "compiled", "interpreted", "times as fast", "results"]
-    head += ["input", "now", *(["before", "times as fast", "results"] if older else [])]
+    head = ["task", "kernels", "input", "compiled", "interpreted", "speed-up", "results"]
+    head += ["input", "now", *(["before", "speed-up", "results"] if older else [])]
     rows = []
     for case in CASES:
         here, there = small[case.name], large[case.name]
         if here is None or there is None:
-            raise LookupError(f"{case.name}: what it measures is not in this checkout")
+            raise LookupError(f"{case.name}: not in this checkout")
         row = [case.name, ", ".join(case.kernels), f"{case.small:,} {case.unit}"]
-        row += [*cells(here, plain[case.name]), f"{case.large:,} {case.unit}"]
+        row += [*cells(here, interpreted[case.name]), f"{case.large:,} {case.unit}"]
         rows.append(row + cells(there, earlier.get(case.name))[: 4 if older else 1])
     text = "\n\n".join(
         [
-            "Milliseconds of the processor on one thread, least of a few runs; load average "
+            "CPU milliseconds on one thread, minimum of a few runs; load average "
             f"{before:.1f} before and {os.getloadavg()[0]:.1f} after, {os.cpu_count()} cores."
             + (f" Before: commit {commit(Path(older))}." if older else ""),
             markdown_table(head, rows),
@@ -177,7 +177,7 @@ def report(older: str | None = None) -> str:
 
 
 def commit(folder: Path) -> str:
-    """The short name of the commit that a folder holds."""
+    """Return the short hash of the commit in a folder."""
     command = ["git", "-C", str(folder), "rev-parse", "--short", "HEAD"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.stdout.strip() or "unknown"

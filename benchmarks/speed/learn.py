@@ -1,4 +1,4 @@
-"""The learner with and without its trace, by each method, the exact curve, and the distances."""
+"""The learner, its grouping methods, the exact curve and the distances."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from benchmarks import TIMING_HEAD, markdown_table, time_ways, timing_rows
+from benchmarks import TIMING_HEAD, markdown_table, time_variants, timing_rows
 from loopylatent.api import learn
 from loopylatent.distances.matrix import DistanceMatrix, information_distances
 from loopylatent.graph import LatentGraph
@@ -20,17 +20,17 @@ from loopylatent.tables.observations import Observations
 from loopylatent.tables.samples import load_sample
 
 METHODS: Mapping[Method, str] = {
-    "quartet": "quartet tests",
+    "quartet": "quartet grouping",
     "relaxed": "relaxed grouping",
     "nj": "neighbor joining",
 }
 
 
 def compare_learning(D: DistanceMatrix, repeats: int = 15) -> str:
-    """Learn at r = 5, which keeps the loops."""
+    """Learn with and without trace at r = 5, where the graph has loops."""
     result = learn(D, r=5.0, Lambda=0.0, tau=0.1)
     start = edge_density(D).graph_at(5.0)
-    timings = time_ways(
+    timings = time_variants(
         {
             "without trace": lambda: learn(D, r=5.0, Lambda=0.0, tau=0.1, trace=False),
             "with trace": lambda: learn(D, r=5.0, Lambda=0.0, tau=0.1),
@@ -49,21 +49,21 @@ def compare_learning(D: DistanceMatrix, repeats: int = 15) -> str:
 
 
 def compare_methods(D: DistanceMatrix, repeats: int = 9) -> str:
-    """Learn at r = 5 by each grouping method."""
-    ways = {
+    """Compare the grouping methods at r = 5."""
+    variants = {
         name: partial(learn, D, r=5.0, Lambda=0.0, tau=0.1, method=method, trace=False)
         for method, name in METHODS.items()
     }
-    graphs = [f"{name} {way().graph.n_hidden}" for name, way in ways.items()]
-    timings = time_ways(ways, repeats)
+    graphs = [f"{name} {variant().graph.n_hidden}" for name, variant in variants.items()]
+    timings = time_variants(variants, repeats)
     return (
         f"Newsgroup sample, r = 5, Λ = 0, τ = 0.1; hidden nodes: {', '.join(graphs)}; {repeats} "
-        "repeats.\n\n" + markdown_table(TIMING_HEAD, timing_rows(timings, "quartet tests"))
+        "repeats.\n\n" + markdown_table(TIMING_HEAD, timing_rows(timings, "quartet grouping"))
     )
 
 
 def compare_hubs(size: int = 300, repeats: int = 3) -> str:
-    """Group one neighbourhood of many nodes: the leaves of a tree with some noise."""
+    """Group one large neighbourhood: the leaves of a tree, with noise."""
     model = latent_tree(size // 15, 0, leaves=15, lengths=(0.3, 0.8), seed=0)
     rng = np.random.default_rng(0)
     noise = np.triu(rng.normal(scale=0.02, size=(size, size)), 1)
@@ -76,51 +76,51 @@ def compare_hubs(size: int = 300, repeats: int = 3) -> str:
         at = Neighbourhood(ids, (False,) * size, ids, distances, 1000, rng)
         return group(at, LearnSettings(thresholds, method))
 
-    timings = time_ways({name: partial(once, m) for m, name in METHODS.items()}, repeats)
+    timings = time_variants({name: partial(once, m) for m, name in METHODS.items()}, repeats)
     return (
-        f"One neighbourhood of {size} nodes, {size // 15} hidden nodes in truth; {repeats} "
-        "repeats.\n\n" + markdown_table(TIMING_HEAD, timing_rows(timings, "quartet tests"))
+        f"One neighbourhood of {size} nodes, {size // 15} true hidden nodes; {repeats} "
+        "repeats.\n\n" + markdown_table(TIMING_HEAD, timing_rows(timings, "quartet grouping"))
     )
 
 
 def compare_curves(D: DistanceMatrix, repeats: int = 3) -> str:
-    """Follow the local trees over all r, or build the graph anew at every breakpoint."""
+    """Compare the exact curve with building the initial graph at every breakpoint."""
     curve = edge_density(D)
     radii = curve.r.tolist()
-    anew = [initial_graph(D, r) for r in radii]
+    built = [initial_graph(D, r) for r in radii]
 
     def read_all() -> list[LatentGraph]:
         fresh = edge_density(D)
         return [fresh.graph_at(r) for r in radii]
 
-    agree = all(curve.graph_at(r) == graph for r, graph in zip(radii, anew, strict=True))
-    timings = time_ways(
+    agree = all(curve.graph_at(r) == graph for r, graph in zip(radii, built, strict=True))
+    timings = time_variants(
         {
-            "the exact curve": lambda: edge_density(D),
-            "the exact curve, and the graph read from it at every breakpoint": read_all,
-            "the graph built at every breakpoint": lambda: [initial_graph(D, r) for r in radii],
+            "exact curve": lambda: edge_density(D),
+            "exact curve, and its graph at every breakpoint": read_all,
+            "graph built at every breakpoint": lambda: [initial_graph(D, r) for r in radii],
         },
         repeats,
     )
     verdict = "equal graphs at all of them" if agree else "**the graphs differ**"
     return (
         f"Newsgroup sample, {len(radii):,} breakpoints, {verdict}; {repeats} repeats.\n\n"
-        + markdown_table(TIMING_HEAD, timing_rows(timings, "the exact curve"))
+        + markdown_table(TIMING_HEAD, timing_rows(timings, "exact curve"))
     )
 
 
 def compare_distances(obs: Observations, repeats: int = 9) -> str:
-    """Distances of a complete table, for which numpy's correlations would do.
+    """Compare the distances of a complete table with numpy's correlations.
 
-    Both are matrix products, which are timed on one thread: two of them on busy cores wait for
-    each other, and the times scatter by a factor of ten.
+    Matrix products are timed on one thread: on busy cores their threads wait for each other, and
+    times vary by a factor of ten.
     """
     values = obs.dense()
     ours = information_distances(obs).values
     theirs = -np.log(np.abs(np.corrcoef(values, rowvar=False)))
     gap = np.abs(ours - theirs).max()
     with threadpool_limits(1, user_api="blas"):
-        timings = time_ways(
+        timings = time_variants(
             {
                 "information_distances": lambda: information_distances(obs),
                 "numpy.corrcoef": lambda: np.corrcoef(values, rowvar=False),
@@ -128,7 +128,7 @@ def compare_distances(obs: Observations, repeats: int = 9) -> str:
             repeats,
         )
     return (
-        f"Newsgroup sample, {obs.n_rows:,} rows, {obs.n_columns} columns, nothing missing; "
+        f"Newsgroup sample, {obs.n_rows:,} rows, {obs.n_columns} columns, no missing values; "
         f"matrix products on one thread; largest difference between the two {gap:.0e}; "
         f"{repeats} repeats.\n\n"
         + markdown_table(TIMING_HEAD, timing_rows(timings, "information_distances"))

@@ -1,6 +1,6 @@
-"""Many rows: distances of a file that is read in blocks, beside the same file read whole.
+"""Many rows: distances of a file read in blocks, compared with reading the whole file.
 
-python -m benchmarks.speed.rows 10000000 [FOLDER] does it for ten million rows, in blocks only.
+python -m benchmarks.speed.rows 10000000 [FOLDER] runs ten million rows, in blocks only.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from benchmarks import markdown_table
 N_ROWS = 1_000_000
 N_COLUMNS = 100
 ROW_GROUP = 100_000
-FORMS = ("yes or no", "real numbers")
+FORMS = ("binary", "continuous")
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What one way took."""
+    """Time, memory and result of one variant."""
 
     seconds: float
     megabytes: float
-    """At the peak of the whole process, Python and its libraries included."""
+    """Peak of the process, including Python and its libraries."""
     at_first: float
-    """The same after a first small run."""
+    """The same after a small first run."""
     digest: str
 
 
 def write_rows(path: Path, n_rows: int, form: str) -> None:
-    """Write a table by row groups: one hidden variable behind all columns."""
+    """Write a table in row groups; all columns depend on one hidden variable."""
     rng = np.random.default_rng(0)
     names = [f"c{k}" for k in range(N_COLUMNS)]
     writer = None
@@ -65,59 +65,59 @@ def whole(path: Path) -> ll.DistanceMatrix:
     return ll.information_distances(pd.read_parquet(path))
 
 
-WAYS = {"in blocks": in_blocks, "whole, with pandas": whole}
+VARIANTS = {"in blocks": in_blocks, "whole file, pandas": whole}
 
 
 def peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def run_here(way: str, path: Path) -> None:
-    """Measure one way in this process, and print what it took."""
+def run_here(variant: str, path: Path) -> None:
+    """Measure one variant in this process and print the result."""
     with tempfile.TemporaryDirectory() as folder:
         small = Path(folder) / "small.parquet"
         write_rows(small, 1000, FORMS[0])
-        WAYS[way](small)
-    before, began = peak(), time.perf_counter()
-    D = WAYS[way](path)
-    seconds = time.perf_counter() - began
+        VARIANTS[variant](small)
+    before, start = peak(), time.perf_counter()
+    D = VARIANTS[variant](path)
+    seconds = time.perf_counter() - start
     found = {"seconds": seconds, "megabytes": peak(), "at_first": before}
     print(json.dumps({**found, "digest": D.digest}))
 
 
-def measure(way: str, path: Path) -> Measured:
-    """Measure one way in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.speed.rows", "run", way, str(path)]
+def measure(variant: str, path: Path) -> Measured:
+    """Measure one variant in a separate process."""
+    command = [sys.executable, "-m", "benchmarks.speed.rows", "run", variant, str(path)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return Measured(**json.loads(done.stdout))
 
 
-def compare(n_rows: int, ways: tuple[str, ...], folder: Path | None = None) -> str:
-    """Return a table of what each way takes on each form of data."""
+def compare(n_rows: int, variants: tuple[str, ...], folder: Path | None = None) -> str:
+    """Compare the variants on binary and continuous columns."""
     rows = []
     for form in FORMS:
         with tempfile.TemporaryDirectory(dir=folder) as place:
             path = Path(place) / "rows.parquet"
             write_rows(path, n_rows, form)
             size = path.stat().st_size / 2**20
-            taken = {way: measure(way, path) for way in ways}
-        first = taken[ways[0]]
+            taken = {variant: measure(variant, path) for variant in variants}
+        first = taken[variants[0]]
         same = len({one.digest for one in taken.values()}) == 1
-        for way, one in taken.items():
+        for variant, one in taken.items():
             ratio = f"{one.megabytes / first.megabytes:.1f}"
             memory = (f"{one.at_first:,.0f}", f"{one.megabytes:,.0f}", ratio)
             numbers = (f"{size:,.0f}", f"{one.seconds:.1f}", *memory)
-            equal = "the same distances" if same else "**other distances**"
-            rows.append([f"{form}, {way}", *numbers, equal if len(ways) > 1 else ""])
-    memory_head = ("memory at first, MB", "memory at the peak, MB", "times the first")
-    head = ("table and way", "file, MB", "seconds", *memory_head, "result")
+            equal = "same distances" if same else "**distances differ**"
+            rows.append([f"{form}, {variant}", *numbers, equal if len(variants) > 1 else ""])
+    memory_head = ("initial memory, MB", "peak memory, MB", "ratio")
+    head = ("columns, variant", "file, MB", "seconds", *memory_head, "result")
     return f"{n_rows:,} rows, {N_COLUMNS} columns, {8 * n_rows * N_COLUMNS / 2**30:.1f} GB as " + (
         "doubles.\n\n" + markdown_table(head, rows)
     )
 
 
 def report() -> str:
-    return "## Many rows\n\n" + compare(N_ROWS, tuple(WAYS))
+    return "## Many rows\n\n" + compare(N_ROWS, tuple(VARIANTS))
 
 
 if __name__ == "__main__":

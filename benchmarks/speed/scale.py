@@ -1,7 +1,7 @@
-"""How the work grows: with columns, with rows, with the size of a ball or a neighbourhood.
+"""Scaling with the number of columns and rows, and with the size of a ball or neighbourhood.
 
-Times are those of the processor, all threads together: on a busy machine they say more than the
-clock. A size that would take longer than `PATIENCE` is left out.
+Times are CPU times over all threads, which on a busy machine are more reliable than wall time.
+Sizes that would take longer than `TIME_LIMIT` are left out.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ from loopylatent.graph import LatentGraph
 from loopylatent.learning.grouping import Neighbourhood, group
 from loopylatent.settings import FitSettings, LearnSettings, Method, Thresholds
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "development" / "scale.md"
-PICTURE = PAGE.parent / "images" / "scale.svg"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGE = DOCS / "development" / "scale.md"
+PICTURE = DOCS / "images" / "scale.svg"
 
 COLUMNS = (100, 200, 500, 1_000, 2_000)
 MANY_COLUMNS = (5_000, 10_000, 20_000, 50_000)
@@ -36,72 +37,72 @@ BALLS = (10, 20, 50, 100, 200, 500)
 BALLS_COLUMNS = 1_000
 MEMBERS = (10, 20, 50, 100, 200, 400)
 EACH = 10
-"""Columns that hang on one hidden variable."""
+"""Columns attached to one hidden variable."""
 FEW_ROWS, FEW_COLUMNS = 2_000, 100
 RADIUS = 2.0
 CUTOFF = 3.5
-PATIENCE = 60.0
-"""Processor seconds that one run may take."""
+TIME_LIMIT = 60.0
+"""CPU seconds for one run."""
 SHORT = 1.0
-"""Runs that take less than this are repeated."""
+"""Shorter runs are repeated."""
 FITTED = 3
-"""How many of the largest sizes the exponent is fitted to."""
+"""Number of largest sizes used to fit the exponent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """Processor seconds of one piece of work at several sizes."""
+    """CPU seconds of one task at several sizes."""
 
-    work: str
+    task: str
     sizes: tuple[int, ...]
     seconds: tuple[float, ...]
 
     @property
     def exponent(self) -> float:
-        """The slope of log(seconds) over log(size), by least squares, at the largest sizes."""
+        """Least-squares slope of log(seconds) over log(size) at the largest sizes."""
         x, y = np.log(self.sizes[-FITTED:]), np.log(self.seconds[-FITTED:])
         return float(np.polyfit(x, y, 1)[0])
 
 
-Work = Mapping[str, Callable[[], object]]
-"""Pieces of work by name, in the order in which they are done."""
+Tasks = Mapping[str, Callable[[], object]]
+"""Tasks by name, in the order in which they run."""
 
 
-def processor_seconds(work: Callable[[], object], repeats: int = 3) -> float:
-    """Return the least of a few runs; a long one is run once."""
+def cpu_seconds(task: Callable[[], object], repeats: int = 3) -> float:
+    """Return the minimum over a few runs; a long task runs once."""
     taken: list[float] = []
     while len(taken) < repeats and (not taken or taken[-1] < SHORT):
         start = time.process_time()
-        work()
+        task()
         taken.append(time.process_time() - start)
     return min(taken)
 
 
-def grow(sizes: Sequence[int], work_at: Callable[[int], Work]) -> list[Growth]:
-    """Measure every piece of work at every size, as long as it does not take too long."""
-    for work in work_at(sizes[0]).values():
-        work()
+def grow(sizes: Sequence[int], tasks_at: Callable[[int], Tasks]) -> list[Growth]:
+    """Measure every task at every size within the time limit."""
+    for task in tasks_at(sizes[0]).values():
+        task()
     found: dict[str, dict[int, float]] = {}
     for size in sizes:
-        for name, work in work_at(size).items():
+        for name, task in tasks_at(size).items():
             earlier = found.setdefault(name, {})
-            if not earlier or _expected(earlier, size) < PATIENCE:
-                earlier[size] = processor_seconds(work)
+            if not earlier or _expected(earlier, size) < TIME_LIMIT:
+                earlier[size] = cpu_seconds(task)
     return [Growth(name, tuple(one), tuple(one.values())) for name, one in found.items()]
 
 
 def _expected(earlier: Mapping[int, float], size: int) -> float:
-    """What the next size takes if work goes on growing as it did last."""
+    """Extrapolate the time of the next size from the last two."""
     sizes, seconds = tuple(earlier)[-2:], tuple(earlier.values())[-2:]
     slope = float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0]) if len(sizes) > 1 else 1.0
     return float(seconds[-1] * (size / sizes[-1]) ** slope)
 
 
-# What is measured --------------------------------------------------------------------------
+# Tasks -------------------------------------------------------------------------------------
 
 
 def ring_rows(n_rows: int, n_columns: int, seed: int = 0) -> ll.Observations:
-    """Yes-or-no columns, ten to each hidden variable; the hidden ones depend along a chain."""
+    """Binary columns, ten on each hidden variable of a chain."""
     rng = np.random.default_rng(seed)
     flips = rng.random((n_rows, n_columns // EACH)) < 0.15
     hidden = np.logical_xor.accumulate(flips, axis=1)
@@ -112,7 +113,7 @@ def ring_rows(n_rows: int, n_columns: int, seed: int = 0) -> ll.Observations:
 
 
 def ring_graph(names: tuple[str, ...]) -> LatentGraph:
-    """Join the hidden variables of these columns in a ring: cliques of three nodes."""
+    """Connect the hidden variables of these columns in a ring: cliques of three nodes."""
     p, n_hidden = len(names), len(names) // EACH
     edges = [(k, p + k // EACH) for k in range(p)]
     edges += [(p + k, p + (k + 1) % n_hidden) for k in range(n_hidden)]
@@ -120,13 +121,13 @@ def ring_graph(names: tuple[str, ...]) -> LatentGraph:
 
 
 def likelihood_of(obs: ll.Observations) -> Callable[[], object]:
-    """Return the evaluation of all rows by a model on the ring."""
+    """Return a function that computes the likelihood of all rows under a model on the ring."""
     some = obs.take(np.arange(min(obs.n_rows, FEW_ROWS)))
     model = ll.fit_parameters(ring_graph(obs.names), some, FitSettings(max_steps=1))
     return lambda: model.log_likelihood(obs)
 
 
-def at_columns(n_columns: int) -> Work:
+def at_columns(n_columns: int) -> Tasks:
     obs = ring_rows(FEW_ROWS, n_columns)
     D = ll.information_distances(obs)
     start = ll.initial_graph(D, RADIUS)
@@ -139,7 +140,7 @@ def at_columns(n_columns: int) -> Work:
     }
 
 
-def at_rows(n_rows: int) -> Work:
+def at_rows(n_rows: int) -> Tasks:
     obs = ring_rows(n_rows, FEW_COLUMNS)
     return {
         "all distances": lambda: ll.information_distances(obs),
@@ -147,15 +148,15 @@ def at_rows(n_rows: int) -> Work:
     }
 
 
-def at_balls(size: int, n_columns: int = BALLS_COLUMNS) -> Work:
-    """The initial graph at the radius at which a ball holds so many columns on average."""
+def at_balls(size: int, n_columns: int = BALLS_COLUMNS) -> Tasks:
+    """The initial graph at the radius where a ball has ``size`` columns on average."""
     D = ll.information_distances(ring_rows(FEW_ROWS, n_columns))
     r = float(np.partition(D.values, size * n_columns - 1, axis=None)[size * n_columns - 1])
     return {"initial graph": lambda: ll.initial_graph(D, r)}
 
 
-def at_members(size: int) -> Work:
-    """One neighbourhood: leaves of a tree, fifteen or so to a hidden node, with some noise."""
+def at_members(size: int) -> Tasks:
+    """One neighbourhood: leaves of a tree, about fifteen per hidden node, with noise."""
     rng = np.random.default_rng(0)
     owner = np.arange(size) * max(1, size // 15) // size
     along = np.abs(owner[:, None] - owner) * 0.4
@@ -173,7 +174,7 @@ def at_members(size: int) -> Work:
 
 @dataclass(frozen=True, slots=True)
 class NearPairs:
-    """What very many columns take."""
+    """Time and memory of very many columns."""
 
     columns: int
     pairs: int
@@ -183,14 +184,14 @@ class NearPairs:
 
 
 def near_pairs(n_columns: int) -> NearPairs:
-    """Learn from two made-up documents to a word; run it in a process of its own for the memory."""
+    """Learn from synthetic documents, twice as many as words. Call it in a separate process."""
     ll.learn(ll.sparse_distances(topic_words(2_000, 300), CUTOFF), RADIUS, trace=False)
     obs = ll.Observations.from_array(topic_words(2 * n_columns, n_columns), on_degenerate="drop")
     seconds: dict[str, float] = {}
 
-    def timed(name: str, work: Callable[[], object]) -> object:
+    def timed(name: str, task: Callable[[], object]) -> object:
         begin = time.process_time()
-        result = work()
+        result = task()
         seconds[name] = time.process_time() - begin
         return result
 
@@ -209,7 +210,7 @@ def growth_table(what: str, growths: Sequence[Growth]) -> str:
     for growth in growths:
         known = dict(zip(growth.sizes, growth.seconds, strict=True))
         cells = [f"{known[size]:.3g}" if size in known else "" for size in sizes]
-        rows.append([growth.work, *cells, f"{growth.exponent:.2f}"])
+        rows.append([growth.task, *cells, f"{growth.exponent:.2f}"])
     return markdown_table([what, *(f"{size:,}" for size in sizes), "exponent"], rows)
 
 
@@ -219,12 +220,12 @@ def memory_table(found: Sequence[NearPairs]) -> str:
          f"{8 * one.columns**2 / 2**20:,.0f}"]
         for one in found
     ]  # fmt: skip
-    head = ["columns", "pairs kept", "hidden nodes", "peak memory, MB", "all distances alone, MB"]
+    head = ["columns", "pairs kept", "hidden nodes", "peak memory, MB", "full matrix alone, MB"]
     return markdown_table(head, rows)
 
 
 def report() -> str:
-    """Measure everything, draw the picture, and put the tables into docs/development/scale.md."""
+    """Measure everything, draw the plot, and write the tables in docs/development/scale.md."""
     before = os.getloadavg()[0]
     by_columns, by_rows = grow(COLUMNS, at_columns), grow(ROWS, at_rows)
     by_balls, by_members = grow(BALLS, at_balls), grow(MEMBERS, at_members)
@@ -237,40 +238,40 @@ def report() -> str:
         "columns, all distances": by_columns,
         "columns, near pairs": by_many,
         "rows": by_rows,
-        "columns of a ball": by_balls,
-        "nodes of one neighbourhood": by_members,
+        "columns per ball": by_balls,
+        "nodes in a neighbourhood": by_members,
     }
     PICTURE.write_text(picture(panels), encoding="utf-8")
     text = "\n\n".join(
         [
-            f"Processor seconds, all threads together; load average of the last minute "
+            f"CPU seconds over all threads; 1-minute load average "
             f"{before:.1f} before and {os.getloadavg()[0]:.1f} after, {os.cpu_count()} cores. "
-            f"Exponents: least squares in logarithms over the {FITTED} largest sizes.",
+            f"Exponents: log-log least squares over the {FITTED} largest sizes.",
             f"Columns, {FEW_ROWS:,} rows, balls of radius {RADIUS:g}:",
             growth_table("columns", by_columns),
-            f"Very many sparse columns, twice as many rows, cut-off {CUTOFF:g}, r = {RADIUS:g}:",
+            f"Many sparse columns, twice as many rows, cut-off {CUTOFF:g}, r = {RADIUS:g}:",
             growth_table("columns", by_many),
             memory_table(many),
             f"Rows, {FEW_COLUMNS} columns:",
             growth_table("rows", by_rows),
-            f"Columns of a ball, on average over the balls of {BALLS_COLUMNS:,} columns:",
-            growth_table("columns of a ball", by_balls),
-            "Nodes of one neighbourhood:",
+            f"Mean columns per ball, {BALLS_COLUMNS:,} columns in all:",
+            growth_table("columns per ball", by_balls),
+            "Nodes in a neighbourhood:",
             growth_table("nodes", by_members),
         ]
     )
     put(PAGE, "growth", text)
-    return f"## Growth\n\n{text}"
+    return f"## Scaling\n\n{text}"
 
 
 def picture(panels: Mapping[str, Sequence[Growth]]) -> str:
     return log_plot(
         [
             Panel(
-                f"Growth with {what}",
+                f"Scaling with {what}",
                 what.split(",")[0],
-                "processor seconds",
-                [Line(f"{g.work}: {g.exponent:.1f}", g.sizes, g.seconds) for g in growths],
+                "CPU seconds",
+                [Line(f"{g.task}: {g.exponent:.1f}", g.sizes, g.seconds) for g in growths],
             )
             for what, growths in panels.items()
         ]

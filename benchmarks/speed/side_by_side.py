@@ -1,4 +1,4 @@
-"""What runs side by side, how much faster two threads are, and what more of it could bring."""
+"""Speed-up on two threads, and an upper bound for parallel grouping."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ import numpy as np
 import pandas as pd
 
 import loopylatent as ll
-from benchmarks import Way, markdown_table, milliseconds, time_ways
+from benchmarks import Variant, markdown_table, milliseconds, time_variants
 from benchmarks.paper.words import topic_words
 from benchmarks.results import put
 from benchmarks.speed.scale import CUTOFF, PAGE, RADIUS, ring_rows
 from loopylatent.learning.trace import VisitStep
 
-learner = import_module("loopylatent.learning.learner")  # the package has a function of this name
+learner = import_module("loopylatent.learning.learner")  # the package has a function of that name
 SAMPLE = "newsgroups100_roweislike"
 THREADS = (1, 2)
 
 
 def on_threads(count: int) -> AbstractContextManager[object]:
-    """Let the package see so many cores."""
+    """Limit the cores that the package uses."""
     return mock.patch("os.cpu_count", return_value=count)
 
 
-def pieces(folder: Path) -> Mapping[str, Way]:
-    """Return the work that is shared out, by what is shared."""
+def parallel_tasks(folder: Path) -> Mapping[str, Variant]:
+    """Return the parallel tasks, named by what is distributed."""
     obs = ll.load_sample(SAMPLE).observations
     D = ll.information_distances(obs)
     wide = ll.information_distances(ring_rows(2_000, 500))
@@ -56,31 +56,31 @@ def pieces(folder: Path) -> Mapping[str, Way]:
 
 
 def compare_threads(repeats: int = 3) -> str:
-    """Time each piece on one thread and on two, in turn."""
+    """Time each task on one thread and on two, in turn."""
 
-    def limited(way: Way, count: int) -> Way:
+    def limited(variant: Variant, count: int) -> Variant:
         def run() -> object:
             with on_threads(count):
-                return way()
+                return variant()
 
         return run
 
     rows = []
     with TemporaryDirectory() as folder:
-        for name, way in pieces(Path(folder)).items():
-            ways = {str(count): limited(way, count) for count in THREADS}
-            one, two = time_ways(ways, repeats).values()
+        for name, variant in parallel_tasks(Path(folder)).items():
+            variants = {str(count): limited(variant, count) for count in THREADS}
+            one, two = time_variants(variants, repeats).values()
             cells = [milliseconds(one.median), milliseconds(two.median)]
             rows.append([name, *cells, f"{one.median / two.median:.2f}"])
-    head = ["what is shared out", "one thread, ms", "two threads, ms", "times as fast"]
+    head = ["distributed: task", "one thread, ms", "two threads, ms", "speed-up"]
     return markdown_table(head, rows)
 
 
 def share_of_grouping(D: ll.DistanceMatrix, r: float) -> list[str]:
-    """Say which part of learning is grouping, and what it could save to group side by side.
+    """Return the share of grouping in learning, and the possible speed-up of parallel grouping.
 
-    Visits wait for each other where their neighbourhoods share a node. The longest chain of such
-    visits bounds what any number of cores can do.
+    Visits whose neighbourhoods share a node must run one after the other. The longest chain of
+    such visits limits the speed-up on any number of cores.
     """
     grouping = 0.0
     inner = learner.group
@@ -114,7 +114,7 @@ def share_of_grouping(D: ll.DistanceMatrix, r: float) -> list[str]:
 
 
 def _longest_chain(visits: list[VisitStep]) -> int:
-    """Return how many visits follow each other of which each shares a node with the one before."""
+    """Return the length of the longest chain of visits that share a node with their predecessor."""
     level: dict[int, int] = {}
     for step in visits:
         touched = {*step.neighbourhood, *(node for edge in step.added for node in (edge.u, edge.v))}
@@ -137,8 +137,8 @@ def compare_grouping() -> str:
         ),
     }
     head = [
-        "learner, initial graph given", "ms", "inside grouping", "visits", "longest chain",
-        "at most, 2 cores", "at most, any number",
+        "learner, initial graph given", "ms", "share of grouping", "visits", "longest chain",
+        "bound, 2 cores", "bound, any number",
     ]  # fmt: skip
     return markdown_table(
         head, [[name, *share_of_grouping(D, r)] for name, (D, r) in tables.items()]
@@ -150,16 +150,16 @@ def report() -> str:
     threads, grouping = compare_threads(), compare_grouping()
     text = "\n\n".join(
         [
-            f"By the clock, in turn; load average {before:.1f} before and "
+            f"Wall time, in turn; load average {before:.1f} before and "
             f"{os.getloadavg()[0]:.1f} after, {os.cpu_count()} cores.",
             threads,
-            "Neighbourhoods that do not touch could be grouped side by side. What that could "
-            "bring, as times of the present speed (processor time of one thread):",
+            "Disjoint neighbourhoods could be grouped in parallel. Bounds on the speed-up, from "
+            "the CPU time of one thread:",
             grouping,
         ]
     )
     put(PAGE, "side_by_side", text)
-    return f"## Side by side\n\n{text}"
+    return f"## Threads\n\n{text}"
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""A sweep along r beside as many single learns."""
+"""A sweep along r compared with separate calls of learn."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from benchmarks import TIMING_HEAD, markdown_table, time_ways, timing_rows
+from benchmarks import TIMING_HEAD, markdown_table, time_variants, timing_rows
 from loopylatent.analysis.sweep.points import along_r, radii
 from loopylatent.analysis.sweep.table import sweep
 from loopylatent.distances.matrix import DistanceMatrix, information_distances
@@ -17,7 +17,7 @@ N = 60
 
 
 def compare_radii(D: DistanceMatrix, values: list[float], what: str, repeats: int = 5) -> str:
-    """Sweep over given radii, or learn at each of them by itself."""
+    """Compare a sweep over radii with learning at each of them."""
     settings = along_r(LearnSettings(default_thresholds(D)), values)
 
     def one_by_one() -> list[object]:
@@ -27,18 +27,18 @@ def compare_radii(D: DistanceMatrix, values: list[float], what: str, repeats: in
     single = [learn(D, one, trace=False).graph for one in settings]
     agree = [point.graph for point in found.points] == single
     different = len({initial_graph(D, r) for r in values})
-    timings = time_ways(
+    timings = time_variants(
         {
-            "the sweep": lambda: sweep(D, values),
-            "the sweep, on one thread": lambda: sweep(D, values, threads=1),
-            f"{len(values)} single learns": one_by_one,
+            "sweep": lambda: sweep(D, values),
+            "sweep, one thread": lambda: sweep(D, values, threads=1),
+            f"{len(values)} calls of learn": one_by_one,
         },
         repeats,
     )
     verdict = "equal graphs everywhere" if agree else "**the graphs differ**"
     return (
         f"{len(values)} values of r, {what}, {different} different initial graphs, {verdict}; "
-        f"{repeats} repeats.\n\n" + markdown_table(TIMING_HEAD, timing_rows(timings, "the sweep"))
+        f"{repeats} repeats.\n\n" + markdown_table(TIMING_HEAD, timing_rows(timings, "sweep"))
     )
 
 
@@ -51,7 +51,7 @@ def report() -> str:
         [
             "## Sweep along r",
             "Newsgroup sample.",
-            compare_radii(D, chosen, "the breakpoints that a sweep chooses"),
+            compare_radii(D, chosen, "the radii that a sweep chooses"),
             compare_radii(D, even, "evenly from r_min to r_max"),
             compare_radii(D, fine, "evenly around r_max"),
         ]

@@ -1,4 +1,4 @@
-"""Questions about learned graphs: how stable, at which thresholds, how good, how different.
+"""Analysis of learned graphs: stability, sweeps, evaluation, comparison (section 6).
 
-Takes graphs, distances or rows; gives frozen results (section 6).
+Takes graphs, distances or rows; returns frozen results.
 """

@@ -1,7 +1,7 @@
-"""Which hidden nodes of two graphs are the same, the names they keep, and what is near a node.
+"""Matching of hidden nodes between graphs, their names, and the surroundings of a node.
 
-Columns are matched by name. A hidden node is known by its profile, e^-(path length) to every
-column: this is the one definition for names, support and comparisons.
+Columns are matched by name. A hidden node is identified by its profile, e^-(path length) to every
+column; names, support and comparisons all use this definition.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from loopylatent.learning.trace import CleanUpStep, VisitStep
 ROUNDING = 1e-12
 """Relative difference below which two lengths or two cosines are equal."""
 SAME_HIDDEN = 0.95
-"""The least cosine with which two hidden nodes count as one."""
+"""Two hidden nodes are the same if the cosine of their profiles is at least this."""
 FEWEST_COMMON = 3
-"""With fewer columns in common, profiles of unlike nodes look alike."""
+"""With fewer common columns, profiles of different nodes look similar."""
 
 Split = frozenset[frozenset[str]]
-"""The two sides of an edge, in no order."""
+"""The two sides of an edge, unordered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +54,12 @@ class HiddenMatching:
 
     def __repr__(self) -> str:
         left, right = len(self.unmatched_left), len(self.unmatched_right)
-        return f"HiddenMatching({len(self.pairs)} pairs, {left} left and {right} right alone)"
+        return f"HiddenMatching({len(self.pairs)} pairs, unmatched: {left} left, {right} right)"
 
 
 @dataclass(frozen=True, eq=False)
 class NamedNode:
-    """A name that somebody gave to a hidden node, and its profile over the columns of its graph."""
+    """A user's name for a hidden node, with the node's profile."""
 
     name: str
     columns: tuple[str, ...]
@@ -68,11 +68,11 @@ class NamedNode:
     def __post_init__(self) -> None:
         name, columns = self.name, tuple(self.columns)
         if not isinstance(name, str) or not name.strip():
-            raise DataError(f"{quoted(name)} is no name for a hidden node; give it some text.")
+            raise DataError(f"Name {quoted(name)} of a hidden node must be non-empty text.")
         if not all(isinstance(column, str) for column in columns):
-            raise DataError(f"the columns behind the name {quoted(name)} must be text.")
+            raise DataError(f"The columns saved with the name {quoted(name)} must be text.")
         if len(set(columns)) < len(columns):
-            raise DataError(f"the columns behind the name {quoted(name)} must differ.")
+            raise DataError(f"The columns saved with the name {quoted(name)} must differ.")
         object.__setattr__(self, "columns", columns)
         object.__setattr__(self, "profile", self._checked_profile(len(columns)))
 
@@ -83,15 +83,15 @@ class NamedNode:
             profile = np.full(n_columns, np.nan)
         if profile.shape != (n_columns,) or not ((profile >= 0) & (profile <= 1)).all():
             raise DataError(
-                f"the profile behind the name {quoted(self.name)} must be {n_columns} numbers "
-                "from 0 to 1, one for each column."
+                f"The profile saved with the name {quoted(self.name)} must be {n_columns} numbers "
+                "from 0 to 1, one per column."
             )
         return profile
 
 
 @dataclass(frozen=True, slots=True)
 class FollowedNames:
-    """Names by hidden node, ascending, and those that no hidden node is like enough to carry."""
+    """Names by hidden node, and names without a matching hidden node."""
 
     by_node: dict[int, str]
     unmatched: tuple[str, ...]
@@ -100,30 +100,30 @@ class FollowedNames:
 def match_hidden(
     left: LatentGraph, right: LatentGraph, threshold: float = SAME_HIDDEN
 ) -> HiddenMatching:
-    """Say which hidden nodes of two graphs on the same columns correspond.
+    """Match the hidden nodes of two graphs on the same columns.
 
-    A hidden node's profile is e^-(path length) to every column. The nodes are paired one to one so
-    that the sum of the cosines of their profiles is largest; a pair counts from ``threshold`` on.
+    A hidden node's profile is e^-(path length) to every column. The nodes are matched one to one to
+    maximise the sum of the cosines of their profiles; pairs below ``threshold`` are dropped.
 
     Parameters
     ----------
     left, right : LatentGraph
         Graphs on the same column names, in any order.
     threshold : float
-        The least cosine of a match, from 0 to 1.
+        Smallest cosine of a match, from 0 to 1.
 
     Returns
     -------
     HiddenMatching
-        Node numbers of the two graphs, ascending in the left one. A hidden node that reaches no
-        column is never matched.
+        Node numbers of the two graphs, ascending in the left one. A hidden node without a path to
+        any column is never matched.
 
     Raises
     ------
     DataError
-        Where the two graphs have different columns.
+        If the two graphs have different columns.
     ThresholdError
-        Where ``threshold`` is no cosine.
+        If ``threshold`` is not between 0 and 1.
 
     Examples
     --------
@@ -146,8 +146,8 @@ def match_hidden(
     )
 
 
-class Met:
-    """The hidden nodes of graphs on the same columns, each under one number, as `match_hidden`."""
+class HiddenIndex:
+    """A common numbering for the hidden nodes of several graphs, matched as in `match_hidden`."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self.columns = LatentGraph.build(names, 0, [])
@@ -157,24 +157,24 @@ class Met:
     def n_hidden(self) -> int:
         return len(self.profiles)
 
-    def meet(self, graph: LatentGraph) -> tuple[IntArray, FloatArray]:
-        """(nodes,) the number of each, columns first; (hidden,) how like the one met, 1 if new."""
+    def add(self, graph: LatentGraph) -> tuple[IntArray, FloatArray]:
+        """(nodes,) the common numbers; (hidden,) cosine with the first match, 1 if new."""
         order = column_order(self.columns, graph)
         profiles = hidden_profiles(graph)[:, order]
         cosines = _rounded(profiles @ self.profiles.T)
-        numbers, likeness = np.full(len(profiles), -1), np.ones(len(profiles))
+        numbers, cosine = np.full(len(profiles), -1), np.ones(len(profiles))
         for row, column in assigned(cosines, SAME_HIDDEN):
-            numbers[row], likeness[row] = column, cosines[row, column]
+            numbers[row], cosine[row] = column, cosines[row, column]
         new = numbers < 0
         numbers[new] = self.n_hidden + np.arange(new.sum())
         self.profiles = np.concatenate([self.profiles, profiles[new]])
-        return np.concatenate([np.argsort(order), len(order) + numbers]), likeness
+        return np.concatenate([np.argsort(order), len(order) + numbers]), cosine
 
 
 def name_node(graph: LatentGraph, node: int, name: str) -> NamedNode:
-    """Give a hidden node a name that can follow it into other graphs."""
+    """Name a hidden node, with its profile, so that the name can be matched in other graphs."""
     if node not in graph.hidden_nodes:
-        raise DataError(f"node {node} is not hidden; only hidden nodes can be given a name.")
+        raise DataError(f"Node {node} is not a hidden node; only hidden nodes can be named.")
     lengths = graph.path_lengths([node])[0, : graph.n_observed]
     return NamedNode(name, graph.names, np.exp(-lengths))
 
@@ -182,16 +182,16 @@ def name_node(graph: LatentGraph, node: int, name: str) -> NamedNode:
 def follow_names(
     named: Sequence[NamedNode], graph: LatentGraph, threshold: float = 0.8
 ) -> FollowedNames:
-    """Give names to hidden nodes one to one, by the largest sum of cosines on common columns."""
+    """Assign names to hidden nodes one to one, by the largest sum of cosines on common columns."""
     _check_cosine(threshold)
     if not named:
         return FollowedNames({}, ())
     lengths = _column_lengths(graph)
     cosines = np.array([_cosines(one, graph.names, lengths) for one in named])
     cosines = cosines.reshape(len(named), graph.n_hidden)
-    # a pair that cannot be used must not push aside one that can
-    counting = np.where(cosines >= threshold, cosines, 0.0)
-    node_of = {row: graph.hidden_nodes[column] for row, column in assigned(counting)}
+    # pairs below the threshold must not displace usable ones
+    usable = np.where(cosines >= threshold, cosines, 0.0)
+    node_of = {row: graph.hidden_nodes[column] for row, column in assigned(usable)}
     return FollowedNames(
         {node: named[row].name for row, node in sorted(node_of.items(), key=lambda pair: pair[1])},
         tuple(one.name for row, one in enumerate(named) if row not in node_of),
@@ -199,7 +199,7 @@ def follow_names(
 
 
 def inner_splits(graph: LatentGraph) -> dict[tuple[int, int], Split]:
-    """Return the columns on each side of every edge between hidden nodes: it is known by them."""
+    """Return the columns on each side of every edge between hidden nodes, which identify it."""
     p = graph.n_observed
     lengths = dict(zip(graph.hidden_nodes, _column_lengths(graph), strict=True))
     return {
@@ -237,20 +237,18 @@ def column_order(left: LatentGraph, right: LatentGraph) -> IntArray:
         shown = ", ".join(quoted(name) for name in differing[:5])
         more = f" and {len(differing) - 5} more" if len(differing) > 5 else ""
         raise DataError(
-            f"the two graphs have different columns: {shown}{more} in only one of them; "
-            "compare graphs learned from the same columns."
+            f"The graphs have different columns ({shown}{more} in only one of them); compare "
+            "graphs on the same columns."
         )
     for graph in (left, right):
         if len(set(graph.names)) < graph.n_observed:
             twice = next(name for name in graph.names if graph.names.count(name) > 1)
-            raise DataError(
-                f"two columns are called {quoted(twice)}; give every column its own name."
-            )
+            raise DataError(f"Two columns are named {quoted(twice)}; column names must be unique.")
     return np.array([number[name] for name in left.names], dtype=np.int64)
 
 
 def assigned(cosines: FloatArray, least: float = 0.0) -> list[tuple[int, int]]:
-    """The pairs of the assignment with the largest sum that are above 0 and at least ``least``."""
+    """Maximum-sum assignment, without pairs that are 0 or below ``least``."""
     rows, columns = linear_sum_assignment(cosines, maximize=True)
     pairs = zip(rows.tolist(), columns.tolist(), strict=True)
     return [(i, j) for i, j in pairs if cosines[i, j] > 0 and cosines[i, j] >= least]
@@ -258,7 +256,7 @@ def assigned(cosines: FloatArray, least: float = 0.0) -> list[tuple[int, int]]:
 
 def _check_cosine(threshold: float) -> None:
     if not 0 <= threshold <= 1:
-        raise ThresholdError(f"threshold = {threshold} is no cosine; give a number from 0 to 1.")
+        raise ThresholdError(f"threshold = {threshold} is out of range; use a number from 0 to 1.")
 
 
 def _cosines(named: NamedNode, names: tuple[str, ...], lengths: FloatArray) -> FloatArray:
@@ -268,8 +266,8 @@ def _cosines(named: NamedNode, names: tuple[str, ...], lengths: FloatArray) -> F
     if len(common) < FEWEST_COMMON:
         return np.zeros(len(lengths))
     with np.errstate(divide="ignore"):
-        wanted = -np.log(named.profile[[at[names[node]] for node in common]])
-    return _rounded(_unit_profiles(lengths[:, common]) @ _unit_profiles(wanted[None])[0])
+        own = -np.log(named.profile[[at[names[node]] for node in common]])
+    return _rounded(_unit_profiles(lengths[:, common]) @ _unit_profiles(own[None])[0])
 
 
 def _column_lengths(graph: LatentGraph) -> FloatArray:
@@ -278,14 +276,14 @@ def _column_lengths(graph: LatentGraph) -> FloatArray:
 
 
 def hidden_profiles(graph: LatentGraph) -> FloatArray:
-    """(hidden, columns) profiles of norm 1; the product of two is the cosine that matches."""
+    """(hidden, columns) profiles of norm 1."""
     return _unit_profiles(_column_lengths(graph))
 
 
 def _unit_profiles(lengths: FloatArray) -> FloatArray:
-    """(hidden, columns) e^-length, each row of norm 1, or 0 where no column is reached."""
+    """(hidden, columns) e^-length, each row of norm 1, or 0 without a path to any column."""
     nearest = lengths.min(axis=1, keepdims=True, initial=np.inf)
-    # a cosine does not change with the scale: counting from the nearest column avoids underflow
+    # cosines do not depend on scale; subtracting the smallest length avoids underflow
     profiles: FloatArray = np.exp(np.where(np.isfinite(nearest), nearest, 0.0) - lengths)
     norms = np.linalg.norm(profiles, axis=1, keepdims=True)
     return profiles / np.where(norms > 0, norms, 1.0)
@@ -297,7 +295,7 @@ def _rounded(cosines: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """A node and how far away it is."""
+    """A node and its distance."""
 
     node: int
     distance: float
@@ -308,20 +306,20 @@ class Near:
 
 
 @dataclass(frozen=True, slots=True)
-class Birth:
+class Origin:
     """The visit that created a hidden node."""
 
     number: int
-    """Counted from 1 over all visits."""
+    """From 1, over all visits."""
     step: int
     """Position of the visit in the trace."""
     visited: int
-    """The column at which it happened."""
+    """The visited column."""
 
 
 def neighbours_of(graph: LatentGraph, node: int) -> tuple[Near, ...]:
-    """Return the nodes next to ``node``, nearest first."""
-    return tuple(Near(other, length) for length, other in edges_beside(graph)[node])
+    """Return the neighbours of ``node``, nearest first."""
+    return tuple(Near(other, length) for length, other in sorted_edges(graph)[node])
 
 
 def nearest_columns(
@@ -338,18 +336,18 @@ def nearest_columns(
 
 
 def columns_near_hidden(graph: LatentGraph, most: int = 5) -> tuple[tuple[int, ...], ...]:
-    """Return for every hidden node the columns nearest to it along the graph, found at once."""
+    """Return the nearest columns of every hidden node along the graph."""
     lengths = _column_lengths(graph)
     near = zip(np.argsort(lengths, axis=1, kind="stable")[:, :most], lengths, strict=True)
     return tuple(tuple(order[np.isfinite(own[order])].tolist()) for order, own in near)
 
 
 def cycles_through(graph: LatentGraph, node: int) -> tuple[tuple[int, ...], ...]:
-    """Return the cycles of the minimum cycle basis on which a node lies, shortest first."""
+    """Return the cycles of the minimum cycle basis that contain a node, shortest first."""
     return tuple(cycle for cycle in graph.cycles if node in cycle)
 
 
-def birth_of(result: LearnResult, node: int) -> Birth | None:
+def origin_of(result: LearnResult, node: int) -> Origin | None:
     """Return the visit that created a hidden node; None for a column, or without a trace."""
     if result.trace is None or node < result.graph.n_observed:
         return None
@@ -359,29 +357,29 @@ def birth_of(result: LearnResult, node: int) -> Birth | None:
     visits = [(k, step) for k, step in enumerate(result.trace) if isinstance(step, VisitStep)]
     for number, (k, step) in enumerate(visits, start=1):
         if any(join.is_new and join.parent == working for join in step.joins):
-            return Birth(number, k, step.node)
+            return Origin(number, k, step.node)
     return None
 
 
 MOST_CYCLES = 400
-"""Cycles up to which those of each node are counted; a basis of many more takes too long."""
+"""With more cycles, computing the cycle basis takes too long."""
 
 
 @dataclass(frozen=True, slots=True)
 class HiddenSummary:
-    """What a hidden node stands for."""
+    """The surroundings of a hidden node."""
 
     node: int
     nearest: tuple[Near, ...]
     """The nearest columns along the graph."""
     n_columns: int
-    """Columns next to it."""
+    """Adjacent columns."""
     n_cycles: int | None
-    """Basic cycles on which it lies; None in a graph of very many."""
+    """Cycles of the minimum basis through it; None if the graph has too many."""
 
 
 def summaries(graph: LatentGraph, most_nearest: int = 5) -> tuple[HiddenSummary, ...]:
-    """Describe every hidden node, those with most columns next to them first."""
+    """Describe every hidden node, those with most adjacent columns first."""
     counted = graph.n_cycles <= MOST_CYCLES
     on_cycles = Counter(node for cycle in graph.cycles for node in cycle) if counted else Counter()
     found = [
@@ -397,15 +395,15 @@ def summaries(graph: LatentGraph, most_nearest: int = 5) -> tuple[HiddenSummary,
 
 
 def nearest_on_graph(graph: LatentGraph, node: int, most: int) -> tuple[Near, ...]:
-    """Return the columns nearest to a node along the graph, looking no farther than needed."""
-    walk = nearest_first(edges_beside(graph).__getitem__, node)
+    """Return the columns nearest to a node along the graph; stops as soon as they are found."""
+    walk = nearest_first(sorted_edges(graph).__getitem__, node)
     near = (Near(one.node, one.distance) for one in walk if one.node < graph.n_observed)
     return tuple(islice((one for one in near if one.node != node), most))
 
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """A node, how far it is from the start, and the node before it on the way."""
+    """A node, its distance from the start, and its predecessor on the shortest path."""
 
     distance: float
     node: int
@@ -413,26 +411,26 @@ class Reached:
 
 
 def nearest_first(
-    beside: Callable[[int], Iterable[tuple[float, int]]], start: int
+    edges_of: Callable[[int], Iterable[tuple[float, int]]], start: int
 ) -> Iterator[Reached]:
-    """Yield the nodes along a graph, nearest first, of equals the lower number; Dijkstra's walk."""
-    waiting, done = [(0.0, start, start)], set[int]()
-    while waiting:
-        so_far, node, before = heapq.heappop(waiting)
+    """Yield nodes by distance (Dijkstra), ties by number."""
+    pending, done = [(0.0, start, start)], set[int]()
+    while pending:
+        so_far, node, before = heapq.heappop(pending)
         if node in done:
             continue
         done.add(node)
         yield Reached(so_far, node, before)
-        for length, other in beside(node):
+        for length, other in edges_of(node):
             if other not in done:
-                heapq.heappush(waiting, (so_far + length, other, node))
+                heapq.heappush(pending, (so_far + length, other, node))
 
 
 @lru_cache(maxsize=8)
-def edges_beside(graph: LatentGraph) -> tuple[tuple[tuple[float, int], ...], ...]:
-    """For each node its neighbours with the lengths of the edges, the nearest first."""
-    beside: list[list[tuple[float, int]]] = [[] for _ in range(graph.n_nodes)]
+def sorted_edges(graph: LatentGraph) -> tuple[tuple[tuple[float, int], ...], ...]:
+    """For each node its (edge length, neighbour) pairs, nearest first."""
+    edges: list[list[tuple[float, int]]] = [[] for _ in range(graph.n_nodes)]
     for (u, v), length in zip(graph.edges.tolist(), graph.lengths.tolist(), strict=True):
-        beside[u].append((length, v))
-        beside[v].append((length, u))
-    return tuple(tuple(sorted(near)) for near in beside)
+        edges[u].append((length, v))
+        edges[v].append((length, u))
+    return tuple(tuple(sorted(own)) for own in edges)

@@ -1,4 +1,4 @@
-"""Several graphs on the same columns as one; an edge is shared where both of its ends are."""
+"""The union of several graphs on the same columns, with hidden nodes matched."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from loopylatent.analysis.matching import Met
+from loopylatent.analysis.matching import HiddenIndex
 from loopylatent.compute.values import BoolArray, FloatArray, IntArray, frozen_array
 from loopylatent.errors import DataError
 from loopylatent.graph import LatentGraph
@@ -17,15 +17,15 @@ from loopylatent.graph import LatentGraph
 
 @dataclass(frozen=True, eq=False)
 class Overlay:
-    """Several graphs laid on top of each other; the arrays have a column for each graph."""
+    """The union of several graphs; the arrays have one column per graph."""
 
     graph: LatentGraph
     edges_in: BoolArray = field(repr=False)
     hidden_in: BoolArray = field(repr=False)
     nodes: tuple[IntArray, ...] = field(repr=False)
-    """Which node of ``graph`` each node of each graph is."""
+    """For each graph, the numbers of its nodes in ``graph``."""
     cosines: FloatArray = field(repr=False)
-    """Of hidden nodes to what they were first met as; NaN where a graph lacks the node."""
+    """Of each hidden node with its first occurrence; NaN if a graph lacks the node."""
     lengths: FloatArray = field(repr=False)
 
     @property
@@ -33,14 +33,14 @@ class Overlay:
         return len(self.nodes)
 
     def part(self, which: int) -> LatentGraph:
-        """Return one of the graphs in the common numbering; nodes that it lacks have no edge."""
+        """Return one of the graphs in the common numbering; nodes that it lacks are isolated."""
         own = self.edges_in[:, which]
         return LatentGraph.build(
             self.graph.names, self.graph.n_hidden, self.graph.edges[own], self.lengths[own, which]
         )
 
     def difference(self, left: int, right: int) -> Difference:
-        """Say what two of the graphs share, and what only one of them has."""
+        """Return which edges and hidden nodes are in both, or only one, of two graphs."""
         return Difference(
             _status(self.edges_in[:, left], self.edges_in[:, right]),
             _status(self.hidden_in[:, left], self.hidden_in[:, right]),
@@ -58,21 +58,21 @@ class Difference:
     hidden: IntArray
 
     def count(self, which: int) -> tuple[int, int]:
-        """Edges and hidden nodes of one status."""
+        """The number of edges and hidden nodes of one status."""
         return int((self.edges == which).sum()), int((self.hidden == which).sum())
 
 
 def overlay(graphs: Sequence[LatentGraph]) -> Overlay:
-    """Lay two or more graphs on top of each other."""
+    """Return the union of two or more graphs."""
     if len(graphs) < 2:
-        raise DataError(f"{len(graphs)} graphs were given; it takes two to compare.")
-    met = Met(graphs[0].names)
-    nodes, cosines = zip(*(met.meet(graph) for graph in graphs), strict=True)
+        raise DataError(f"A comparison needs at least two graphs, not {len(graphs)}.")
+    index = HiddenIndex(graphs[0].names)
+    nodes, cosines = zip(*(index.add(graph) for graph in graphs), strict=True)
     p = graphs[0].n_observed
-    by_node = np.full((met.n_hidden, len(graphs)), math.nan)
+    by_node = np.full((index.n_hidden, len(graphs)), math.nan)
     for which, (number, cosine) in enumerate(zip(nodes, cosines, strict=True)):
         by_node[number[p:] - p, which] = cosine
-    union, lengths = _united(graphs[0].names, met.n_hidden, graphs, nodes)
+    union, lengths = _united(graphs[0].names, index.n_hidden, graphs, nodes)
     return Overlay(
         union,
         frozen_array(np.isfinite(lengths), np.bool_),
@@ -90,14 +90,14 @@ def numbers(graphs: Sequence[LatentGraph], names: Sequence[str]) -> pd.DataFrame
          "–" if math.isinf(one.girth) else f"{one.girth:.0f}", one.n_components)
         for name, one in zip(names, graphs, strict=True)
     ]  # fmt: skip
-    heads = ["graph", "columns", "hidden nodes", "edges", "cycles", "shortest cycle", "pieces"]
+    heads = ["graph", "columns", "hidden nodes", "edges", "cycles", "shortest cycle", "components"]
     return pd.DataFrame(rows, columns=heads)
 
 
 def _united(
     names: tuple[str, ...], n_hidden: int, graphs: Sequence[LatentGraph], nodes: Sequence[IntArray]
 ) -> tuple[LatentGraph, FloatArray]:
-    """Return all edges as one graph, and (edges, graphs) their lengths, NaN where there is none."""
+    """Return the union of the edges, and (edges, graphs) their lengths, NaN where absent."""
     found: dict[tuple[int, int], dict[int, float]] = {}
     for which, (graph, number) in enumerate(zip(graphs, nodes, strict=True)):
         ends = np.sort(number[graph.edges], axis=1).tolist()

@@ -1,7 +1,7 @@
-"""How far two graphs differ: the paper's edit distance (section 5.1).
+"""Structure error of two graphs: the paper's edit distance (section 5.1).
 
-Columns are matched by name. Hidden nodes have none: the structure error is the number of differing
-adjacency entries under the matching of the hidden nodes for which it is least.
+It is the number of differing entries of the adjacency matrices. Columns are matched by name, hidden
+nodes so that the number is smallest.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ from loopylatent.graph import LatentGraph
 ENUMERATED_HIDDEN = 7
 """Up to this many hidden nodes every matching is tried (7! = 5040)."""
 EQUALITY_TRIES = 500
-"""Colour refinements that may be spent on the question whether two graphs are equal."""
+"""Limit of colour refinements in the test for equality."""
 RANDOM_STARTS = 8
-"""Random starts of the search for a good matching, where the first two leave a gap."""
+"""Random starts of the search, if the first two starts do not reach the lower bound."""
 
 
 @dataclass(frozen=True, slots=True)
 class StructureError:
-    """The least number of differing adjacency entries, or bounds on it, both included."""
+    """The smallest number of differing adjacency entries, or (inclusive) bounds on it."""
 
     lower: int
     upper: int
     is_exact: bool
     matching: tuple[int, ...] = field(default=(), repr=False, compare=False)
-    """For each hidden node that of the second graph, from 0; beyond its own, an added one."""
+    """For each hidden node its match in the second graph, from 0; added nodes come last."""
 
     @property
     def value(self) -> int:
-        """The value where it is known, else the least one found (``upper``)."""
+        """The exact value, or else the upper bound."""
         return self.upper
 
 
 def structure_error(learned: LatentGraph, truth: LatentGraph) -> StructureError:
     """Count the adjacency entries in which two graphs differ, two for every edge.
 
-    The hidden nodes are matched so that the count is least, after isolated ones were added to the
-    graph that has fewer. The result is exact for graphs that are equal, for at most seven hidden
-    nodes, and wherever the two bounds meet.
+    Isolated hidden nodes are added to the graph that has fewer, and hidden nodes are matched to
+    minimise the count. The result is exact for equal graphs, for at most seven hidden nodes, and
+    whenever the bounds are equal.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def structure_error(learned: LatentGraph, truth: LatentGraph) -> StructureError:
     Raises
     ------
     DataError
-        Where the two graphs have different columns.
+        If the two graphs have different columns.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def structure_error(learned: LatentGraph, truth: LatentGraph) -> StructureError:
         if isinstance(equal, np.ndarray):
             return _result(problem, 0, equal, learned.n_hidden)
         if equal is False:
-            lower = 4  # the edge counts have the same parity: it cannot be 2
+            lower = 4  # equal parity of the edge counts excludes 2
     return _result(problem, lower, _best_found(problem, start, lower), learned.n_hidden)
 
 
@@ -95,10 +95,10 @@ def _result(problem: _Problem, lower: int, matching: IntArray, n_hidden: int) ->
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Problem:
-    """Two graphs with equally many hidden nodes, cut into what a matching of those can change."""
+    """Two graphs padded to the same number of hidden nodes, as blocks of adjacency matrices."""
 
     fixed: int
-    """Differing entries between columns, which no matching changes."""
+    """Differing entries between columns, whatever the matching."""
     columns: tuple[FloatArray, FloatArray]
     """(hidden, columns) adjacency of the two graphs, 0 or 1."""
     hidden: tuple[FloatArray, FloatArray]
@@ -123,14 +123,14 @@ class _Problem:
 
     @property
     def column_costs(self) -> FloatArray:
-        """(hidden, hidden) entries in which the columns next to two hidden nodes differ."""
+        """(hidden, hidden) entries in which the adjacent columns of two hidden nodes differ."""
         left, right = self.columns
         sums = left.sum(axis=1)[:, None] + right.sum(axis=1)
         costs: FloatArray = 2 * sums - 4 * left @ right.T
         return costs
 
     def error(self, matching: IntArray) -> int:
-        """Count the differing entries where hidden node i is matched to ``matching[i]``."""
+        """Count the differing entries if hidden node i is matched to ``matching[i]``."""
         left, right = self.hidden
         to_columns = 2 * (self.columns[0] != self.columns[1][matching]).sum()
         return self.fixed + int(to_columns + (left != right[np.ix_(matching, matching)]).sum())
@@ -154,7 +154,7 @@ def _best_of_all(problem: _Problem) -> IntArray:
 
 
 def _cheapest_assignment(problem: _Problem) -> tuple[IntArray, int]:
-    """Return a matching that is best node by node, and the bound that follows from it."""
+    """Return the matching of smallest node-wise cost, and its lower bound."""
     left, right = problem.hidden
     degrees = np.abs(left.sum(axis=1)[:, None] - right.sum(axis=1))
     costs = problem.column_costs + degrees
@@ -164,9 +164,9 @@ def _cheapest_assignment(problem: _Problem) -> tuple[IntArray, int]:
 
 
 def _equality(problem: _Problem) -> IntArray | Literal[False] | None:
-    """Return a matching that makes the graphs equal, or False; None where the tries are used up."""
-    # nodes are coloured by the columns next to them, then by the colours around them; while a
-    # colour has several, one of the left graph is paired with each of the right graph in turn
+    """Return a matching that makes the graphs equal; False if none exists, None if undecided."""
+    # colour refinement, starting from adjacent columns; ambiguous colours are resolved by pairing
+    # one node of the left graph with each candidate of the right graph in turn
     size = problem.n_hidden
     adjacency = csr_array(block_diag(problem.hidden).astype(np.uint64))
     columns = np.packbits(np.concatenate(problem.columns).astype(bool), axis=1)
@@ -189,8 +189,8 @@ def _equality(problem: _Problem) -> IntArray | Literal[False] | None:
 
 
 def _refined(colours: IntArray, adjacency: csr_array[np.uint64, tuple[int, int]]) -> IntArray:
-    """Tell nodes apart by the colours around them, until that tells no more of them apart."""
-    # by random numbers: an equal sum around unlike nodes means more to try, but no wrong answer
+    """Refine colours by those of the neighbours until they are stable."""
+    # hashed with random numbers: a collision costs time but cannot give a wrong answer
     rng = np.random.default_rng(0)
     own, around = rng.integers(2**63, size=(2, len(colours) + 1), dtype=np.uint64)
     while True:
@@ -201,7 +201,7 @@ def _refined(colours: IntArray, adjacency: csr_array[np.uint64, tuple[int, int]]
 
 
 def _paired(left: IntArray, right: IntArray, counts: IntArray) -> Iterator[IntArray]:
-    """Give one left node of the smallest shared colour a colour with each right node in turn."""
+    """Pair one left node of the smallest ambiguous colour with each right node in turn."""
     colour = int(np.argmin(np.where(counts > 1, counts, len(left) + 1)))
     node = int(np.argmax(left == colour))
     new = 1 + max(int(left.max()), int(right.max()))
@@ -212,7 +212,7 @@ def _paired(left: IntArray, right: IntArray, counts: IntArray) -> Iterator[IntAr
 
 
 def _best_found(problem: _Problem, start: IntArray, lower: int) -> IntArray:
-    """Improve good matchings by swaps; return the best, at once if its error is ``lower``."""
+    """Improve good matchings by swaps; return the best, and stop at error ``lower``."""
     best, least = start, problem.error(start)
     for matching in _good_matchings(problem, start):
         improved = _improved(problem, matching)
@@ -224,7 +224,7 @@ def _best_found(problem: _Problem, start: IntArray, lower: int) -> IntArray:
 
 
 def _good_matchings(problem: _Problem, start: IntArray) -> Iterator[IntArray]:
-    """Yield the given matching, then solutions of the relaxed problem from several points."""
+    """Yield ``start``, then solutions of the relaxed problem from several starting points."""
     yield start
     used = (problem.columns[0] + problem.columns[1]).any(axis=0)
     left, right = (
@@ -239,7 +239,7 @@ def _good_matchings(problem: _Problem, start: IntArray) -> Iterator[IntArray]:
 
 
 def _improved(problem: _Problem, matching: IntArray) -> IntArray:
-    """Swap the partners of the two hidden nodes that gain most, until no swap gains."""
+    """Make the best swap of two partners until no swap improves."""
     left, right = problem.hidden
     costs = problem.column_costs
     matching = matching.copy()
@@ -253,6 +253,6 @@ def _improved(problem: _Problem, matching: IntArray) -> IntArray:
 
 
 def _exchange(scores: FloatArray) -> FloatArray:
-    """How much the sum of the diagonal grows where rows u and v trade places, for all u, v."""
+    """(u, v) change of the trace when rows u and v are swapped."""
     kept = np.diag(scores)
     return scores + scores.T - kept[:, None] - kept

@@ -1,4 +1,1 @@
-"""What leaves the program: graph files, project files, reports, notebook views.
-
-Takes graphs and results; gives bytes and files.
-"""
+"""Export of graphs and results: graph files, project files, reports, notebook views."""

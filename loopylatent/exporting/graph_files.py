@@ -1,7 +1,7 @@
-"""A learned graph as a file: GraphML, GEXF, JSON, CSV, HTML, and the script that learns it again.
+"""A learned graph as a file: GraphML, GEXF, JSON, CSV, HTML, and a script that reproduces it.
 
-Every file says where it came from, and the same graph gives the same bytes. Names are data: they
-cannot break a file, nor run in a browser, a spreadsheet, a script or a shell.
+Every file states its provenance, and the same graph gives the same bytes. Names are escaped, so
+they cannot break a file or run in a browser, a spreadsheet, a script or a shell.
 """
 
 from __future__ import annotations
@@ -57,18 +57,18 @@ Setting = str | float | int
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where a graph came from; goes into every exported file."""
+    """The provenance of a graph, part of every exported file."""
 
     settings: Mapping[str, Setting]
     data_digest: str
     graph_digest: str
     version: str = __version__
     created: str | None = None
-    """A date or time. None by default, so that the same graph gives the same file."""
+    """A date or time. By default None, so that files are reproducible."""
 
     def __post_init__(self) -> None:
-        plain = {str(key): _plain_setting(key, self.settings[key]) for key in sorted(self.settings)}
-        object.__setattr__(self, "settings", MappingProxyType(plain))
+        checked = {str(key): _checked(key, self.settings[key]) for key in sorted(self.settings)}
+        object.__setattr__(self, "settings", MappingProxyType(checked))
 
     @property
     def summary(self) -> str:
@@ -76,7 +76,7 @@ class Provenance:
         return "; ".join(f"{key}={value}" for key, value in self.settings.items())
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, the settings as a dict of their own."""
+        """Return built-in values, with the settings as a nested dict."""
         known = {
             "generator": "loopylatent",
             "version": self.version,
@@ -88,25 +88,25 @@ class Provenance:
 
 
 def provenance(result: LearnResult) -> Provenance:
-    """Return what an exported file says about where its graph came from."""
-    how = result.settings
-    named = {"metric": result.metric, "method": how.method, "order": how.order}
-    settings = {**named, **asdict(how.thresholds), "seed": how.seed}
+    """Return the provenance of a learned graph."""
+    used = result.settings
+    named = {"metric": result.metric, "method": used.method, "order": used.order}
+    settings = {**named, **asdict(used.thresholds), "seed": used.seed}
     return Provenance(settings, result.data_digest, result.graph.digest)
 
 
-def _plain_setting(key: str, value: Any) -> Setting:
+def _checked(key: str, value: Any) -> Setting:
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, float) and not math.isfinite(plain):
-        raise DataError(f"setting {key} = {plain} is not finite; a file cannot hold it.")
+        raise DataError(f"Setting {key} = {plain} is not finite. Give a finite number.")
     if not isinstance(plain, str | float | int):
-        raise DataError(f"setting {key} is a {type(value).__name__}; give text or a number.")
+        raise DataError(f"Setting {key} is a {type(value).__name__}. Give text or a number.")
     return plain
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Extras:
-    """What may be known of a graph beside its edges; see `loopylatent.figures.network`."""
+    """Optional attributes of a graph; see `loopylatent.figures.network`."""
 
     positions: NDArray[np.floating] | None = None
     groups: Groups | None = None
@@ -116,7 +116,7 @@ class Extras:
 
     @property
     def looks(self) -> dict[str, Any]:
-        """What colours and lines mean, as every drawing takes it."""
+        """Keyword arguments of the drawing functions."""
         return {"groups": self.groups, "group_names": self.group_names, "signs": self.signs}
 
 
@@ -124,7 +124,7 @@ NO_EXTRAS = Extras()
 
 
 def attributed(graph: LatentGraph, extras: Extras, clean: Callable[[str], str]) -> nx.Graph[int]:
-    """Everything that is known, as attributes of a networkx graph."""
+    """Return a networkx graph with all attributes."""
     content = graph.to_networkx()
     for node, label in enumerate(node_labels(graph, extras.hidden_names)):
         content.nodes[node]["label"] = clean(label)
@@ -135,7 +135,7 @@ def attributed(graph: LatentGraph, extras: Extras, clean: Callable[[str], str]) 
     if extras.positions is not None:
         place, shape = np.asarray(extras.positions, dtype=np.float64), (graph.n_nodes, 2)
         if place.shape != shape or not np.isfinite(place).all():
-            raise DataError(f"positions must be {shape} finite numbers; leave them out?")
+            raise DataError(f"Positions must be {shape} finite numbers; they have {place.shape}.")
         for node, (x, y) in enumerate(place.tolist()):
             content.nodes[node].update(x=x, y=y)
     for _, _, values in content.edges(data=True):
@@ -148,7 +148,7 @@ def attributed(graph: LatentGraph, extras: Extras, clean: Callable[[str], str]) 
 
 
 def has_attribute(content: nx.Graph[int], name: str) -> bool:
-    """Whether any node has an attribute of this name."""
+    """Whether any node has the attribute."""
     return any(name in values for _, values in content.nodes(data=True))
 
 
@@ -168,7 +168,7 @@ def to_html(
     *,
     title: str = "Learned graph",
 ) -> str:
-    """Return one page, with everything inside, that shows the graph without a network."""
+    """Return one self-contained page that shows the graph offline."""
     content = attributed(graph, extras, xml_text)
     return rendered(
         "exporting/page",
@@ -190,8 +190,8 @@ def to_html(
 def rendered(
     name: str, scripts: Sequence[str], title: str, provenance: Provenance, **parts: Any
 ) -> str:
-    """Return a page with its style and scripts inside; a policy forbids all other requests."""
-    texts = (vis_bundle(), *("\n" + _text(one) for one in scripts))  # all between the tags
+    """Return a self-contained page; a content security policy blocks all other requests."""
+    texts = (vis_bundle(), *("\n" + _text(one) for one in scripts))  # exactly as between tags
     digests = (hashlib.sha256(one.encode()).digest() for one in texts)
     allowed = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
     return _template(f"{name}.html").render(
@@ -218,12 +218,12 @@ def _template(name: str) -> Template:
 
 @cache
 def _text(name: str) -> str:
-    """Text of a file, its lines ended by a line feed as the browser hashes it."""
+    """Text of a file with line feeds only, as the browser hashes it."""
     return (files("loopylatent") / name).read_text(encoding="utf-8")
 
 
 def drawing_of(graph: LatentGraph, extras: Extras) -> dict[str, Any]:
-    """Return what page.js draws: nodes and edges once, options for each theme."""
+    """Return the data of page.js: nodes, edges, and options per theme."""
     labels = node_labels(graph, extras.hidden_names)
     place = extras.positions if extras.positions is not None else place_nodes(graph, labels=labels)
 
@@ -233,7 +233,7 @@ def drawing_of(graph: LatentGraph, extras: Extras) -> dict[str, Any]:
 
 
 def legend_pairs(graph: LatentGraph, extras: Extras) -> list[dict[str, LegendItem]]:
-    """Return the entries of the legend with their light and dark colours."""
+    """Return the legend in light and dark colours."""
     light, dark = (legend(graph, **extras.looks, theme=one) for one in THEMES)
     return [{"light": a, "dark": b} for a, b in zip(light, dark, strict=True)]
 
@@ -241,13 +241,14 @@ def legend_pairs(graph: LatentGraph, extras: Extras) -> list[dict[str, LegendIte
 def summary_of(graph: LatentGraph) -> str:
     """Return the counts of a graph in one line."""
     nodes = f"{graph.n_observed} observed, {graph.n_hidden} hidden"
-    joined = f"{count(graph.n_edges, 'edge')}, {count(graph.n_cycles, 'cycle')}"
-    pieces = f", {count(graph.n_components, 'component')}" if graph.n_components > 1 else ""
-    return f"{nodes}, {joined}{pieces}"
+    edges = f"{count(graph.n_edges, 'edge')}, {count(graph.n_cycles, 'cycle')}"
+    several = graph.n_components > 1
+    components = f", {count(graph.n_components, 'connected component')}" if several else ""
+    return f"{nodes}, {edges}{components}"
 
 
 def count(number: int, thing: str) -> str:
-    """Return how many things there are, in words."""
+    """Return a number with its noun."""
     return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
@@ -266,7 +267,7 @@ def _origin_lines(provenance: Provenance) -> list[str]:
 
 
 def to_graphml(graph: LatentGraph, provenance: Provenance, extras: Extras = NO_EXTRAS) -> str:
-    """Return GraphML; the origin is in attributes of the graph, ``settings`` as JSON."""
+    """Return GraphML; the provenance is in attributes of the graph, ``settings`` as JSON."""
     content = attributed(graph, extras, xml_text)
     origin = provenance.as_dict() | {"settings": json.dumps(dict(provenance.settings))}
     content.graph.update({key: xml_text(value) for key, value in origin.items()})
@@ -274,13 +275,13 @@ def to_graphml(graph: LatentGraph, provenance: Provenance, extras: Extras = NO_E
 
 
 def to_gexf(graph: LatentGraph, provenance: Provenance, extras: Extras = NO_EXTRAS) -> str:
-    """Return GEXF for Gephi; the origin is in ``meta``, its description is JSON."""
+    """Return GEXF for Gephi; the provenance is JSON in the description in ``meta``."""
     content = attributed(graph, extras, xml_text)
     for _, values in content.nodes(data=True):
         if "x" in values:
             values["viz"] = {"position": {"x": values["x"], "y": -values["y"], "z": 0.0}}
     text = _serialised(nx.write_gexf, content)
-    # networkx writes the day of writing here
+    # networkx writes the current date here.
     return re.sub("<meta.*?</meta>", lambda _: _gexf_meta(provenance), text, count=1, flags=re.S)
 
 
@@ -299,14 +300,14 @@ def to_json(graph: LatentGraph, provenance: Provenance, extras: Extras = NO_EXTR
     content.graph.update(provenance.as_dict())
     data = nx.node_link_data(content, edges="edges")
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, indent=1)
-    # half a surrogate pair has no UTF-8, but \ud800 is good JSON
+    # A lone surrogate has no UTF-8 encoding, but \ud800 is valid JSON.
     return text.encode("utf-8", "backslashreplace").decode() + "\n"
 
 
 def _serialised(write: Callable[..., None], content: nx.Graph[int]) -> str:
     buffer = io.BytesIO()
     write(content, buffer, encoding="utf-8")
-    # a parser reads a bare carriage return as a line feed
+    # A parser turns a bare carriage return into a line feed.
     return buffer.getvalue().decode("utf-8").replace("\r", "&#13;")
 
 
@@ -318,10 +319,10 @@ def _escaped(text: str) -> str:
 
 
 def to_node_csv(graph: LatentGraph, provenance: Provenance, extras: Extras = NO_EXTRAS) -> str:
-    """Return one row a node, the origin in the last columns.
+    """Return one row per node, with the provenance in the last columns.
 
-    Read it with ``pandas.read_csv(path, keep_default_na=False, dtype={"label": str})``; a quote
-    before what a spreadsheet would run is taken away by `name_from_csv`.
+    Read it with ``pandas.read_csv(path, keep_default_na=False, dtype={"label": str})``. A quote
+    before a label that a spreadsheet would run is removed by `name_from_csv`.
     """
     content = attributed(graph, extras, name_to_csv)
     columns = [name for name in ("group", "group_name", "x", "y") if has_attribute(content, name)]
@@ -334,7 +335,7 @@ def to_node_csv(graph: LatentGraph, provenance: Provenance, extras: Extras = NO_
 
 
 def to_edge_csv(graph: LatentGraph, provenance: Provenance, extras: Extras = NO_EXTRAS) -> str:
-    """Return one row an edge, written as in `to_node_csv`; ``weight`` is e^-distance."""
+    """Return one row per edge, as in `to_node_csv`; ``weight`` is e^-distance."""
     content = attributed(graph, extras, name_to_csv)
     names = nx.get_node_attributes(content, "label")
     columns = ["distance", "weight"] + (["sign"] if extras.signs is not None else [])
@@ -365,7 +366,7 @@ WRITERS: Mapping[str, Callable[[LatentGraph, Provenance, Extras], str]] = {
     "nodes.csv": to_node_csv,
     "html": to_html,
 }
-"""Formats by the ending of a file name."""
+"""Formats by file name extension."""
 
 
 def export(
@@ -376,7 +377,7 @@ def export(
     format: str | None = None,  # noqa: A002
     extras: Extras = NO_EXTRAS,
 ) -> Path:
-    """Write a graph to a file, whole or not at all; the ending of its name says the format."""
+    """Write a graph to a file atomically, by default in the format of its extension."""
     content = render(format_of(Path(path), format), graph, provenance, extras)
     return write_atomically(path, content)
 
@@ -391,38 +392,38 @@ def render(
     write = WRITERS[format]
     text = write(graph, provenance, extras)
     if write in (to_edge_csv, to_node_csv) and not text.isascii():
-        text = "\ufeff" + text  # without this mark a spreadsheet garbles letters beyond ASCII
+        text = "\ufeff" + text  # without a byte order mark, spreadsheets garble non-ASCII letters
     return text.encode("utf-8")
 
 
 def format_of(path: Path, name: str | None) -> str:
-    """Return the format that a file is to have, by its name or as it is said."""
+    """Return the format by name or, if None, by the extension of the path."""
     if name is not None:
         if name.lower().lstrip(".") in WRITERS:
             return name.lower().lstrip(".")
-        raise DataError(f"format {name!r} is unknown; choose one of {', '.join(WRITERS)}.")
+        raise DataError(f"Unknown format {name!r}. Choose one of {', '.join(WRITERS)}.")
     for known in sorted(WRITERS, key=len, reverse=True):
         if path.name.lower().endswith("." + known):
             return known
     endings = ", ".join("." + known for known in WRITERS)
-    raise DataError(f"{path.name!r} does not say its format; end the name in one of {endings}.")
+    raise DataError(f"{path.name!r} has no known extension. Use one of {endings}.")
 
 
-# The same graph again ----------------------------------------------------------------------
+# Reproduction ---------------------------------------------------------------------------
 
 LONGEST_COMMAND = 100_000
-"""Characters; systems refuse longer command lines."""
+"""Characters; systems reject longer command lines."""
 WIDTH = 100
 
 
 def to_python(recipe: Recipe, *, max_hidden: int | None = None) -> str:
-    """Return a script that learns the same graph, from the folder in which it runs."""
+    """Return a script that learns the same graph; it reads the data from its folder."""
     named = [f"{name}={getattr(recipe, name)!r}" for name in SETTINGS]
     if recipe.regularize != "none":
         named += ["obs=obs", f"regularize={recipe.regularize!r}"]
         named += [] if max_hidden is None else [f"max_hidden={max_hidden}"]
     lines = [
-        f'"""Learn a graph again, with loopylatent {__version__}."""',
+        f'"""Reproduce a learned graph, with loopylatent {__version__}."""',
         "",
         "import loopylatent as ll",
         "",
@@ -441,7 +442,7 @@ def _reading(recipe: Recipe) -> list[str]:
     if recipe.source_kind == "sample":
         return [f"obs = ll.load_sample({recipe.sample_name!r}).observations", distances]
     digest = recipe.data_digest
-    note = [f"# the SHA-256 of the file began with {digest}"] if digest else []
+    note = [f"# SHA-256 of the file: {digest} …"] if digest else []
     if recipe.source_kind == "distances":
         rows = [] if recipe.n_samples is None else [f"n_samples={recipe.n_samples}"]
         return [*note, _call("D = ll.read_distances", [repr(recipe.source), *rows])]
@@ -461,10 +462,10 @@ def _call(start: str, arguments: Sequence[str]) -> str:
 def to_command(
     recipe: Recipe, program: str = "python -m loopylatent", *, max_hidden: int | None = None
 ) -> str:
-    """Return a line for a POSIX shell that learns the same graph; control characters escaped."""
+    """Return a POSIX shell command that learns the same graph; control characters are escaped."""
     is_file = recipe.source_kind != "sample"
     looks_special = recipe.source.startswith(("-", SAMPLE))
-    texts = [  # which hold names of files and columns, and so may be anything
+    texts = [  # these contain arbitrary names of files and columns
         f"./{recipe.source}" if is_file and looks_special else recipe.source,
         *(f"--drop={name}" for name in recipe.drop),
         *(f"--label={name}" for name in recipe.labels),
@@ -486,14 +487,14 @@ def to_command(
     line = " ".join([program, "learn", *map(shlex.quote, texts), "-o", _output(recipe)])
     if len(line) > LONGEST_COMMAND:
         raise DataError(
-            f"the command line would have {len(line):,} characters, more than a shell takes; "
-            "use the Python script."
+            f"The command has {len(line):,} characters, more than a shell accepts. Use the Python "
+            "script."
         )
     return line
 
 
 def _output(recipe: Recipe) -> str:
-    """Return the name of the file to be written, which is not the one that is read."""
+    """Return an output file name that differs from the input."""
     return "graph.graphml" if recipe.source != "graph.graphml" else "learned.graphml"
 
 
@@ -501,7 +502,7 @@ _ESCAPE = re.compile(r"\\(?:[\\ntr]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
 
 
 def escaped(text: str) -> str:
-    r"""Write backslashes, and what is not seen, as backslash escapes."""
+    r"""Replace backslashes and unprintable characters by backslash escapes."""
     return "".join(
         char if char.isprintable() and char != "\\" else char.encode("unicode_escape").decode()
         for char in text
@@ -509,11 +510,11 @@ def escaped(text: str) -> str:
 
 
 def unescaped(text: str) -> str:
-    r"""Return the text that `escaped` has written."""
+    r"""Reverse `escaped`."""
     try:
         if "\\" in _ESCAPE.sub("", text):
             raise ValueError
         return _ESCAPE.sub(lambda match: match[0].encode().decode("unicode_escape"), text)
     except ValueError:
-        fault = "holds a backslash that begins no escape; write it twice."
+        fault = "contains a backslash that is not an escape. Write it twice."
         raise DataError(f"{quoted(text)} {fault}") from None

@@ -1,4 +1,4 @@
-"""Results that show themselves in a notebook: numbers and a still picture, all inside the cell."""
+"""HTML views of results in a notebook: numbers and a static picture, self-contained."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from loopylatent.learning.learner import LearnResult
 from loopylatent.tables.observations import Observations
 from loopylatent.tables.samples import Sample
 
-MOST_DRAWN = 300
-"""Nodes beyond which a graph is not drawn: it would take long and say little."""
-MOST_ROWS = 12
+MAX_DRAWN = 300
+"""Largest number of nodes of a graph that is drawn."""
+MAX_ROWS = 12
 LONGEST_NAME = 40
 WIDEST = 720
 N_BARS = 24
@@ -51,16 +51,16 @@ text {{ fill: {_LIGHT.text}; }} text.plate {{ fill: {_LIGHT.background}; }}
 
 
 def html_of(result: object) -> str:
-    """Return what a notebook shows of a result."""
-    said, *parts = view(result)
-    head = f"<p><b>{type(result).__name__}</b>: {html.escape(said)}</p>"
+    """Return the HTML view of a result."""
+    line, *parts = view(result)
+    head = f"<p><b>{type(result).__name__}</b>: {html.escape(line)}</p>"
     shown = f'<div class="loopylatent">{head}{"".join(parts)}</div>'
     return shown + html_of(result.observations) if isinstance(result, Sample) else shown
 
 
 @singledispatch
 def view(result: Any) -> list[str]:
-    """What is said of a result in a line, and what is shown below it."""
+    """Return one line of text on a result, and the HTML below it."""
     raise NotImplementedError(type(result))
 
 
@@ -84,7 +84,7 @@ def _(result: LearnResult) -> list[str]:
 @view.register
 def _(D: DistanceMatrix) -> list[str]:
     rows = {
-        "metric": D.metric + ("" if D.is_additive else " (does not add up along paths)"),
+        "metric": D.metric + ("" if D.is_additive else " (not additive along paths)"),
         "rows": "unknown" if D.n_samples is None else f"{D.n_samples:,}",
         "smallest, r min, r max": f"{D.smallest:.4g}, {D.r_min:.4g}, {D.r_max:.4g}",
         "noise floor": "unknown" if D.noise_floor is None else f"{D.noise_floor:.4g}",
@@ -100,21 +100,21 @@ def _(D: DistanceMatrix) -> list[str]:
 def _(curve: EdgeDensity) -> list[str]:
     drawn = curve_svg(curve, loop_radius(curve.D)).replace("<svg ", f"<svg {_SVG} ", 1)
     drawn = drawn.replace(">", ">" + _CURVE_STYLE, 1)
-    said = f"{len(curve.r):,} changes between r = {curve.D.smallest:.4g} and {curve.D.r_max:.4g}"
-    return [said, _image(drawn, "edges, cycles and components against r")]
+    line = f"{len(curve.r):,} changes between r = {curve.D.smallest:.4g} and {curve.D.r_max:.4g}"
+    return [line, _image(drawn, "edges, cycles and connected components against r")]
 
 
 @view.register
 def _(obs: Observations) -> list[str]:
-    said = [f"{obs.n_rows:,} rows, {obs.n_columns:,} columns"]
+    line = [f"{obs.n_rows:,} rows, {obs.n_columns:,} columns"]
     if obs.n_missing:
-        said.append(f"{obs.n_missing:,} values missing")
+        line.append(f"{obs.n_missing:,} missing values")
     if obs.weights is not None:
-        said.append("weighted rows")
+        line.append("weighted rows")
     if obs.dropped:
-        said.append(f"{len(obs.dropped)} columns left out")
-    rows = [(_name(one.name), one.kind) for one in obs.columns[:MOST_ROWS]]
-    return ["; ".join(said), _table(rows), _more(obs.n_columns)]
+        line.append(f"{len(obs.dropped)} columns dropped")
+    rows = [(_name(one.name), one.kind) for one in obs.columns[:MAX_ROWS]]
+    return ["; ".join(line), _table(rows), _more(obs.n_columns)]
 
 
 @view.register
@@ -125,10 +125,10 @@ def _(sample: Sample) -> list[str]:
 @view.register
 def _(model: Model) -> list[str]:
     rows = {
-        "likelihood": "exact" if model.is_exact else "by belief propagation",
-        "log-likelihood of a row": f"{model.train_log_likelihood / model.n_samples:.4f}",
+        "inference": "exact" if model.is_exact else "loopy belief propagation",
+        "log-likelihood per row": f"{model.train_log_likelihood / model.n_samples:.4f}",
         "BIC (training)": f"{model.train_bic:.1f}",
-        "degrees of freedom": f"{model.df:,}",
+        "parameters": f"{model.df:,}",
         "converged": "yes" if model.converged else "no",
     }
     if model.note:
@@ -139,9 +139,9 @@ def _(model: Model) -> list[str]:
 
 @view.register
 def _(found: Stability) -> list[str]:
-    rows = {"instability": f"{found.instability:.2f}", "runs": f"{found.n_used:,}"}
+    rows = {"instability": f"{found.instability:.2f}", "resamples": f"{found.n_used:,}"}
     if found.n_failed:
-        rows["failed runs"] = f"{found.n_failed:,}"
+        rows["failed resamples"] = f"{found.n_failed:,}"
     for name in ("edges", "hidden", "cycles"):
         support = getattr(found, name)
         if len(support):
@@ -153,7 +153,7 @@ def _(found: Stability) -> list[str]:
 @view.register
 def _(found: Sweep) -> list[str]:
     frame = found.to_frame()
-    shown = frame.head(MOST_ROWS).to_html(index=False, border=0, float_format="{:.4g}".format)
+    shown = frame.head(MAX_ROWS).to_html(index=False, border=0, float_format="{:.4g}".format)
     return [repr(found).partition("(")[2].rstrip(")"), shown, _more(len(frame), "points")]
 
 
@@ -162,12 +162,12 @@ def _(found: Groups) -> list[str]:
     rows = {}
     for group in range(found.n_groups):
         names = [found.names[k] for k in np.flatnonzero(found.labels == group)]
-        more = f" and {len(names) - MOST_ROWS} more" if len(names) > MOST_ROWS else ""
-        rows[str(group)] = ", ".join(map(_name, names[:MOST_ROWS])) + more
-    said = f"{found.n_groups} of {len(found.names):,} columns"
+        more = f" and {len(names) - MAX_ROWS} more" if len(names) > MAX_ROWS else ""
+        rows[str(group)] = ", ".join(map(_name, names[:MAX_ROWS])) + more
+    line = f"{found.n_groups} groups of {len(found.names):,} columns"
     if found.n_resamples:
-        said += f", over {found.n_resamples} resamples"
-    return [said, _table(rows.items())]
+        line += f", over {found.n_resamples} resamples"
+    return [line, _table(rows.items())]
 
 
 @view.register
@@ -178,11 +178,11 @@ def _(scores: Scores) -> list[str]:
 
 
 def _picture(graph: LatentGraph, signs: Any = None) -> str:
-    """A graph as an image; in words where it is too large."""
-    if graph.n_nodes > MOST_DRAWN:
+    """A graph as an image, or a sentence if it is too large."""
+    if graph.n_nodes > MAX_DRAWN:
         return (
-            f"<p>{graph.n_nodes:,} nodes are too many for a small picture; "
-            "<code>ll.export(result, 'graph.html')</code> writes one to zoom into.</p>"
+            f"<p>{graph.n_nodes:,} nodes are too many for a small picture. "
+            "<code>ll.export(result, 'graph.html')</code> writes a zoomable one.</p>"
         )
     return _image(to_svg(graph, positions(graph), signs=signs), _counts(graph))
 
@@ -204,7 +204,7 @@ def _table(rows: Iterable[tuple[str, str]]) -> str:
 
 
 def _more(total: int, what: str = "columns") -> str:
-    return f"<p>and {total - MOST_ROWS:,} more {what}</p>" if total > MOST_ROWS else ""
+    return f"<p>and {total - MAX_ROWS:,} more {what}</p>" if total > MAX_ROWS else ""
 
 
 def _name(name: str) -> str:
@@ -237,4 +237,4 @@ def _histogram(values: np.ndarray[Any, Any]) -> str:
         f'<text x="{width // 2}" y="{base}" text-anchor="middle">distance</text>'
         f'<text x="{width}" y="{base}" text-anchor="end">{high}</text></g></svg>'
     )
-    return _image(drawn, f"distances from {ends[0]:.3g} to {ends[-1]:.3g} as bars")
+    return _image(drawn, f"histogram of distances from {ends[0]:.3g} to {ends[-1]:.3g}")

@@ -9,7 +9,7 @@
 
   function fit() {
     network.fit({ maxZoomLevel: 1.25, animation: false });
-    const scale = network.getScale() * 1.03; // fit leaves a tenth empty, and forgets labels on top
+    const scale = network.getScale() * 1.03; // fit leaves a tenth empty, and ignores labels above nodes
     const { x, y } = network.getViewPosition();
     network.moveTo({ position: { x, y: y - 11 / scale }, scale });
   }
@@ -23,7 +23,7 @@
     }
     const options = drawing.options[dark.matches ? "dark" : "light"];
     network = new vis.Network(stage, { nodes, edges }, options);
-    network.redraw(); // measures the labels, which fit then counts in
+    network.redraw(); // measures the labels, which fit needs
     if (view) network.moveTo(view); else fit();
     network.once("afterDrawing", () => { stage.dataset.drawn = dark.matches ? "dark" : "light"; });
     network.redraw();

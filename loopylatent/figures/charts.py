@@ -1,4 +1,4 @@
-"""Plotly figures: what they share, their words, the curve of edges over r, bars of a column."""
+"""Plotly figures: common layout, alternative texts, the density curve, bars of a column."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from loopylatent.compute.values import FloatArray, IntArray
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.errors import ThresholdError
-from loopylatent.figures.network import FACE, THEMES, Theme, ThemeName, colours_of, see_through
+from loopylatent.figures.network import FACE, THEMES, Theme, ThemeName, colours_of, with_opacity
 from loopylatent.learning.initial_graph import EdgeDensity
 from loopylatent.tables.observations import Observations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure as Figure
 
 Part = dict[str, Any]
-"""A part of a figure as plotly takes it: plain, for plotly checks every part that is added."""
+"""A part of a figure as a dictionary; plotly's own objects validate every change, which is slow."""
 FONT = 12
 CLEAR = "rgba(0,0,0,0)"
 LEFT = 52
@@ -30,8 +30,8 @@ OPAQUE: Part = {"marker": {"opacity": 1}}
 
 
 def figure_of(data: Sequence[Part], layout: Part) -> Figure:
-    """Make a figure of all its parts at once: plotly checks all again when a part is added."""
-    import plotly.graph_objects as go  # takes long, so only where it is needed
+    """Build a figure from all parts at once: plotly validates everything at every addition."""
+    import plotly.graph_objects as go  # slow to import, so only when needed
 
     return go.Figure(data, layout)
 
@@ -39,7 +39,7 @@ def figure_of(data: Sequence[Part], layout: Part) -> Figure:
 def framed(
     colours: Theme, height: int, left: int = LEFT, right: int = 16, top: int = 48, bottom: int = 46
 ) -> Part:
-    """The layout that all figures share."""
+    """Return the layout that all figures share."""
     font = {"family": FACE, "size": FONT, "color": colours.text}
     ground = {"bgcolor": colours.background, "bordercolor": colours.edge}
     return {
@@ -56,61 +56,61 @@ def framed(
 
 
 def bare(theme: ThemeName, height: int, top: int) -> Part:
-    """The layout of small figures without a frame."""
+    """Return the layout of small figures without a frame."""
     font = {"color": colours_of(theme).text, "size": FONT - 1}
     ground = {"paper_bgcolor": CLEAR, "plot_bgcolor": CLEAR, "font": font}
     return {"height": height, "margin": {"l": 0, "r": 0, "t": top, "b": 0}} | ground
 
 
 def with_legend(colours: Theme, height: int, left: int, **more: Any) -> Part:
-    """The same with plotly's own legend, in one line above the figure."""
+    """Return the common layout with plotly's legend in one line above the figure."""
     place = {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "bgcolor": CLEAR}
     shown = {"showlegend": True, "legend": place, "hovermode": "closest"}
     return framed(colours, height, left, top=34) | shown | more
 
 
-def quiet(colours: Theme) -> Part:
-    """The font of numbers on axes."""
+def tick_font(colours: Theme) -> Part:
+    """Return the font of numbers on axes."""
     return {"color": colours.edge, "size": FONT - 1}
 
 
-def faint(colours: Theme) -> str:
-    """The colour of grid lines."""
-    return see_through(colours.edge, 0.18)
+def grid_colour(colours: Theme) -> str:
+    """Return the colour of grid lines."""
+    return with_opacity(colours.edge, 0.18)
 
 
 def title(text: str, standoff: int) -> Part:
-    """The title of an axis."""
+    """Return the title of an axis."""
     return {"title": {"text": text, "standoff": standoff, "font": {"size": FONT}}}
 
 
 def value_axis(colours: Theme, text: str = "") -> Part:
-    """An axis of numbers that cannot be moved."""
-    looks = {"tickfont": quiet(colours), "gridcolor": faint(colours)}
+    """Return an axis of numbers with a fixed range."""
+    looks = {"tickfont": tick_font(colours), "gridcolor": grid_colour(colours)}
     return looks | {"zeroline": False, "fixedrange": True} | (title(text, 10) if text else {})
 
 
 def named_axis(colours: Theme, texts: Sequence[str], limits: Sequence[float]) -> Part:
-    """An axis with a name at each whole number."""
-    ticks = {"tickvals": list(range(len(texts))), "ticktext": texts, "tickfont": quiet(colours)}
+    """Return an axis with a name at each integer."""
+    ticks = {"tickvals": list(range(len(texts))), "ticktext": texts, "tickfont": tick_font(colours)}
     return ticks | {"range": limits, "showgrid": False, "zeroline": False, "fixedrange": True}
 
 
 def radius_axis(colours: Theme, low: float, high: float, n_ticks: int = 9, apart: int = 12) -> Part:
-    """The axis of r."""
+    """Return the axis of r."""
     line = {"showline": True, "linecolor": colours.edge, "showgrid": False, "zeroline": False}
     ticks = {"ticks": "outside", "ticklen": 4, "tickcolor": colours.edge, "nticks": n_ticks}
-    limits = {"tickfont": quiet(colours), "range": [low, high]}
+    limits = {"tickfont": tick_font(colours), "range": [low, high]}
     return title("radius r", apart) | line | ticks | limits
 
 
 def scatter(name: str | None, x: Any, y: Any, mode: str = "lines", **more: Any) -> Part:
-    """A line or points."""
+    """Return a line or points."""
     return {"type": "scatter", "name": name, "mode": mode, "x": x, "y": y} | more
 
 
 def targets(name: str, x: Any, y: Any, rows: Any, hover: str, **marker: Any) -> Part:
-    """Points that are not seen but can be pointed at and clicked."""
+    """Return invisible points that have tooltips and can be clicked."""
     unseen = {"marker": {"opacity": 0}}
     return scatter(
         name, x, y, "markers", customdata=rows, selected=unseen, unselected=unseen,
@@ -119,24 +119,24 @@ def targets(name: str, x: Any, y: Any, rows: Any, hover: str, **marker: Any) -> 
 
 
 def note(text: str, x: float, y: float, **more: Any) -> Part:
-    """A text at a place; y is a share of the height."""
+    """Return a text at a point; y is a share of the height."""
     return {"text": text, "x": x, "y": y, "yref": "paper", "showarrow": False} | more
 
 
 def keys(paints: Mapping[str, str], y: float, xshift: int, more: Sequence[str] = ()) -> Part:
-    """A legend in one line of text, which unlike plotly's own does not break on a narrow screen."""
+    """Return a legend as one line of text; plotly's own wraps on a narrow screen."""
     drawn = [f'<span style="color:{paint}"><b>━━</b></span> {n}' for n, paint in paints.items()]
     return note("\u2003".join([*drawn, *more]), 0, y, xref="paper", xanchor="left", xshift=xshift)
 
 
 def upright(r: float, end: float, **line: Any) -> Part:
-    """A line at a radius."""
+    """Return a vertical line at a radius."""
     ends = {"x0": r, "x1": r, "y0": 0, "y1": end}
     return ends | {"type": "line", "yref": "paper", "line": line, "layer": "below"}
 
 
 def here(r: float, colours: Theme) -> tuple[Part, Part]:
-    """A line at the present radius, and on the axis a plate with the number."""
+    """Return a line at the current radius and a plate with the number on the axis."""
     looks = {"bgcolor": colours.emphasis, "borderpad": 3, "yanchor": "top", "yshift": -3}
     font = {"color": colours.background, "size": FONT}
     line = upright(r, 1, color=colours.emphasis, width=1.5)
@@ -144,7 +144,7 @@ def here(r: float, colours: Theme) -> tuple[Part, Part]:
 
 
 def beyond_noise(D: DistanceMatrix, low: float, high: float, colours: Theme) -> list[Part]:
-    """A shade over the radii beyond the noise floor, where there are some."""
+    """Return a shade over the radii above the noise floor, if there are any."""
     if D.noise_floor is None or D.noise_floor >= high:
         return []
     shade = {"type": "rect", "x0": max(low, D.noise_floor), "x1": high, "fillcolor": colours.text}
@@ -155,13 +155,13 @@ def beyond_noise(D: DistanceMatrix, low: float, high: float, colours: Theme) -> 
 def along_r(
     D: DistanceMatrix, r: float, colours: Theme, shapes: Sequence[Part], notes: Sequence[Part]
 ) -> Part:
-    """Name r_min, r_max and the noise floor above a sweep, and mark the present radius."""
+    """Label r_min, r_max and the noise floor above a sweep, and mark the current radius."""
     low, high = shown_radii(D, r)
     marks = [(D.r_min, "r min", "left"), (D.r_max, "r max", "right")]
     if D.noise_floor is not None and low < D.noise_floor < high:
-        marks.append((D.noise_floor, "beyond noise →", "left"))
+        marks.append((D.noise_floor, "noise floor →", "left"))
     dots: Part = {"color": colours.edge, "width": 1, "dash": "dot"}
-    names: Part = {"font": quiet(colours), "yanchor": "bottom"}
+    names: Part = {"font": tick_font(colours), "yanchor": "bottom"}
     line, plate = here(r, colours)
     ends = [upright(value, 1, **dots) for value, _, _ in marks]
     texts = [note(text, value, 1, xanchor=anchor, **names) for value, text, anchor in marks]
@@ -174,13 +174,13 @@ def along_r(
 
 
 def shown_radii(D: DistanceMatrix, r: float) -> tuple[float, float]:
-    """The first and the last radius that a sweep shows."""
+    """Return the first and the last radius that a sweep shows."""
     room = 0.03 * max(D.r_max - D.r_min, 1e-9)
     return min(r, D.r_min) - room, max(r, D.r_max) + room
 
 
 def mark_at(x: float, colours: Theme) -> Part:
-    """A line where the page stands now."""
+    """Return a vertical line at the current setting."""
     ends = {"type": "line", "x0": x, "x1": x, "xref": "x", "y0": 0, "y1": 1, "yref": "y domain"}
     return ends | {"line": {"color": colours.text, "width": 1.2, "dash": "dash"}, "opacity": 0.6}
 
@@ -190,10 +190,10 @@ MOST_PAIRS = 8
 LONGEST = 1500
 
 
-def described(figure: Figure, about: str) -> str:
-    """Say what a figure shows, after ``about``: for each line its name, range and ends."""
-    drawn = [trace for trace in figure.data if _is_seen(trace)]
-    axes = [_title(figure.layout.xaxis, "Across"), _title(figure.layout.yaxis, "Up")]
+def alt_text(figure: Figure, about: str) -> str:
+    """Describe a figure in words, after ``about``: the name, range and last value of each line."""
+    drawn = [trace for trace in figure.data if _is_visible(trace)]
+    axes = [_title(figure.layout.xaxis, "x-axis"), _title(figure.layout.yaxis, "y-axis")]
     parts = [f"{about}.", *(axis for axis in axes if axis)]
     parts += [text for trace in drawn[:MOST_TRACES] if (text := _trace(trace))]
     if len(drawn) > MOST_TRACES:
@@ -202,23 +202,23 @@ def described(figure: Figure, about: str) -> str:
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
-def _is_seen(trace: Any) -> bool:
+def _is_visible(trace: Any) -> bool:
     opacity = getattr(getattr(trace, "marker", None), "opacity", None)
     is_clear = isinstance(opacity, int | float) and opacity == 0
     return not is_clear or "lines" in (getattr(trace, "mode", None) or "")
 
 
-def _title(axis: Any, where: str) -> str:
-    text = _words(axis.title.text)
-    return f"{where}: {text}." if text else ""
+def _title(axis: Any, name: str) -> str:
+    text = _without_tags(axis.title.text)
+    return f"{name}: {text}." if text else ""
 
 
-def _words(text: Any) -> str:
+def _without_tags(text: Any) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[a-zA-Z/][^>]*>", " ", str(text or ""))).strip()
 
 
 def _trace(trace: Any) -> str:
-    name = _words(trace.name) or "values"
+    name = _without_tags(trace.name) or "values"
     if trace.type == "heatmap":
         z = np.asarray(trace.z, dtype=np.float64)
         finite = z[np.isfinite(z)]
@@ -230,12 +230,12 @@ def _trace(trace: Any) -> str:
     n = max(len(x), len(y))
     if n == 0:
         return ""
-    across, up = _numbers(x), _numbers(y)
-    if across is None or up is None:
+    xs, ys = _numbers(x), _numbers(y)
+    if xs is None or ys is None:
         return f"{name}: {_pairs(x, y)}."
-    parts = [f"{n} point{'s' * (n != 1)}", _range(across, "across"), _range(up, "up")]
-    if n > 1 and len(up):
-        parts.append(f"at the end {up[-1]:.4g}")
+    parts = [f"{n} point{'s' * (n != 1)}", _range(xs, "x"), _range(ys, "y")]
+    if n > 1 and len(ys):
+        parts.append(f"last y {ys[-1]:.4g}")
     return f"{name}: {', '.join(part for part in parts if part)}."
 
 
@@ -247,43 +247,43 @@ def _numbers(values: Sequence[Any]) -> np.ndarray[Any, Any] | None:
     return found[np.isfinite(found)]
 
 
-def _range(values: np.ndarray[Any, Any], where: str) -> str:
+def _range(values: np.ndarray[Any, Any], name: str) -> str:
     if not len(values):
         return ""
     low, high = values.min(), values.max()
-    return f"{where} {low:.4g}" if low == high else f"{where} from {low:.4g} to {high:.4g}"
+    return f"{name} {low:.4g}" if low == high else f"{name} from {low:.4g} to {high:.4g}"
 
 
 def _pairs(x: Sequence[Any], y: Sequence[Any]) -> str:
-    shown = [f"{_word(a)} {_word(b)}" for a, b in list(zip(x, y, strict=False))[:MOST_PAIRS]]
+    shown = [f"{_text(a)} {_text(b)}" for a, b in list(zip(x, y, strict=False))[:MOST_PAIRS]]
     more = min(len(x), len(y)) - MOST_PAIRS
     return ", ".join(shown + ([f"and {more} more"] if more > 0 else []))
 
 
-def _word(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, int | float | np.number) else _words(value)
+def _text(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, int | float | np.number) else _without_tags(value)
 
 
 MOST_POINTS = 300
-"""Breakpoints that are drawn at most: one for every few columns of pixels on a screen. The browser
-makes an element of each, whenever r moves."""
+"""Breakpoints that are drawn: one for every few pixels. The browser creates an element for each of
+them whenever r changes."""
 LOWEST = 200
-"""Pixels; a lower figure has no room for its lines."""
+"""Minimum height in pixels."""
 
 _LEFT, _RIGHT, _BOTTOM, _LEGEND = 46, 26, 50, 30  # margins in pixels
-_NARROW = 400 - _LEFT - _RIGHT  # width of the lines at which labels must stay apart
-_LETTER = 6.4  # pixels of a letter in a label
+_NARROW = 400 - _LEFT - _RIGHT  # smallest plot width at which labels must not overlap
+_LETTER = 6.4  # width of a letter in pixels
 _LABEL_ROW = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A radius with a name, shown as a vertical line with a label beside its upper end."""
+    """A named radius, shown as a vertical line with a label at its upper end."""
 
     r: float
     text: str
     row: int
-    """Counted from the lines up, from 1."""
+    """Counted upwards, from 1."""
     to_the_right: bool
 
 
@@ -297,11 +297,11 @@ def density_figure(
 ) -> Figure:
     """Draw edges, cycles and components of the initial graph against r.
 
-    The trace ``breakpoints`` has the exact numbers; its ``customdata`` begins with the radius.
+    The trace ``breakpoints`` has the exact numbers; its ``customdata`` starts with the radius.
     """
     colours = colours_of(theme)
     if not 0 <= r < np.inf:
-        raise ThresholdError(f"r = {r} is no radius; give a finite number of at least 0.")
+        raise ThresholdError(f"r = {r} is not a radius; give a finite number of at least 0.")
     if height < LOWEST:
         raise ThresholdError(f"height = {height} is too low; give at least {LOWEST} pixels.")
     known = curve.D if D is None else D
@@ -336,21 +336,21 @@ def density_figure(
 def shown_range(curve: EdgeDensity, D: DistanceMatrix, r: float) -> tuple[float, float]:
     """Return the first and the last radius that are shown."""
     first, last = float(curve.r[0]), max(D.r_max, float(curve.r[-1]))
-    beside = 0.04 * (last - first or last or 1.0)
-    return min(r, max(0.0, first - beside)), max(r, last) + beside
+    margin = 0.04 * (last - first or last or 1.0)
+    return min(r, max(0.0, first - margin)), max(r, last) + margin
 
 
 def _kept(curve: EdgeDensity, r: float) -> IntArray:
-    """Which breakpoints are drawn: all, or of each slot the first, the last and the extremes."""
+    """Return the breakpoints to draw: all, or the first, last and extremes of each interval."""
     n = len(curve.r)
     if n <= MOST_POINTS:
         return np.arange(n)
     kept = np.zeros(0, dtype=np.int64)
     current = max(0, int(np.searchsorted(curve.r, r, "right")) - 1)
-    for n_slots in (200, 100, 49):  # six of each slot at most
-        slot = np.linspace(curve.r[0], curve.r[-1], n_slots + 1)[1:-1]
+    for n_intervals in (200, 100, 49):  # at most six points in each interval
+        bounds = np.linspace(curve.r[0], curve.r[-1], n_intervals + 1)[1:-1]
         found = [current]
-        for part in np.split(np.arange(n), np.searchsorted(curve.r, slot)):
+        for part in np.split(np.arange(n), np.searchsorted(curve.r, bounds)):
             if len(part):
                 found += [part[0], part[-1]]
                 for counts in (curve.n_edges[part], curve.n_cycles[part]):
@@ -362,7 +362,7 @@ def _kept(curve: EdgeDensity, r: float) -> IntArray:
 
 
 def _drawn_steps(curve: EdgeDensity, r: float) -> tuple[FloatArray, list[IntArray]]:
-    """The radii of the breakpoints that are drawn, and the counts of `LINES` from each on."""
+    """Return the radii of the drawn breakpoints, and the counts of `LINES` from each on."""
     kept = _kept(curve, r)
     counts = (curve.n_edges, curve.n_cycles, curve.n_components)
     return curve.r[kept], [count[kept] for count in counts]
@@ -385,10 +385,10 @@ def marks_between(D: DistanceMatrix, low: float, high: float) -> list[Mark]:
 
 
 def _placed(named: Sequence[tuple[float, str, int]], low: float, high: float) -> list[Mark]:
-    """Give each label a row such that, on a narrow screen, it meets no line and no label.
+    """Assign rows to labels so that they overlap no line and no label on a narrow screen.
 
-    Labels lie to the left of their lines; one that reaches beyond a line to its left is set
-    above the end of that line. One that would leave the figure is set to the right, on top.
+    Labels are left of their lines. A label that crosses a line to its left is placed above the end
+    of that line. One that would leave the figure is placed to the right, in the top row.
     """
     pixel = (high - low) / _NARROW
     marks: list[Mark] = []
@@ -440,21 +440,21 @@ def _mark_text(mark: Mark, colours: Theme) -> Part:
     anchor, shift = ("left", 2) if mark.to_the_right else ("right", -2)
     place = {"xanchor": anchor, "yanchor": "middle", "xshift": shift}
     height = _LABEL_ROW * (mark.row - 1) + 6
-    return note(mark.text, mark.r, 1, yshift=height, font=quiet(colours), **place)
+    return note(mark.text, mark.r, 1, yshift=height, font=tick_font(colours), **place)
 
 
 WIDTH, HEIGHT = 760, 250
 _SVG_LEFT, _SVG_RIGHT, _SVG_BOTTOM, _TOP = 48, 20, 44, 14
 _SVG_LABEL_ROW = 16
 _TICKS = 6
-_PLATE = 38  # width of the plate with the present radius
+_PLATE = 38  # width of the plate with the current radius
 LINES = ("edges", "cycles", "components")
-"""What is drawn, and the class that each line has."""
+"""The lines and their classes."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Plot:
-    """From numbers to pixels."""
+    """Converts numbers to pixels."""
 
     low: float
     high: float
@@ -471,13 +471,13 @@ class _Plot:
 
 
 def curve_svg(curve: EdgeDensity, r: float) -> str:
-    """Draw the same as an ``svg`` element whose parts have classes, such as ``edges``."""
+    """Draw the density curve as an ``svg`` element whose parts have classes, such as ``edges``."""
     D = curve.D
     low, high = shown_range(curve, D, r)
     marks = marks_between(D, low, high)
     radii, counts = _drawn_steps(curve, r)
     tallest = max(1, int(counts[0].max(initial=0)), D.n_columns)
-    ticks = _nice_ticks(0, tallest, smallest=1.0)  # counts are whole numbers
+    ticks = _nice_ticks(0, tallest, smallest=1.0)  # counts are integers
     top = _TOP + _SVG_LABEL_ROW * max((mark.row for mark in marks), default=0)
     plot = _Plot(low, high, max(ticks[-1], tallest), top)
     return "\n".join(
@@ -495,7 +495,7 @@ def curve_svg(curve: EdgeDensity, r: float) -> str:
 
 def _opening(curve: EdgeDensity, r: float) -> str:
     edges, cycles, components = _counted(counts_at(curve, r))
-    title = f"At r = {r:.4g} the local trees have {edges}, {cycles} and {components}"
+    title = f"At r = {r:.4g} the initial graph has {edges}, {cycles} and {components}"
     return (
         f'<svg class="curve" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
         f'aria-label="{title}"><title>{title}</title>'
@@ -549,7 +549,7 @@ def _svg_lines(
 
 
 def _now(curve: EdgeDensity, r: float, plot: _Plot) -> Iterator[str]:
-    """A line at the present radius, a dot on each step, and the number on the axis."""
+    """Draw a line at the current radius, a dot on each line, and the number on the axis."""
     x, base = plot.x(r), HEIGHT - _SVG_BOTTOM
     yield f'<path class="now" d="M{x} {base}V{plot.top}"/>'
     for name, number in zip(LINES, counts_at(curve, r), strict=True):
@@ -560,7 +560,7 @@ def _now(curve: EdgeDensity, r: float, plot: _Plot) -> Iterator[str]:
 
 
 def _nice_ticks(low: float, high: float, smallest: float = 0.0) -> list[float]:
-    """Round numbers from low to high, at most about six of them."""
+    """Return about six round numbers from low to high."""
     step = 1.0
     while (high - low) / step > _TICKS:
         step *= 10
@@ -577,14 +577,14 @@ MOST_BARS = 20
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """How often each value, or each range of values, occurs."""
+    """The relative frequency of each value or interval."""
 
     labels: tuple[str, ...]
     shares: tuple[float, ...]
 
 
 def value_counts(obs: Observations, name: str) -> Bars:
-    """Count the values of a column; numbers are put into about twenty ranges."""
+    """Count the values of a column; numbers are grouped into about twenty intervals."""
     at = obs.names.index(name)
     column = obs.columns[at]
     values = obs.dense()[:, at]
@@ -603,7 +603,7 @@ def value_counts(obs: Observations, name: str) -> Bars:
 
 
 def distribution_figure(bars: Bars, theme: ThemeName = "light") -> Figure:
-    """Draw the bars, small, for a side panel; values are data and are escaped."""
+    """Draw a small bar chart; values are data and are escaped."""
     colours, places = THEMES[theme], list(range(len(bars.labels)))
     few = len(places) <= 8
     drawn = {

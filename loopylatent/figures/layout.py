@@ -1,7 +1,7 @@
-"""Where each node and its label is drawn: stress majorisation, components side by side.
+"""Positions of nodes and labels: stress majorisation, components side by side.
 
-Not in the paper. Positions are in pixels. They depend on the graph alone, and stay close to earlier
-ones where those are given, so that a picture does not jump when a threshold moves.
+Not in the paper. Positions are in pixels. They depend only on the graph and, if given, on earlier
+positions, so that the picture does not jump when a threshold changes.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ def shown_label(name: str, longest: int = LONGEST_LABEL) -> str:
 
 
 def shown_line(name: str) -> str:
-    """Return a name on one line, with what turns a line around shown as U+FFFD."""
+    """Return a name on one line; control characters and direction marks become U+FFFD."""
     return " ".join("".join(map(_visible, name)).split()) or "(no name)"
 
 
 def _visible(character: str) -> str:
-    """Show what would be invisible or would turn the rest of the line around."""
+    """Replace characters that are invisible or change the direction of the text."""
     kind = unicodedata.category(character)
     if character.isspace():
         return " "
@@ -54,7 +54,7 @@ _TURNS = frozenset({"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI
 
 
 def label_sizes(labels: Sequence[str]) -> FloatArray:
-    """Return the (nodes, 2) width and height that each label takes, about."""
+    """Return the approximate width and height of each label, (nodes, 2)."""
     widths = [CHARACTER_WIDTH * sum(map(_cells, shown_label(label))) for label in labels]
     return np.column_stack([widths, np.full(len(widths), _LINE_HEIGHT)])
 
@@ -68,10 +68,10 @@ def _cells(character: str) -> int:
 NODE_SIZE = 7
 """Half the height of a node's symbol."""
 
-_GAP = np.array([6.0, 6.0])  # kept free between two label boxes
+_GAP = np.array([6.0, 6.0])  # between two label boxes
 _MOST_ROUNDS = 250  # of stress majorisation
-_ANCHOR = 0.1  # how strongly a node that was there holds on to its place
-_STILL = 0.003  # of an edge: a move that no longer counts
+_ANCHOR = 0.1  # weight of the previous position of a node
+_STILL = 0.003  # convergence: largest move relative to an edge
 
 
 def positions(
@@ -81,10 +81,10 @@ def positions(
     labels: Sequence[str] | None = None,
     seed: int = 0,
 ) -> FloatArray:
-    """Place the nodes, in pixels, so that distance on the page follows distance on the graph.
+    """Place the nodes, in pixels, so that distances on the page follow distances on the graph.
 
-    ``start`` are positions to stay close to; rows of NaN are nodes that were not there. ``labels``
-    will be written under the nodes. ``seed`` breaks ties, as between the leaves of a star.
+    ``start`` are positions to stay close to, with rows of NaN for new nodes. ``labels`` are drawn
+    below the nodes. ``seed`` breaks ties, for example between the leaves of a star.
     """
     before = _checked_start(start, graph.n_nodes)
     texts = graph.labels if labels is None else tuple(labels)
@@ -120,7 +120,7 @@ def _checked_start(start: NDArray[np.floating] | None, n_nodes: int) -> FloatArr
 
 
 def _node_boxes(labels: Sequence[str]) -> FloatArray:
-    """(nodes, 2) room for the symbol with its label below."""
+    """Return the size of each symbol with its label, (nodes, 2)."""
     sizes = label_sizes(labels)
     sizes[:, 0] = np.maximum(sizes[:, 0], 2 * NODE_SIZE)
     sizes[:, 1] += 2 * NODE_SIZE
@@ -137,7 +137,7 @@ def _component(
     boxes: FloatArray,
     rng: np.random.Generator,
 ) -> FloatArray:
-    """Place one connected component; where it lies as a whole is decided later."""
+    """Place the nodes of one connected component relative to each other."""
     targets = _target_distances(graph, nodes)
     pixels = STRETCH * _pixels_per_step(targets, boxes, len(nodes))
     is_new = np.isnan(before[:, 0])
@@ -145,13 +145,13 @@ def _component(
         start = _classical_scaling(targets, rng)
         place = _turned_to_landscape(_stress(targets, start, ~is_new))
     else:
-        start = _beside_neighbours(before / pixels, targets, rng)
+        start = _near_neighbours(before / pixels, targets, rng)
         place = _turned_towards(_stress(targets, start, ~is_new), start, ~is_new)
     return _pushed_apart(place * pixels, boxes[nodes] + _GAP)
 
 
 def _target_distances(graph: LatentGraph, nodes: IntArray) -> FloatArray:
-    """Path lengths to aim at: an edge is longer where many others need room beside it."""
+    """Return target distances; edges at nodes with many neighbours are longer."""
     number = np.full(graph.n_nodes, -1)
     number[nodes] = np.arange(len(nodes))
     inside = number[graph.edges[:, 0]] >= 0
@@ -163,20 +163,20 @@ def _target_distances(graph: LatentGraph, nodes: IntArray) -> FloatArray:
     matrix = csr_array((steps, (u, v)), shape=(size, size))
     targets: FloatArray = dijkstra(matrix, directed=False)
     n_cycles = len(steps) - size + 1
-    # below 1 a tree folds up to fill the page; loops need no folding
+    # an exponent below 1 bends a tree so that it fills the page; loops do not need that
     np.power(targets, 0.7 + 0.3 * min(1.0, 4 * n_cycles / size), out=targets)
     return targets
 
 
 def _pixels_per_step(targets: FloatArray, boxes: FloatArray, size: int) -> float:
-    """Scale at which the labels find room: a disc whose radius is the mean target distance."""
-    a_label_each = 2.2 * float((boxes + _GAP).prod(axis=1).mean())
-    room = size * max(a_label_each, 46_000 / np.sqrt(len(boxes)))
+    """Return the scale at which labels fit into a disc with the mean target distance as radius."""
+    label_area = 2.2 * float((boxes + _GAP).prod(axis=1).mean())
+    room = size * max(label_area, 46_000 / np.sqrt(len(boxes)))
     return float(np.sqrt(room / (np.pi * np.mean(targets**2))))
 
 
 def _classical_scaling(targets: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """First two principal coordinates; a trace of noise parts nodes that fall on one point."""
+    """Return the first two principal coordinates; a little noise separates coinciding nodes."""
     squares = targets**2
     means = squares.mean(axis=0)
     centred = (means + means[:, None] - squares - squares.mean()) / 2
@@ -192,14 +192,14 @@ def _stress(targets: FloatArray, place: FloatArray, anchored: NDArray[np.bool_])
 
 
 def _turned_to_landscape(place: FloatArray) -> FloatArray:
-    """Lay the longest direction along the page."""
+    """Rotate the longest direction to the horizontal."""
     points = _as_complex(place - place.mean(axis=0))
     points *= np.exp(-0.5j * np.angle(np.sum(points**2)))
     return _as_places(points)
 
 
 def _turned_towards(place: FloatArray, start: FloatArray, kept: NDArray[np.bool_]) -> FloatArray:
-    """Shift and turn the picture as a whole so that the kept nodes move least."""
+    """Shift and rotate the whole picture so that the kept nodes move least."""
     here, there = place[kept].mean(axis=0), start[kept].mean(axis=0)
     before, after = _as_complex(start[kept] - there), _as_complex(place[kept] - here)
     turn = np.exp(1j * np.angle(np.sum(before * after.conj())))
@@ -215,10 +215,10 @@ def _as_places(points: NDArray[np.complex128]) -> FloatArray:
     return np.column_stack([points.real, points.imag])
 
 
-def _beside_neighbours(
+def _near_neighbours(
     before: FloatArray, targets: FloatArray, rng: np.random.Generator
 ) -> FloatArray:
-    """Give each new node a first place: around the nearest placed ones, a little outwards."""
+    """Place each new node near the nearest placed nodes, slightly outwards."""
     place = before.copy()
     placed = ~np.isnan(place[:, 0])
     centre = place[placed].mean(axis=0)
@@ -240,7 +240,7 @@ def _beside_neighbours(
 
 
 def _pushed_apart(place: FloatArray, boxes: FloatArray) -> FloatArray:
-    """Move overlapping boxes apart, each by as little as parts them."""
+    """Move overlapping boxes apart, as little as possible."""
     place = place.copy()
     for _ in range(12):
         pairs = _near_pairs(place, boxes)
@@ -253,7 +253,7 @@ def _pushed_apart(place: FloatArray, boxes: FloatArray) -> FloatArray:
 
 
 def _near_pairs(place: FloatArray, boxes: FloatArray, margin: float = 30.0) -> IntArray:
-    """Pairs whose boxes overlap or nearly do; wide boxes are rare, so they are sought apart."""
+    """Return pairs of boxes that overlap or nearly do; the few wide boxes are searched apart."""
     reach = (boxes.mean(axis=0) + boxes.std(axis=0) * 2) + margin
     found = KDTree(place / reach).query_pairs(1.0, p=np.inf, output_type="ndarray")
     wide = np.flatnonzero((boxes + margin > reach).any(axis=1))
@@ -270,7 +270,7 @@ def _touching(place: FloatArray, boxes: FloatArray, node: int, margin: float) ->
 
 
 def _push(place: FloatArray, boxes: FloatArray, pairs: IntArray) -> bool:
-    """Move every overlapping pair once, in place; say whether there was one."""
+    """Move every overlapping pair once, in place; return whether there was one."""
     i, j = pairs.T
     apart = place[j] - place[i]
     overlap = (boxes[i] + boxes[j]) / 2 - np.abs(apart)
@@ -290,21 +290,21 @@ def _push(place: FloatArray, boxes: FloatArray, pairs: IntArray) -> bool:
 
 STRETCH = np.array([1.2, 0.85])  # screens and labels are wider than high
 _COMPONENT_GAP = 40.0
-_MOST_PACKED = 60  # components beyond these are set in rows, as single nodes are
+_MOST_PACKED = 60  # further components are set in rows, like single nodes
 
 
 def assembled(
     place: FloatArray, boxes: FloatArray, members: list[IntArray], before: FloatArray
 ) -> FloatArray:
-    """Set the components side by side: the largest by themselves, the rest in rows below."""
+    """Arrange the components: the largest packed, the others in rows below."""
     large = [nodes for nodes in members[:_MOST_PACKED] if len(nodes) > 1]
     rest = members[len(large) :]
     place = place.copy()
     bottom, width, middle = 0.0, 0.0, 0.0
     if large:
-        wanted = [_wanted_shift(place[nodes], before[nodes]) for nodes in large]
+        preferred = [_preferred_shift(place[nodes], before[nodes]) for nodes in large]
         frames = [_frame(place[nodes], boxes[nodes]) for nodes in large]
-        shifts = _packed(np.array(frames), np.array(wanted))
+        shifts = _packed(np.array(frames), np.array(preferred))
         for nodes, shift in zip(large, shifts, strict=True):
             place[nodes] += shift
         corners = _frame(place[np.concatenate(large)], boxes[np.concatenate(large)])
@@ -316,41 +316,41 @@ def assembled(
     return place
 
 
-def _wanted_shift(place: FloatArray, before: FloatArray) -> FloatArray:
-    """Where the component was, or centred on the origin when it is new."""
+def _preferred_shift(place: FloatArray, before: FloatArray) -> FloatArray:
+    """Return no shift for a component that was drawn before; centre a new one on the origin."""
     middle: FloatArray = (place.min(axis=0) + place.max(axis=0)) / 2
     return -middle if np.isnan(before).all() else np.zeros(2)
 
 
 def _frame(place: FloatArray, boxes: FloatArray) -> FloatArray:
-    """(2, 2) upper left and lower right corner around nodes and labels."""
+    """Return the upper left and lower right corner around nodes and labels, (2, 2)."""
     corners: FloatArray = np.stack(
         [(place - boxes / 2).min(axis=0), (place + boxes / 2).max(axis=0)]
     )
     return corners
 
 
-def _packed(frames: FloatArray, wanted: FloatArray) -> FloatArray:
-    """(k, 2) shifts that keep k frames apart, each as near to its wanted shift as can be."""
-    shifts = wanted.copy()
+def _packed(frames: FloatArray, preferred: FloatArray) -> FloatArray:
+    """Return shifts (k, 2) that keep k frames apart, each close to its preferred shift."""
+    shifts = preferred.copy()
     for k in range(1, len(frames)):
         others = frames[:k] + shifts[:k, None]
-        options = _options(frames[k], wanted[k], others)
+        options = _options(frames[k], preferred[k], others)
         free = _is_free(frames[k] + options[:, None], others)
-        cost = np.hypot(*((options - wanted[k]) / STRETCH).T)
+        cost = np.hypot(*((options - preferred[k]) / STRETCH).T)
         shifts[k] = options[np.where(free, cost, np.inf).argmin()]
     return shifts
 
 
-def _options(frame: FloatArray, wanted: FloatArray, others: FloatArray) -> FloatArray:
-    """Shifts to try: the wanted one, and flush with each side of each other frame."""
+def _options(frame: FloatArray, preferred: FloatArray, others: FloatArray) -> FloatArray:
+    """Return shifts to try: the preferred one, and flush with each side of each other frame."""
     gap = _COMPONENT_GAP
     low, high = others[:, 0], others[:, 1]
     flush = (high + gap - frame[0], low - gap - frame[1])  # right of / below, left of / above
     along = (low - frame[0], high - frame[1], (low + high) / 2 - frame.mean(axis=0))
-    found = [wanted[None]]
+    found = [preferred[None]]
     for side in flush:
-        for line in (*along, np.broadcast_to(wanted, low.shape)):
+        for line in (*along, np.broadcast_to(preferred, low.shape)):
             found.append(np.column_stack([side[:, 0], line[:, 1]]))
             found.append(np.column_stack([line[:, 0], side[:, 1]]))
     return np.concatenate(found)
@@ -371,7 +371,7 @@ def _set_in_rows(
     top: tuple[float, float],
     width: float,
 ) -> None:
-    """Set small components in centred rows from ``top`` = (middle, y) downwards, in place."""
+    """Arrange small components in centred rows below ``top`` = (middle, y), in place."""
     frames = [_frame(place[nodes], boxes[nodes]) for nodes in members]
     sizes = [frame[1] - frame[0] + _COMPONENT_GAP / 2 for frame in frames]
     area = float(sum(size.prod() for size in sizes))
@@ -387,7 +387,7 @@ def _set_in_rows(
 
 
 def _rows(widths: Sequence[float], widest: float) -> list[list[int]]:
-    """Break a line of things into rows about equally wide, none wider than ``widest``."""
+    """Break items into rows of about equal width, none wider than ``widest``."""
     n_rows = max(1, len(_filled_rows(widths, widest)))
     even = sum(widths) / n_rows + max(widths, default=0.0) / 2
     rows = _filled_rows(widths, min(widest, even))
@@ -407,11 +407,11 @@ def _filled_rows(widths: Sequence[float], widest: float) -> list[list[int]]:
 
 
 MOST_NODES = 600
-"""Above so many nodes labels are too small for it to matter; all stand below."""
+"""With more nodes labels are too small for this to matter; all are drawn below."""
 _SWEEPS = 3
-_ON_A_SYMBOL = 2.0  # what is covered, in edges
+_ON_A_SYMBOL = 2.0  # cost of covering a symbol, relative to an edge
 _ON_A_LABEL = 3.0
-_WORTH = 0.5  # a label leaves its usual side for no less
+_LEAST_GAIN = 0.5  # for which a label moves above its node
 
 
 def labels_above(
@@ -419,7 +419,7 @@ def labels_above(
     edges: NDArray[np.integer],
     labels: Sequence[str],
 ) -> BoolArray:
-    """Say for every node whether its label lies on less above it than below."""
+    """Return for every node whether its label covers less above it than below."""
     at = np.asarray(place, dtype=np.float64).reshape(-1, 2)
     above = np.zeros(len(at), dtype=np.bool_)
     if not 0 < len(at) <= MOST_NODES:
@@ -438,14 +438,14 @@ def labels_above(
             others = meets[:, above.astype(int), node, everyone]
             others[:, node] = False
             below_it, above_it = fixed[:, node] + _ON_A_LABEL * others.sum(axis=1)
-            above[node] = above_it + _WORTH <= below_it
+            above[node] = above_it + _LEAST_GAIN <= below_it
         if (above == before).all():
             break
     return above
 
 
 def _boxes(at: FloatArray, sizes: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Two (nodes, 2, 2) arrays of upper left and lower right corners: below, above."""
+    """Return the label boxes below and above the nodes: corners, (nodes, 2, 2) each."""
     half = np.stack([sizes[:, 0] / 2, np.zeros(len(at))], axis=1)
     near, far = NODE_SIZE + np.zeros(len(at)), NODE_SIZE + sizes[:, 1]
     x = np.zeros(len(at))
@@ -455,7 +455,7 @@ def _boxes(at: FloatArray, sizes: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _meet(one: FloatArray, other: FloatArray) -> BoolArray:
-    """(ones, others) whether two boxes have more than a border in common."""
+    """Return which pairs of boxes overlap, (ones, others)."""
     low = np.maximum(one[:, None, 0], other[None, :, 0])
     high = np.minimum(one[:, None, 1], other[None, :, 1])
     met: BoolArray = np.all(low < high, axis=2)
@@ -463,7 +463,7 @@ def _meet(one: FloatArray, other: FloatArray) -> BoolArray:
 
 
 def _edges_over(boxes: FloatArray, ends: FloatArray) -> FloatArray:
-    """How many of the (edges, 2, 2) lines run through each box."""
+    """Count the (edges, 2, 2) lines that cross each box."""
     start, step = ends[:, 0], ends[:, 1] - ends[:, 0]
     with np.errstate(divide="ignore", invalid="ignore"):
         into = (boxes[:, None, 0] - start) / step  # where the line passes each border

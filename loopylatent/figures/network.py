@@ -1,6 +1,6 @@
-"""A learned graph as a pyvis network: nodes and edges for vis-network, and a legend of them.
+"""A learned graph as a pyvis network with a legend.
 
-Nodes name a vis *group* and have no colour of their own: themes differ in ``options`` alone.
+Nodes have a vis *group* and no colours of their own, so themes differ only in ``options``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from loopylatent.analysis.matching import edges_beside
+from loopylatent.analysis.matching import sorted_edges
 from loopylatent.compute.values import FloatArray, IntArray, check_choice
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.errors import DataError, Remedy
@@ -37,32 +37,32 @@ ThemeName = Literal["light", "dark"]
 Shape = Literal["dot", "diamond", "line", "dashes"]
 
 NEGATIVE = "#D55E00"
-EDGE = "edge: the wider, the stronger"
-"""What a legend says of a plain edge."""
+EDGE = "edge: wider is stronger"
+"""Legend text of an ordinary edge."""
 DASHES = (7, 5)
 FAINTEST = 0.7
-"""Opacity of the weakest edge: with less it would be too faint on white."""
+"""Opacity of the weakest edge; less would be too faint on white."""
 BORDER = 1.5
 FACE = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', Arial, sans-serif"
 
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """The colours of one theme that carry a meaning."""
+    """The colours of one theme."""
 
     background: str
     text: str
     muted: str
     observed: str
     hidden: str
-    plain: str
+    ungrouped: str
     """A node without a group, in a picture coloured by groups."""
     edge: str
     emphasis: str
-    """The edges and the border of what the pointer is on."""
+    """Edges and borders under the pointer."""
     groups: tuple[str, ...]
     rim: float
-    """Brightness of a symbol's border beside its fill: bright fills need one on white."""
+    """Brightness of a border relative to its fill; bright fills need a darker one on white."""
 
 
 THEMES: Mapping[ThemeName, Theme] = {
@@ -72,7 +72,7 @@ THEMES: Mapping[ThemeName, Theme] = {
         muted="#7A5200",
         observed="#0072B2",
         hidden="#E69F00",
-        plain="#C3CAD3",
+        ungrouped="#C3CAD3",
         edge="#5B6776",
         emphasis="#111820",
         groups=("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#882255"),
@@ -84,7 +84,7 @@ THEMES: Mapping[ThemeName, Theme] = {
         muted="#F2C76B",
         observed="#56B4E9",
         hidden="#E69F00",
-        plain="#6B7785",
+        ungrouped="#6B7785",
         edge="#A7B3C2",
         emphasis="#FFFFFF",
         groups=("#0B9AE4", "#E69F00", "#008055", "#C174A4", "#9FD9F9", "#D55E00", "#FFF457"),
@@ -95,7 +95,7 @@ THEMES: Mapping[ThemeName, Theme] = {
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """How a node is drawn."""
+    """The look of a node."""
 
     shape: Literal["dot", "diamond"]
     fill: str
@@ -104,7 +104,7 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Stroke:
-    """How an edge is drawn, as far as its length says it."""
+    """The look of an edge that depends on its length."""
 
     width: float
     opacity: float
@@ -112,7 +112,7 @@ class Stroke:
 
 @dataclass(frozen=True, slots=True)
 class LegendItem:
-    """One line of a legend: a symbol and what it means."""
+    """One entry of a legend: a symbol and its meaning."""
 
     shape: Shape
     fill: str
@@ -121,31 +121,31 @@ class LegendItem:
 
 
 def colours_of(name: ThemeName) -> Theme:
-    """Return the colours of a theme, or one line about a name that is none."""
+    """Return the colours of a theme; raise if the name is unknown."""
     check_choice("theme", name, get_args(ThemeName))
     return THEMES[name]
 
 
 def colour_number(group: int) -> int:
-    """Number of a group's look: there are fourteen, and then they repeat."""
+    """Return the look of a group; there are fourteen, then they repeat."""
     return group % 14
 
 
 def symbol(is_hidden: bool, group: int | None, grouped: bool, colours: Theme) -> Symbol:
-    """How a node is drawn; groups have seven full colours, then the same seven as rings."""
+    """Return the symbol of a node; groups have seven fills, then the same seven as rings."""
     shape: Literal["dot", "diamond"] = "diamond" if is_hidden else "dot"
     if grouped and group is not None:
         ring, number = divmod(colour_number(group), 7)
         colour = colours.groups[number]
         return Symbol(shape, colours.background if ring else colour, _rim(colour, colours))
-    fill = colours.plain if grouped else colours.hidden if is_hidden else colours.observed
+    fill = colours.ungrouped if grouped else colours.hidden if is_hidden else colours.observed
     return Symbol(shape, fill, _rim(fill, colours))
 
 
 def stroke(length: float, n_nodes: int) -> Stroke:
-    """Width and opacity of an edge: the stronger, the wider and the darker."""
+    """Return width and opacity of an edge; stronger edges are wider and darker."""
     strength = math.exp(-length)
-    enlarged = max(1.0, n_nodes / 400) ** 0.5  # a large graph is seen from farther away
+    enlarged = max(1.0, n_nodes / 400) ** 0.5  # a large graph is drawn at a smaller scale
     return Stroke(
         round((0.75 + 6.2 * strength) * enlarged, 2),
         round(FAINTEST + (0.95 - FAINTEST) * min(1.0, 1.6 * strength), 2),
@@ -161,29 +161,29 @@ def _parts(colour: str) -> list[int]:
 
 
 def mixed(one: str, other: str, share: float) -> str:
-    """A share of one colour and the rest of another."""
+    """Mix two colours; ``share`` is that of the first."""
     pairs = zip(_parts(one), _parts(other), strict=True)
     return "#" + "".join(f"{round(share * a + (1 - share) * b):02X}" for a, b in pairs)
 
 
-def see_through(colour: str, opacity: float) -> str:
-    """A colour that covers only in part what lies below it."""
+def with_opacity(colour: str, opacity: float) -> str:
+    """Return a colour with an opacity."""
     return f"rgba({','.join(map(str, _parts(colour)))},{opacity:g})"
 
 
 def vis_edge(colour: str, **more: Any) -> dict[str, Any]:
-    """The colour of an edge of a picture that stays when it is pointed at."""
+    """Return the colour of an edge that does not change under the pointer."""
     return {"color": colour, "highlight": colour, "hover": colour} | more
 
 
-def vis_node(fill: str, border: str, pointed_at: str) -> dict[str, Any]:
-    """The colours of a node of a picture; its border changes when it is pointed at."""
-    touched = {"background": fill, "border": pointed_at}
-    return {"background": fill, "border": border, "highlight": touched, "hover": touched}
+def vis_node(fill: str, border: str, hover_border: str) -> dict[str, Any]:
+    """Return the colours of a node whose border changes under the pointer."""
+    hover = {"background": fill, "border": hover_border}
+    return {"background": fill, "border": border, "highlight": hover, "hover": hover}
 
 
 def edge_signs(graph: LatentGraph, D: DistanceMatrix) -> IntArray | None:
-    """Return the signs of the correlations along edges between columns; 0 at hidden nodes."""
+    """Return the signs of the correlations of edges between columns; 0 at hidden nodes."""
     if D.signs is None:
         return None
     signs = np.zeros(graph.n_edges, dtype=np.int64)
@@ -193,16 +193,16 @@ def edge_signs(graph: LatentGraph, D: DistanceMatrix) -> IntArray | None:
     return signs
 
 
-def filling(place: FloatArray, aspect: float, most: float = 1.5) -> FloatArray:
+def stretched(place: FloatArray, aspect: float, most: float = 1.5) -> FloatArray:
     """Stretch a layout in one direction, at most ``most`` times, towards an aspect ratio."""
     width, height = np.ptp(place, axis=0) + 1e-9
     wider = aspect * height / width
-    stretched: FloatArray = place * (np.clip(wider, 1, most), np.clip(1 / wider, 1, most))
-    return stretched
+    found: FloatArray = place * (np.clip(wider, 1, most), np.clip(1 / wider, 1, most))
+    return found
 
 
 def checked_positions(graph: LatentGraph, positions: NDArray[np.floating]) -> list[list[int]]:
-    """Whole pixels for every node, after checking that there are some for every node."""
+    """Return positions in whole pixels; raise if they do not fit the graph."""
     place = np.asarray(positions, dtype=np.float64)
     if place.shape != (graph.n_nodes, 2):
         raise DataError(
@@ -210,14 +210,14 @@ def checked_positions(graph: LatentGraph, positions: NDArray[np.floating]) -> li
         )
     if not np.isfinite(place).all():
         use = Remedy("call", "layout.positions(graph)")
-        raise DataError("positions hold NaN or infinite numbers; use ", use, ".")
+        raise DataError("positions contain NaN or infinite numbers; use ", use, ".")
     whole: list[list[int]] = np.rint(place).astype(np.int64).tolist()
     return whole
 
 
 LABEL_OUTLINE = 3
 LABEL_BELOW = -3
-"""Pixels by which vis-network moves a label from where it would write it, under the node."""
+"""Vertical shift of a label from its default place below the node, in pixels."""
 LABEL_ABOVE = LABEL_BELOW - 2 * NODE_SIZE - FONT_SIZE - 7
 _MOST_NEIGHBOURS = 12  # listed in a tooltip
 _LONGEST_TITLE = 120
@@ -235,13 +235,13 @@ def network(
     only: Collection[int] | None = None,
     captions: Mapping[int, str] | None = None,
 ) -> Network:
-    """Draw a graph with pyvis, at given positions (pixels), without physics.
+    """Draw a graph with pyvis at fixed positions (pixels), without physics.
 
-    ``groups`` are numbers of all nodes or of the observed ones, -1 for none. ``signs`` are those of
-    the correlations along the edges, 0 where unknown. ``only`` names the nodes to draw,
-    ``captions`` what is written at some nodes in the place of their names.
+    ``groups`` are numbers of all nodes or of the observed ones, -1 for none. ``signs`` are those
+    of the correlations along the edges, 0 if unknown. ``only`` restricts the nodes that are drawn;
+    ``captions`` replaces the labels of some nodes.
     """
-    # pyvis imports IPython, which takes half a second: only where it is needed
+    # imported here because pyvis imports IPython, which takes half a second
     from pyvis.network import Network
 
     labels = node_labels(graph, hidden_names)
@@ -250,35 +250,35 @@ def network(
     net = Network(directed=True, cdn_resources="in_line", height="100%", width="100%")
     net.options = _options(graph, group_of if groups is not None else None, theme)
     names = names_of_groups(group_of, group_names)
-    wanted = range(graph.n_nodes) if only is None else sorted(only)
-    written = [(captions or {}).get(node, label) for node, label in enumerate(labels)]
-    above = _labels_above(graph, place, written, wanted)
-    for node, title in node_titles(graph, labels, group_of, names, wanted).items():
+    nodes = range(graph.n_nodes) if only is None else sorted(only)
+    texts = [(captions or {}).get(node, label) for node, label in enumerate(labels)]
+    above = _labels_above(graph, place, texts, nodes)
+    for node, title in node_titles(graph, labels, group_of, names, nodes).items():
         is_hidden = node >= graph.n_observed
         net.add_node(
-            node, label=shown_label(written[node]), title=title, x=place[node][0], y=place[node][1],
+            node, label=shown_label(texts[node]), title=title, x=place[node][0], y=place[node][1],
             shape="diamond" if is_hidden else "dot",
             group=_look(is_hidden, group_of.get(node), groups is not None),
             font={"vadjust": LABEL_ABOVE if node in above else LABEL_BELOW},
         )  # fmt: skip
-    for edge in _edges(graph, labels, checked_signs(graph, signs), frozenset(wanted)):
+    for edge in _edges(graph, labels, checked_signs(graph, signs), frozenset(nodes)):
         net.add_edge(edge.pop("from"), edge.pop("to"), **edge)
     return net
 
 
 def _labels_above(
-    graph: LatentGraph, place: list[list[int]], labels: Sequence[str], wanted: Sequence[int]
+    graph: LatentGraph, place: list[list[int]], labels: Sequence[str], nodes: Sequence[int]
 ) -> frozenset[int]:
-    number = {node: k for k, node in enumerate(wanted)}
+    number = {node: k for k, node in enumerate(nodes)}
     pairs = ((number.get(u, -1), number.get(v, -1)) for u, v in graph.edges.tolist())
     edges = np.array([pair for pair in pairs if min(pair) >= 0], dtype=np.int64).reshape(-1, 2)
-    names = [labels[node] for node in wanted]
-    above = labels_above([place[node] for node in wanted], edges, names)
-    return frozenset(node for node, is_above in zip(wanted, above, strict=True) if is_above)
+    names = [labels[node] for node in nodes]
+    above = labels_above([place[node] for node in nodes], edges, names)
+    return frozenset(node for node, is_above in zip(nodes, above, strict=True) if is_above)
 
 
 def network_data(net: Network) -> dict[str, Any]:
-    """Return nodes, edges and options as plain JSON values, ready for a browser."""
+    """Return nodes, edges and options as JSON values."""
     data = {"nodes": net.nodes, "edges": net.edges, "options": net.options}
     return dict(json.loads(json.dumps(data, allow_nan=False)))
 
@@ -292,7 +292,7 @@ def network_options(
 
 @cache
 def vis_bundle() -> str:
-    """Return the vis-network script that lies inside the pyvis package."""
+    """Return the vis-network script bundled with pyvis."""
     folder = files("pyvis") / "templates" / "lib"
     versions = sorted(entry.name for entry in folder.iterdir() if entry.name.startswith("vis-"))
     script = folder / versions[-1] / "vis-network.min.js"
@@ -307,7 +307,7 @@ def legend(
     signs: Sequence[int] | NDArray[np.integer] | None = None,
     theme: ThemeName = "light",
 ) -> tuple[LegendItem, ...]:
-    """Say what the shapes and colours of `network` mean, for the same arguments."""
+    """Return the legend of `network` for the same arguments."""
     colours = colours_of(theme)
     group_of = groups_by_node(graph, groups)
     grouped = groups is not None
@@ -327,11 +327,11 @@ def _legend_item(drawn: Symbol, text: str) -> LegendItem:
 
 
 def _look(is_hidden: bool, group: int | None, grouped: bool) -> str:
-    """Name of the vis group that says how the node is drawn."""
+    """Return the vis group of a node."""
     kind = "hidden" if is_hidden else "observed"
     if not grouped:
         return kind
-    return f"{kind}-plain" if group is None else f"{kind}-{colour_number(group)}"
+    return f"{kind}-ungrouped" if group is None else f"{kind}-{colour_number(group)}"
 
 
 def _options(
@@ -404,13 +404,13 @@ def node_titles(
     labels: Sequence[str],
     group_of: Mapping[int, int],
     names: Mapping[int, str],
-    wanted: Iterable[int] | None = None,
+    nodes: Iterable[int] | None = None,
 ) -> dict[int, str]:
-    """Plain text: vis-network 9 shows a string title as text, never as HTML."""
-    beside = edges_beside(graph)
+    """Return tooltips; vis-network 9 shows a string as text, never as HTML."""
+    by_node = sorted_edges(graph)
     titles = {}
-    for node in range(len(labels)) if wanted is None else wanted:
-        near = beside[node]
+    for node in range(len(labels)) if nodes is None else nodes:
+        near = by_node[node]
         kind = "observed" if node < graph.n_observed else "hidden"
         about = [kind, f"{len(near)} neighbour{'' if len(near) == 1 else 's'}"]
         if node in group_of:
@@ -428,14 +428,14 @@ def _line(name: str) -> str:
 
 
 def _edges(
-    graph: LatentGraph, labels: Sequence[str], signs: NDArray[np.int64], wanted: frozenset[int]
+    graph: LatentGraph, labels: Sequence[str], signs: NDArray[np.int64], nodes: frozenset[int]
 ) -> list[dict[str, Any]]:
     edges = []
     rows = zip(graph.edges.tolist(), graph.lengths.tolist(), signs.tolist(), strict=True)
     for (u, v), length, sign in rows:
-        if u not in wanted or v not in wanted:
+        if u not in nodes or v not in nodes:
             continue
-        drawn = stroke(length, len(wanted))
+        drawn = stroke(length, len(nodes))
         edge: dict[str, Any] = {
             "from": u,
             "to": v,

@@ -1,4 +1,4 @@
-"""Marks on a picture: two graphs compared, what grouping changed, cycles, support."""
+"""Overlays on a picture of a graph: comparison, changes by grouping, cycles, support."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from loopylatent.figures.network import THEMES, LegendItem, Theme, mixed, vis_ed
 from loopylatent.graph import LatentGraph
 
 COLOURS = {LEFT: "#D55E00", RIGHT: "#009E73"}
-"""Of what only the left graph has, and only the right one."""
+"""Colours of parts that only the left or only the right graph has."""
 WORDS = {LEFT: "only left", RIGHT: "only right"}
 Rows = list[dict[str, Any]]
 
 
 def mark_edges(edges: Rows, overlay: Overlay, difference: Difference) -> Rows:
-    """Colour the edges that only one graph has; in one picture those of the left are dashed."""
+    """Colour the edges that only one graph has; those of the left graph are dashed."""
     status = {
         f"{u}-{v}": int(state)
         for (u, v), state in zip(overlay.graph.edges.tolist(), difference.edges, strict=True)
@@ -41,7 +41,7 @@ def _marked(edge: dict[str, Any], state: int) -> dict[str, Any]:
 
 
 def mark_nodes(nodes: Rows, overlay: Overlay, difference: Difference) -> Rows:
-    """Colour the hidden nodes that only one graph has, and leave out those of neither."""
+    """Colour the hidden nodes that only one graph has; drop those of neither."""
     p = overlay.graph.n_observed
     marked = []
     for node in nodes:
@@ -54,7 +54,7 @@ def mark_nodes(nodes: Rows, overlay: Overlay, difference: Difference) -> Rows:
 
 
 def compared_looks(looks: Mapping[Any, Any], shown: tuple[int, ...]) -> dict[str, Any]:
-    """Add the colours of what only one graph has to a picture's looks and legend."""
+    """Add the colours of a comparison to a picture's looks and legend."""
     return {theme: _compared(THEMES[theme], look, shown) for theme, look in looks.items()}
 
 
@@ -75,21 +75,21 @@ def _with(look: Mapping[str, Any], groups: dict[str, Any], legend: Rows) -> dict
     return dict(look) | {"options": look["options"] | {"groups": groups}, "legend": legend}
 
 
-GONE, NEW = COLOURS.values()
+REMOVED, ADDED = COLOURS.values()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Changes:
-    """Both graphs as one, and what became of each edge."""
+    """The union of two graphs with the status of each edge."""
 
     graph: LatentGraph
-    """All edges of either graph, on the nodes of the learned one."""
+    """All edges of either graph, on the nodes of the learned graph."""
     status: NDArray[np.int64]
-    """(edges,) -1 gone, 0 kept, 1 new."""
+    """(edges,) -1 removed, 0 kept, 1 added."""
 
 
 def difference(initial: LatentGraph, learned: LatentGraph) -> Changes:
-    """Unite two graphs on the same columns."""
+    """Return the union of two graphs on the same columns."""
     start, end = _lengths(initial), _lengths(learned)
     edges = start | end
     both = LatentGraph.build(learned.names, learned.n_hidden, edges, edges.values())
@@ -103,18 +103,18 @@ def _lengths(graph: LatentGraph) -> dict[tuple[int, int], float]:
 
 
 def mark_changed_edges(edges: Rows, status: NDArray[np.int64]) -> Rows:
-    """Colour the edges of a picture by what became of them; those that went are dashed."""
+    """Colour removed and added edges; removed ones are dashed."""
     looks: dict[int, dict[str, Any]] = {
-        -1: {"color": vis_edge(GONE), "dashes": [6, 5]},
+        -1: {"color": vis_edge(REMOVED), "dashes": [6, 5]},
         0: {"dashes": False},
-        1: {"color": vis_edge(NEW), "dashes": False},
+        1: {"color": vis_edge(ADDED), "dashes": False},
     }
     return [edge | looks[int(state)] for edge, state in zip(edges, status, strict=True)]
 
 
 def mark_cycles(edges: Rows, graph: LatentGraph) -> Rows:
-    """Emphasise the edges that lie on a cycle and let the others step back."""
-    looks: Rows = [{"color": {"opacity": 0.25}}, {"color": vis_edge(NEW)}]
+    """Highlight edges on cycles and fade the others."""
+    looks: Rows = [{"color": {"opacity": 0.25}}, {"color": vis_edge(ADDED)}]
     return [
         edge | looks[on_cycle] | ({"title": f"{edge['title']}\non a cycle"} if on_cycle else {})
         for edge, on_cycle in zip(edges, graph.on_cycle.tolist(), strict=True)
@@ -122,20 +122,20 @@ def mark_cycles(edges: Rows, graph: LatentGraph) -> Rows:
 
 
 WEAK = 0.5
-"""Below this support edges are dashed."""
+"""Edges with less support are dashed."""
 PALEST = 0.12
 LEVELS = 5
-"""Shades of hidden nodes."""
+"""Number of shades of hidden nodes."""
 DASHES = (5, 5)
 
 
 def edge_opacity(support: float) -> float:
-    """How dark an edge is: never quite gone, and black only where it always came back."""
+    """Return the opacity of an edge; 1 only at full support."""
     return round(PALEST + (1 - PALEST) * support, 3)
 
 
 def shade_edges(edges: Rows, found: Stability, least: float = 0.0) -> Rows:
-    """Shade and dash the edges of ``found.graph`` by support, without those below ``least``."""
+    """Shade and dash the edges of ``found.graph`` by support; drop those below ``least``."""
     marked = []
     for edge, support in zip(edges, found.edges.tolist(), strict=True):
         if support >= least:
@@ -149,13 +149,13 @@ def shade_edges(edges: Rows, found: Stability, least: float = 0.0) -> Rows:
 
 
 def _dashes(width: float) -> list[float]:
-    """As long as ever, and longer on wide edges, where they would run together."""
+    """Return a dash pattern, longer on wide edges so that dashes stay apart."""
     lengths = zip(DASHES, (2, 1.6), strict=True)
     return [round(max(least, times * width), 1) for least, times in lengths]
 
 
 def shade_nodes(nodes: Rows, found: Stability, least: float = 0.0) -> Rows:
-    """Shade the hidden nodes of a picture by their support; leave out those below ``least``."""
+    """Shade hidden nodes by support; drop those below ``least``."""
     p = found.graph.n_observed
     marked = []
     for node in nodes:
@@ -178,7 +178,7 @@ def level(support: float) -> int:
 
 
 def shaded_looks(looks: Mapping[Any, Any]) -> dict[str, Any]:
-    """Add the shades of hidden nodes, and what shades and dashes mean, to a picture's looks."""
+    """Add the shades of hidden nodes and their legend to a picture's looks."""
     return {theme: _shaded(THEMES[theme], look) for theme, look in looks.items()}
 
 
@@ -190,8 +190,8 @@ def _shaded(colours: Theme, look: Mapping[str, Any]) -> dict[str, Any]:
             for shade in range(LEVELS):
                 groups[f"{group} {shade}"] = _faded(drawn, ground, (shade + 0.5) / LEVELS)
     extra = [
-        LegendItem("line", edge, edge, "comes back in most runs"),
-        LegendItem("dashes", edge, edge, "in less than half of them; the paler, the fewer"),
+        LegendItem("line", edge, edge, "support of at least 0.5; darker is more"),
+        LegendItem("dashes", edge, edge, "support below 0.5"),
     ]
     kept = [item for item in look["legend"] if item["shape"] != "line"]
     return _with(look, groups, [*kept, *map(asdict, extra)])
@@ -205,4 +205,4 @@ def _faded(drawn: Mapping[str, Any], ground: str, share: float) -> dict[str, Any
 
 
 def _words(support: float, n_used: int) -> str:
-    return f"support {support:.2f}: came back in {round(support * n_used)} of {n_used} runs"
+    return f"support {support:.2f}: in {round(support * n_used)} of {n_used} resamples"

@@ -1,4 +1,4 @@
-"""Recovery of known models: truth beside learned, curves, and what the theory asks for."""
+"""Recovery of known graphs: true and learned graph, curves, and the requirements of the theory."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from loopylatent.figures.network import (
     LegendItem,
     ThemeName,
     colours_of,
-    filling,
     mixed,
-    see_through,
+    stretched,
     vis_edge,
+    with_opacity,
 )
 from loopylatent.settings import Thresholds
 from loopylatent.synthetic.laboratory import FALSE, MISSED, Comparison
@@ -31,36 +31,36 @@ from loopylatent.theory.ensemble import Ensemble
 from loopylatent.theory.tables import Axis, CurvePoint
 
 FALSE_EDGE, MISSED_EDGE = "#1683D8", "#D55E00"
-"""Colours of edges that are only learned, and of those that are only true."""
+"""Colours of false edges (only learned) and missed edges (only true)."""
 SHADES: Mapping[ThemeName, tuple[str, str]] = {
     "light": ("#A9D6EE", "#00395C"),
     "dark": ("#2B6C99", "#D6EEFB"),
 }
 """From the fewest to the most rows."""
 SPARE = 22.0
-"""Pixels by which a node that is placed between others is moved aside."""
-CURVES = {"recall": "recall", "precision": "precision", "is_right": "exactly right"}
+"""Pixels by which an unmatched node is moved off the mean of its neighbours."""
+CURVES = {"recall": "recall", "precision": "precision", "is_right": "exact recovery"}
 
 
 def place_both(found: Comparison, aspect: float = 1.0) -> FloatArray:
-    """Place the true nodes as in a picture of the truth, unmatched ones amid neighbours."""
+    """Lay out the true graph, and place unmatched learned nodes among their neighbours."""
     n_true, both = found.truth.n_nodes, found.both
     place = np.full((both.n_nodes, 2), np.nan)
-    place[:n_true] = filling(positions(found.truth), aspect)
-    waiting = list(range(n_true, both.n_nodes))
-    while waiting:
-        around = {h: [v for v in both.neighbours(h) if v not in waiting] for h in waiting}
-        ready = [h for h in waiting if around[h]] or waiting
+    place[:n_true] = stretched(positions(found.truth), aspect)
+    pending = list(range(n_true, both.n_nodes))
+    while pending:
+        around = {h: [v for v in both.neighbours(h) if v not in pending] for h in pending}
+        ready = [h for h in pending if around[h]] or pending
         for h in ready:
             middle = place[around[h]].mean(axis=0) if around[h] else place[:n_true].mean(axis=0)
-            turn = 2.4 * (h - n_true)  # beside each other where they have the same neighbours
+            turn = 2.4 * (h - n_true)  # apart even if they have the same neighbours
             place[h] = middle + SPARE * np.array([np.cos(turn), np.sin(turn)])
-        waiting = [h for h in waiting if h not in ready]
+        pending = [h for h in pending if h not in ready]
     return place
 
 
 def mark_mistakes(edges: list[dict[str, Any]], status: NDArray[np.int64]) -> list[dict[str, Any]]:
-    """Colour false edges, and colour and dash missed ones."""
+    """Colour false and missed edges; missed ones are dashed."""
     looks: dict[int, dict[str, Any]] = {
         FALSE: {"color": vis_edge(FALSE_EDGE, opacity=1.0), "dashes": False},
         MISSED: {"color": vis_edge(MISSED_EDGE, opacity=1.0), "dashes": [6, 5]},
@@ -72,7 +72,7 @@ def mark_mistakes(edges: list[dict[str, Any]], status: NDArray[np.int64]) -> lis
 
 
 def mistake_legend(which: Literal["truth", "learned"]) -> LegendItem:
-    """Say what the colour of one of the two pictures means."""
+    """Return the legend of false or missed edges."""
     if which == "truth":
         return LegendItem("dashes", MISSED_EDGE, MISSED_EDGE, "missed")
     return LegendItem("line", FALSE_EDGE, FALSE_EDGE, "false")
@@ -86,7 +86,7 @@ def recovery_figure(
     theme: ThemeName = "light",
     height: int = 430,
 ) -> charts.Figure:
-    """Draw recall, precision and exact recoveries of `laboratory.summary`, over rows or r."""
+    """Draw recall, precision and exact recovery from `laboratory.summary`, over rows or r."""
     colours = colours_of(theme)
     paints = dict(zip(CURVES, (colours.observed, colours.hidden, colours.groups[2]), strict=True))
     x = table[by].tolist()
@@ -94,7 +94,7 @@ def recovery_figure(
     unseen: Part = {"line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
     for name in ("recall", "precision"):
         low, high = table[f"{name} min"].tolist(), table[f"{name} max"].tolist()
-        fill = {"fill": "toself", "fillcolor": see_through(paints[name], 0.14)}
+        fill = {"fill": "toself", "fillcolor": with_opacity(paints[name], 0.14)}
         drawn.append(charts.scatter(None, x + x[::-1], high + low[::-1], **fill, **unseen))
     for name, label in CURVES.items():
         dash = "dot" if name == "is_right" else "solid"
@@ -116,7 +116,7 @@ def recovery_figure(
 def experiment_figure(
     table: pd.DataFrame, *, theme: ThemeName = "light", height: int = 430
 ) -> charts.Figure:
-    """Draw the normalised BIC over r, a line for each number of rows."""
+    """Draw the normalised BIC over r, one line per number of rows."""
     colours = colours_of(theme)
     sizes = sorted(set(table["n"].tolist()))
     hover = (
@@ -147,15 +147,15 @@ def _place(where: float | str) -> str:
 
 
 def shades(number: int, theme: ThemeName) -> list[str]:
-    """Colours from a faint to a strong one."""
+    """Return colours from light to dark."""
     steps = np.linspace(0, 1, number) if number > 1 else np.ones(1)
     return [mixed(SHADES[theme][1], SHADES[theme][0], step) for step in steps.tolist()]
 
 
 TITLES: dict[Axis, str] = {
-    "p": "p, the number of columns",
-    "depth": "δ, the depth of hidden nodes",
-    "eta": "η, how uneven the edges are",
+    "p": "number of columns p",
+    "depth": "depth δ of hidden nodes",
+    "eta": "ratio η of longest to shortest edge",
 }
 _FEW_DECADES = 2.5
 
@@ -169,14 +169,14 @@ def bound_figure(
     theme: ThemeName = "light",
     height: int = 380,
 ) -> charts.Figure:
-    """Draw the rows that the theorems ask for, and those with which it was ``found``."""
+    """Draw the rows that the theorems require, and those that sufficed in the simulation."""
     colours = colours_of(theme)
     x, girths = [one.x for one in points], [one.girth for one in points]
     theorem_3 = [one.theorem_3 for one in points]
     lines: dict[str, tuple[Sequence[float | None], str, str]] = {
         "Theorem 2": ([one.theorem_2 for one in points], colours.observed, "solid"),
         "Theorem 1, up to a constant": ([one.theorem_1 for one in points], colours.hidden, "dash"),
-        "Theorem 3: too few for anyone": (theorem_3, colours.groups[5], "dot"),
+        "Theorem 3: impossible with fewer": (theorem_3, colours.groups[5], "dot"),
     }
     drawn = []
     for name, (rows, paint, dash) in lines.items():
@@ -189,8 +189,8 @@ def bound_figure(
             drawn.append(charts.scatter(name, x, shown, line=line, **more))
     if found is not None:
         marker = {"symbol": "star", "size": 15, "color": colours.groups[2]}
-        hover = "found with %{y:,.0f} rows<extra></extra>"
-        star = charts.scatter("the laboratory found it", [mark], [found], "markers", marker=marker)
+        hover = "recovered with %{y:,.0f} rows<extra></extra>"
+        star = charts.scatter("recovered in simulation", [mark], [found], "markers", marker=marker)
         drawn.append(star | {"hovertemplate": hover})
     logs = {"type": "log", "dtick": 1, "exponentformat": "none"}
     numbers = [n for trace in drawn for n in trace["y"] if n is not None]
@@ -202,7 +202,7 @@ def bound_figure(
 
 
 def _row_ticks(rows: Sequence[float]) -> Part:
-    """At most about seven powers of ten; where there are few, also 2 and 5 times each."""
+    """Return ticks: about seven powers of ten; if there are few, also 2 and 5 times each."""
     span = math.log10(max(rows) / min(rows)) if rows else 1.0
     if not rows or span > _FEW_DECADES:
         return {"exponentformat": "power", "dtick": max(1, math.ceil(span / 7))}
@@ -218,15 +218,15 @@ def distortion_figure(
     theme: ThemeName = "light",
     height: int = 380,
 ) -> charts.Figure:
-    """Draw the distortion of every ball beside the inner paths that it shows."""
+    """Draw the distortion of every ball against its inner paths."""
     colours = colours_of(theme)
     most = 1.08 * max(float(bent.inner.max()), float(bent.median.max()), 1e-9)
     dashes = {"color": colours.edge, "width": 1.4, "dash": "dash"}
-    name, ends = "as far from a tree as the inner path is long", [0, most]
+    name, ends = "distortion = inner path", [0, most]
     limit = charts.scatter(name, ends, ends, line=dashes, hoverinfo="skip")
     shown = [escape(shown_label(names[k])) for k in bent.columns.tolist()]
     balls = charts.scatter(
-        "the ball of a column",
+        "ball of a column",
         bent.inner.tolist(),
         bent.median.tolist(),
         "markers",
@@ -251,7 +251,7 @@ def threshold_figure(
     theme: ThemeName = "light",
     height: int = 210,
 ) -> charts.Figure:
-    """Draw r, Λ and τ beside the theory's, whose margin is at ``r`` if yours is too large."""
+    """Draw r, Λ and τ next to the theory's, whose margin is at ``r`` if yours is too large."""
     colours = colours_of(theme)
     inside = e.radius
     at = yours.r if yours.r in inside else r
@@ -291,7 +291,7 @@ def threshold_figure(
             "ticktext": [f"<b>{name}</b>"],
             "showgrid": False,
             "zeroline": True,
-            "zerolinecolor": charts.faint(colours),
+            "zerolinecolor": charts.grid_colour(colours),
             "fixedrange": True,
             "tickfont": {"size": charts.FONT + 2, "color": colours.text},
         }

@@ -1,7 +1,7 @@
-"""The part of a large graph that can be read (not in the paper).
+"""A readable part of a large graph (not in the paper).
 
-Leaves, then nodes that hang on one edge, are folded under their neighbour, which stands for them
-with a count; where loops leave too many, the strongest part is kept. What is folded can be opened.
+Leaves, then nodes attached by a single edge, are folded into their neighbour, which shows a count.
+If loops leave too many nodes, the strongest part is kept. Folded nodes can be opened.
 """
 
 from __future__ import annotations
@@ -14,94 +14,94 @@ from itertools import islice
 
 import numpy as np
 
-from loopylatent.analysis.matching import edges_beside, nearest_first
+from loopylatent.analysis.matching import nearest_first, sorted_edges
 from loopylatent.compute.values import BoolArray, IntArray, frozen_array
 from loopylatent.errors import ThresholdError
 from loopylatent.graph import LatentGraph
 
-Beside = Sequence[Sequence[tuple[float, int]]]
-"""For each node its neighbours with the lengths of the edges, the nearest first."""
+Neighbours = Sequence[Sequence[tuple[float, int]]]
+"""For each node its neighbours with edge lengths, nearest first."""
 
 SIMPLE_FROM = 300
-"""Columns above which a graph is simplified of itself."""
+"""Number of columns above which a graph is simplified automatically."""
 WHOLE_UP_TO = 2_000
-"""Columns up to which the whole graph can be asked for."""
+"""Number of columns up to which the whole graph can be drawn."""
 MOST_DRAWN = 100
-"""Nodes that are drawn at first."""
+"""Number of nodes drawn initially."""
 MOST_OPENED = 60
-"""Nodes that come out of one node when it is opened; the farther ones stay in its count."""
+"""Nearest nodes shown when a node is opened; the others stay in its count."""
 FEWEST_FOLDED = 2
 """A single leaf is drawn by its name, not as a count of one."""
 
 
 @dataclass(frozen=True, eq=False)
 class Folding:
-    """Which nodes stand in the first picture, and the neighbour ``under`` which each is folded."""
+    """The nodes ``kept`` in the initial picture, and ``under`` which neighbour each is folded."""
 
     graph: LatentGraph
     under: IntArray
     kept: BoolArray
 
     @cached_property
-    def beside(self) -> Beside:
-        return edges_beside(self.graph)
+    def neighbours(self) -> Neighbours:
+        return sorted_edges(self.graph)
 
     @cached_property
     def folded_in(self) -> Mapping[int, tuple[int, ...]]:
-        """The nodes folded directly under each node that has some, the nearest first."""
+        """The nodes folded directly into each node, nearest first."""
         return {
             node: inside
-            for node, near in enumerate(self.beside)
+            for node, near in enumerate(self.neighbours)
             if (inside := tuple(other for _, other in near if self.under[other] == node))
         }
 
     def show(
         self, opened: Iterable[int] = (), focus: int | None = None, most_opened: int = MOST_OPENED
     ) -> SimplifiedGraph:
-        """Return what is drawn when some nodes are open and ``focus`` is looked at."""
+        """Return the picture with some nodes opened and ``focus`` visible."""
         drawn = self.kept.copy()
-        wanted = set(opened)
-        self._open(drawn, wanted, most_opened)
+        to_open = set(opened)
+        self._open(drawn, to_open, most_opened)
         if focus is not None:
             self._reach(drawn, focus)
-            self._open(drawn, wanted, most_opened)
+            self._open(drawn, to_open, most_opened)
         drawn.setflags(write=False)
         return SimplifiedGraph(self, drawn)
 
-    def _open(self, drawn: BoolArray, wanted: set[int], most_opened: int) -> None:
-        """Take the nearest nodes out of every open node, also of those that come out of another."""
-        waiting = sorted(node for node in wanted if node in self.folded_in and drawn[node])
-        while waiting:
-            for inside in self.folded_in[waiting.pop()][:most_opened]:
+    def _open(self, drawn: BoolArray, to_open: set[int], most_opened: int) -> None:
+        """Draw the nearest nodes folded into every open node, recursively."""
+        pending = sorted(node for node in to_open if node in self.folded_in and drawn[node])
+        while pending:
+            for inside in self.folded_in[pending.pop()][:most_opened]:
                 if not drawn[inside]:
                     drawn[inside] = True
-                    if inside in wanted and inside in self.folded_in:
-                        waiting.append(inside)
+                    if inside in to_open and inside in self.folded_in:
+                        pending.append(inside)
 
     def around(self, node: int) -> frozenset[int]:
-        """Return what has to be open so that a node and all its neighbours are drawn."""
+        """Return the nodes to open so that a node and all its neighbours are drawn."""
         holder = int(self.under[node])
         return frozenset(one for one in (node, holder) if one in self.folded_in)
 
     def _reach(self, drawn: BoolArray, focus: int) -> None:
-        """Draw a node, its nearest neighbours, and a way to them from what is drawn."""
-        before = _way_back(self.beside, drawn, focus)
-        beside = [other for _, other in self.beside[focus] if self.under[other] != focus]
+        """Draw a node, its nearest neighbours, and a path to them from the drawn nodes."""
+        before = _path_back(self.neighbours, drawn, focus)
+        near = [other for _, other in self.neighbours[focus] if self.under[other] != focus]
         while not drawn[focus]:
             drawn[focus] = True
             focus = before[focus]
-        drawn[beside[:MOST_OPENED]] = True
+        drawn[near[:MOST_OPENED]] = True
 
 
 @dataclass(frozen=True, eq=False)
 class SimplifiedGraph:
-    """What is drawn of a graph; every column is drawn, counted in one drawn node, or neither."""
+    """The drawn part of a graph; a column is drawn, counted at one drawn node, or neither."""
 
     folding: Folding
     is_drawn: BoolArray
     """(nodes,) whether each node of the whole graph is drawn."""
     centre: int | None = None
-    """The node around which it is drawn, where that is the rule."""
+    """The node whose neighbourhood is drawn; None for a folded graph."""
 
     @property
     def graph(self) -> LatentGraph:
@@ -115,7 +115,7 @@ class SimplifiedGraph:
 
     @cached_property
     def _holders(self) -> tuple[int, ...]:
-        """For each column the drawn node that it is in or under; -1 where it is not shown."""
+        """The drawn node that shows or counts each column; -1 if there is none."""
         return tuple(self._holder(column) for column in range(self.graph.n_observed))
 
     def _holder(self, node: int) -> int:
@@ -125,7 +125,7 @@ class SimplifiedGraph:
 
     @cached_property
     def counted(self) -> Mapping[int, tuple[int, ...]]:
-        """The columns that each collapsed node stands for, beside itself."""
+        """The columns folded into each drawn node."""
         found: dict[int, list[int]] = {}
         for column, holder in enumerate(self._holders):
             if holder >= 0 and not self.is_drawn[column]:
@@ -143,7 +143,7 @@ class SimplifiedGraph:
 
     @cached_property
     def opened(self) -> frozenset[int]:
-        """The nodes out of which something has been taken."""
+        """The nodes that are opened."""
         folded_in = self.folding.folded_in
         return frozenset(
             node for node in self.nodes if self.is_drawn[list(folded_in.get(node, ()))].any()
@@ -151,31 +151,31 @@ class SimplifiedGraph:
 
     @cached_property
     def part(self) -> LatentGraph:
-        """The drawn nodes as a graph of their own, in the order of ``nodes``."""
+        """The subgraph of the drawn nodes, in the order of ``nodes``."""
         return subgraph(self.graph, self.nodes)
 
 
 def fold(graph: LatentGraph, most_drawn: int = MOST_DRAWN) -> Folding:
-    """Say what is folded under what, and which nodes make the first picture."""
+    """Choose the nodes of the initial picture and fold the others."""
     if most_drawn < 1:
         raise ThresholdError(f"most_drawn = {most_drawn} draws nothing; give at least 1.")
-    beside = edges_beside(graph)
+    neighbours = sorted_edges(graph)
     under = _unfolded(graph).copy()
     columns = (np.arange(graph.n_nodes) < graph.n_observed).astype(np.int64)
-    _fold_leaves(graph, beside, under, columns)
-    _fold_pendants(beside, under, columns, most_drawn)
-    kept = _strongest(beside, under, columns, most_drawn)
+    _fold_leaves(graph, neighbours, under, columns)
+    _fold_pendants(neighbours, under, columns, most_drawn)
+    kept = _strongest(neighbours, under, columns, most_drawn)
     return Folding(graph, frozen_array(under, np.int64), frozen_array(kept, np.bool_))
 
 
 def neighbourhood(
     graph: LatentGraph, node: int, steps: int, most_drawn: int = MOST_DRAWN
 ) -> SimplifiedGraph:
-    """Return the nodes at most ``steps`` edges away, the nearest first; nothing is folded."""
+    """Return the nearest nodes within ``steps`` edges; nothing is folded."""
     within = np.zeros(graph.n_nodes, dtype=np.bool_)
     within[list(graph.neighbourhood(node, steps))] = True
-    beside = edges_beside(graph)
-    walk = nearest_first(lambda here: (one for one in beside[here] if within[one[1]]), node)
+    neighbours = sorted_edges(graph)
+    walk = nearest_first(lambda here: (one for one in neighbours[here] if within[one[1]]), node)
     drawn = np.zeros(graph.n_nodes, dtype=np.bool_)
     drawn[[one.node for one in islice(walk, most_drawn)]] = True
     kept = frozen_array(drawn, np.bool_)
@@ -183,13 +183,13 @@ def neighbourhood(
 
 
 def nothing_of(graph: LatentGraph) -> SimplifiedGraph:
-    """Return a picture of a graph in which nothing is drawn yet."""
+    """Return an empty picture of a graph."""
     drawn = frozen_array(np.zeros(graph.n_nodes), np.bool_)
     return SimplifiedGraph(Folding(graph, _unfolded(graph), drawn), drawn)
 
 
 def subgraph(graph: LatentGraph, nodes: Sequence[int]) -> LatentGraph:
-    """Return the graph on some nodes, given ascending, and the edges between them."""
+    """Return the subgraph of some nodes, given in ascending order."""
     number = np.full(graph.n_nodes, -1, dtype=np.int64)
     number[list(nodes)] = np.arange(len(nodes))
     ends = number[graph.edges]
@@ -205,28 +205,32 @@ def _unfolded(graph: LatentGraph) -> IntArray:
 # Folding -----------------------------------------------------------------------------------
 
 
-def _fold_leaves(graph: LatentGraph, beside: Beside, under: IntArray, columns: IntArray) -> None:
-    """Fold columns of degree 1 under a neighbour that has several of them."""
+def _fold_leaves(
+    graph: LatentGraph, neighbours: Neighbours, under: IntArray, columns: IntArray
+) -> None:
+    """Fold columns of degree 1 into a neighbour that has several of them."""
     leaves = np.flatnonzero(graph.degrees[: graph.n_observed] == 1).tolist()
     inside: dict[int, list[int]] = {}
     for leaf in leaves:
-        inside.setdefault(beside[leaf][0][1], []).append(leaf)
+        inside.setdefault(neighbours[leaf][0][1], []).append(leaf)
     for node, found in inside.items():
         if len(found) >= FEWEST_FOLDED:
             under[found] = node
             columns[node] += len(found)
 
 
-def _fold_pendants(beside: Beside, under: IntArray, columns: IntArray, most_drawn: int) -> None:
-    """Fold nodes that hang on one edge, those of the fewest columns first, until few are left."""
+def _fold_pendants(
+    neighbours: Neighbours, under: IntArray, columns: IntArray, most_drawn: int
+) -> None:
+    """Fold nodes attached by a single edge, fewest columns first, until few are left."""
     left = {
-        node: {other: length for length, other in beside[node] if under[other] < 0}
+        node: {other: length for length, other in neighbours[node] if under[other] < 0}
         for node in np.flatnonzero(under < 0).tolist()
     }
-    waiting = [_as_pendant(left, columns, node) for node, near in left.items() if len(near) == 1]
-    heapq.heapify(waiting)
-    while waiting and len(left) > most_drawn:
-        node = heapq.heappop(waiting)[2]
+    pending = [_as_pendant(left, columns, node) for node, near in left.items() if len(near) == 1]
+    heapq.heapify(pending)
+    while pending and len(left) > most_drawn:
+        node = heapq.heappop(pending)[2]
         if len(left[node]) != 1:  # the other end of its only edge was folded under it
             continue
         (holder,) = left.pop(node)
@@ -234,45 +238,47 @@ def _fold_pendants(beside: Beside, under: IntArray, columns: IntArray, most_draw
         under[node] = holder
         columns[holder] += columns[node]
         if len(left[holder]) == 1:
-            heapq.heappush(waiting, _as_pendant(left, columns, holder))
+            heapq.heappush(pending, _as_pendant(left, columns, holder))
 
 
 def _as_pendant(
     left: Mapping[int, Mapping[int, float]], columns: IntArray, node: int
 ) -> tuple[int, float, int]:
-    """What decides which is folded first: few columns, a weak edge, the number."""
+    """Return the sort key for folding: fewest columns, then weakest edge, then number."""
     (length,) = left[node].values()
     return int(columns[node]), -length, node
 
 
-def _strongest(beside: Beside, under: IntArray, columns: IntArray, most_drawn: int) -> BoolArray:
-    """Grow from the node of most columns along the shortest edges; then on in other pieces."""
+def _strongest(
+    neighbours: Neighbours, under: IntArray, columns: IntArray, most_drawn: int
+) -> BoolArray:
+    """Grow from the node with most columns along the shortest edges, component by component."""
     left = under < 0
     kept = np.zeros(len(under), dtype=np.bool_)
     heaviest = sorted(
-        np.flatnonzero(left).tolist(), key=lambda node: (-columns[node], beside[node][:1], node)
+        np.flatnonzero(left).tolist(), key=lambda node: (-columns[node], neighbours[node][:1], node)
     )
     starts = iter(heaviest)
-    waiting: list[tuple[float, int]] = []
+    pending: list[tuple[float, int]] = []
     for _ in range(min(most_drawn, len(heaviest))):
-        while waiting and kept[waiting[0][1]]:
-            heapq.heappop(waiting)
-        if waiting:
-            node = heapq.heappop(waiting)[1]
+        while pending and kept[pending[0][1]]:
+            heapq.heappop(pending)
+        if pending:
+            node = heapq.heappop(pending)[1]
         else:
             node = next(start for start in starts if not kept[start])
         kept[node] = True
-        for length, other in beside[node]:
+        for length, other in neighbours[node]:
             if left[other] and not kept[other]:
-                heapq.heappush(waiting, (length, other))
+                heapq.heappush(pending, (length, other))
     return kept
 
 
-def _way_back(beside: Beside, drawn: BoolArray, focus: int) -> dict[int, int]:
-    """For each node on the shortest way from what is drawn to ``focus`` the one before it."""
+def _path_back(neighbours: Neighbours, drawn: BoolArray, focus: int) -> dict[int, int]:
+    """Return predecessors on the shortest path from the drawn nodes to ``focus``."""
     after: dict[int, int] = {}
     found = focus
-    for one in nearest_first(beside.__getitem__, focus):
+    for one in nearest_first(neighbours.__getitem__, focus):
         after[one.node] = one.before
         if drawn[one.node]:
             found = one.node

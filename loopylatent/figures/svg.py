@@ -1,7 +1,7 @@
-"""A learned graph as a stand-alone SVG picture, with the looks of the picture in the browser.
+"""A learned graph as a stand-alone SVG picture that looks like the one in the browser.
 
-Labels are written twice, first as an outline in the colour of the background: few programs but
-browsers can put an outline behind a letter.
+Labels are drawn twice, first as an outline in the background colour: few programs other than
+browsers can draw an outline behind a letter.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """The part of the plane that the picture shows."""
+    """The visible area of the picture."""
 
     left: int
     top: int
@@ -93,12 +93,12 @@ def to_svg(
 
 
 def escaped_xml(text: str) -> str:
-    """Return text for XML, in an element or in quotes."""
+    """Escape text for an XML element or attribute."""
     return html.escape(_FORBIDDEN.sub("\ufffd", text))
 
 
 def _frame(place: list[list[int]], labels: Sequence[str]) -> _Frame:
-    """The smallest frame around all symbols and labels, with a margin."""
+    """Return the smallest frame around all symbols and labels, with a margin."""
     if not place:
         return _Frame(0, 0, _NARROWEST, _MARGIN)
     x, y = np.array(place).T
@@ -110,7 +110,7 @@ def _frame(place: list[list[int]], labels: Sequence[str]) -> _Frame:
 
 
 def _with_legend(above: _Frame, rows: Sequence[Sequence[LegendItem]]) -> _Frame:
-    """Make room for the legend below, and beside where one of its items is wide."""
+    """Extend the frame by the legend below; widen it if an item needs that."""
     spare = max(0, max(map(_row_width, rows)) + 2 * _MARGIN - above.width)
     height = above.height + _LEGEND_LINE * len(rows) + _MARGIN
     return _Frame(above.left - spare // 2, above.top, above.width + spare, height)
@@ -170,7 +170,7 @@ def _shape(shape: str, x: float, y: float, fill: str, border: str, inside: str =
 def _labels(
     graph: LatentGraph, place: list[list[int]], labels: Sequence[str], colours: Theme
 ) -> Iterator[str]:
-    """All outlines, then all letters: no outline covers a letter of another label."""
+    """Draw all outlines, then all letters, so that no outline covers a letter."""
     above = labels_above(place, graph.edges, labels).tolist()
     outline = (
         f'fill="none" stroke="{colours.background}" stroke-width="{network.LABEL_OUTLINE}" '
@@ -190,7 +190,7 @@ def _labels(
 
 
 def _item_width(item: LegendItem) -> int:
-    words = item.text.split()  # a longer text would be measured as it is cut under a node
+    words = item.text.split()  # word by word, because label_sizes cuts long texts
     text = label_sizes(words)[:, 0].sum() + CHARACTER_WIDTH * (len(words) - 1)
     return _SAMPLE + 8 + int(text)
 

@@ -1,4 +1,4 @@
-"""Sweeps as plotly figures: structure and scores along r, cells of Lambda and tau, a barcode."""
+"""Sweeps as plotly figures: structure and scores over r, a Lambda-tau grid, a barcode."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from loopylatent.figures.network import Theme, ThemeName, colours_of
 from loopylatent.settings import LearnSettings, Thresholds
 
 STRUCTURE = {"edges": "n_edges", "hidden": "n_hidden", "cycles": "n_cycles"}
-LINES = {"unseen rows": "test_row", "BIC": "bic_row", "training rows": "train_row"}
-"""The lines of scores: all are log-likelihoods of one row, so that they share an axis."""
-SCORE_NOTE = "log-likelihood a row, higher is better"
+LINES = {"held-out rows": "test_row", "BIC": "bic_row", "training rows": "train_row"}
+"""Lines of scores, all per row, so that they share an axis."""
+SCORE_NOTE = "log-likelihood per row, higher is better"
 
 
 def structure_colours(colours: Theme) -> dict[str, str]:
-    """The colours of edges, hidden nodes and cycles, the same in all pictures."""
+    """Return the colours of edges, hidden nodes and cycles, the same in all figures."""
     return {"edges": colours.observed, "hidden": colours.hidden, "cycles": colours.groups[5]}
 
 
 def score_colours(colours: Theme) -> dict[str, str]:
-    """The colours of the scores."""
+    """Return the colours of the scores."""
     return dict(zip(LINES, (*colours.groups[2:4], colours.edge), strict=True))
 
 
@@ -45,7 +45,10 @@ def sweep_figure(
     height: int = 460,
     stepwise: bool = True,
 ) -> charts.Figure:
-    """Draw the learned graph along r, scores below; ``stepwise``: nothing between points."""
+    """Draw counts of the learned graph over r, and scores below.
+
+    ``stepwise`` draws steps: the graph does not change between two points.
+    """
     colours = colours_of(theme)
     ordered = sorted(points, key=lambda point: point.thresholds.r)
     fitted = _fitted(scores)
@@ -83,7 +86,7 @@ def _line(
 ) -> Part:
     x = [point.thresholds.r for point in points]
     y = [getattr(point, STRUCTURE[name]) for point in points]
-    if points:  # the last graph holds on
+    if points:  # the graph stays the same above the last radius
         x, y = [*x, max(x[-1], D.r_max) * 1.02], [*y, y[-1]]
     shape, mode = ("hv", "lines") if stepwise else ("linear", "lines+markers")
     line = {"shape": shape, "color": paint, "width": 2.4 if name == "edges" else 1.8}
@@ -103,7 +106,7 @@ def _targets(points: Sequence[SweepPoint]) -> Part:
     ]
     hover = (
         "<b>r = %{x:.4f}</b><br>edges %{customdata[0]}<br>hidden nodes %{customdata[1]}<br>"
-        "cycles %{customdata[2]}, shortest %{customdata[3]}<br>pieces %{customdata[4]}<br>"
+        "cycles %{customdata[2]}, shortest %{customdata[3]}<br>components %{customdata[4]}<br>"
         "stuck visits %{customdata[5]}"
     )
     radii = [point.thresholds.r for point in points]
@@ -113,7 +116,7 @@ def _targets(points: Sequence[SweepPoint]) -> Part:
 def _score_line(name: str, fitted: Sequence[PointScores], paint: str, colours: Theme) -> Part:
     y = [getattr(one, LINES[name]) for one in fitted]
     chosen = name != "training rows"
-    best = len(y) - 1 - int(np.argmax(y[::-1])) if chosen and y else None  # of equals the last
+    best = len(y) - 1 - int(np.argmax(y[::-1])) if chosen and y else None  # the last of ties
     more = "<br>Pred-Perp-LL %{customdata[0]:.4f}, %{customdata[1]} parameters, %{customdata[2]}"
     return charts.scatter(
         name,
@@ -136,7 +139,7 @@ def _score_line(name: str, fitted: Sequence[PointScores], paint: str, colours: T
 
 
 def _headline(paints: Mapping[str, str], y: float, text: str, colours: Theme) -> Part:
-    """The legend of a panel, in one line above it."""
+    """Return the legend of a panel, in one line above it."""
     about = [f'<span style="opacity:0.75">({text})</span>']
     line = charts.keys(paints, y, -charts.LEFT + 10, about)
     place = {"yanchor": "bottom", "yshift": 20 if y == 1 else -8}
@@ -148,11 +151,11 @@ MEASURES: Mapping[str, str] = {
     "edges": "n_edges",
     "cycles": "n_cycles",
     "stuck visits": "n_stuck",
-    "log-likelihood of unseen rows": "test_row",
+    "held-out log-likelihood": "test_row",
     "BIC": "bic_row",
 }
 """What the cells of the grid can show."""
-SCORE_MEASURES = ("log-likelihood of unseen rows", "BIC")
+SCORE_MEASURES = ("held-out log-likelihood", "BIC")
 SHADES: Mapping[ThemeName, tuple[str, str, str]] = {
     "light": ("#F1F5F9", "#9CC7E2", "#0B5E94"),
     "dark": ("#18212C", "#215F8A", "#8ACBF0"),
@@ -170,7 +173,7 @@ def grid_figure(
     theme: ThemeName = "light",
     height: int = 460,
 ) -> charts.Figure:
-    """Draw one of ``MEASURES`` over Lambda and tau; the trace ``settings`` is what is clicked."""
+    """Draw one of ``MEASURES`` over Lambda and tau; the trace ``settings`` takes the clicks."""
     colours = colours_of(theme)
     known = values_of(points, scores, measure)
     at = {
@@ -180,13 +183,13 @@ def grid_figure(
     }
     table = [[at.get((margin, tau), math.nan) for margin in Lambdas] for tau in taus]
     texts = [[_shown(value, measure) for value in row] for row in table]
-    axes = {"x": ("Λ, the margin of a vote", Lambdas), "y": ("τ, the shortest edge", taus)}
+    axes = {"x": ("margin Λ", Lambdas), "y": ("minimum edge length τ", taus)}
     layout = charts.framed(colours, height, left=62, right=10, top=12) | {"hovermode": "closest"}
     for axis, (title, values) in axes.items():
         ticks = [f"{value:.3g}" for value in values]
         named = charts.named_axis(colours, ticks, [-0.5, len(values) - 0.5])
         layout[f"{axis}axis"] = named | charts.title(title, 12) | {"automargin": True}
-    bar = {"thickness": 10, "outlinewidth": 0, "tickfont": charts.quiet(colours)}
+    bar = {"thickness": 10, "outlinewidth": 0, "tickfont": charts.tick_font(colours)}
     cells = {
         "type": "heatmap",
         "z": table,
@@ -216,7 +219,7 @@ def grid_figure(
 def values_of(
     points: Sequence[SweepPoint], scores: Sequence[Scored], measure: str
 ) -> dict[LearnSettings, float]:
-    """Return one measure of each setting for which it is known."""
+    """Return one measure for each setting at which it is known."""
     found: Sequence[Any] = _fitted(scores) if measure in SCORE_MEASURES else points
     return {one.settings: float(getattr(one, MEASURES[measure])) for one in found}
 
@@ -228,13 +231,13 @@ def _shown(value: float, measure: str) -> str:
 
 
 MOST_OF_EACH = 12
-"""Bars of each kind that are drawn: the longest."""
+"""Number of longest bars drawn of each kind."""
 LONGEST = 30
 TITLES = {"cycle": "cycles", "hidden": "hidden"}
 
 
 def longest(bars: Sequence[Bar], kind: str, most: int = MOST_OF_EACH) -> list[Bar]:
-    """Return the longest bars of a kind, longest first; those without length are left out."""
+    """Return the longest bars of a kind, longest first, without bars of length 0."""
     return [bar for bar in bars if bar.kind == kind and bar.length > 0][:most]
 
 
@@ -246,7 +249,7 @@ def barcode_figure(
     theme: ThemeName = "light",
     height: int = 460,
 ) -> charts.Figure:
-    """Draw the longest lives; ``customdata`` of a bar begins with the middle of its life."""
+    """Draw the longest bars; ``customdata`` of a bar starts with its middle."""
     colours = colours_of(theme)
     paints = structure_colours(colours)
     solid = {"marker": {"opacity": 1.0}}
@@ -255,8 +258,8 @@ def barcode_figure(
     drawn = []
     for kind, name in TITLES.items():
         chosen = longest(bars, kind)
-        alive = [bar.start <= r < bar.end or r >= bar.end >= D.r_max for bar in chosen]
-        marker = {"color": paints[name], "opacity": [1.0 if here else 0.4 for here in alive]}
+        exists = [bar.start <= r < bar.end or r >= bar.end >= D.r_max for bar in chosen]
+        marker = {"color": paints[name], "opacity": [1.0 if here else 0.4 for here in exists]}
         drawn.append(
             {
                 "type": "bar",
@@ -273,7 +276,7 @@ def barcode_figure(
             }
         )
         ticks += [_names(bar, LONGEST) for bar in chosen]
-    words = {"cycles": "a cycle, by its columns", "hidden": "a hidden node, by the nearest columns"}
+    words = {"cycles": "cycle (its columns)", "hidden": "hidden node (nearest columns)"}
     legend = charts.keys({text: paints[name] for name, text in words.items()}, 1, -180)
     layout = charts.framed(colours, height, left=190, top=42) | {
         "bargap": 0.3,
@@ -286,6 +289,6 @@ def barcode_figure(
 
 
 def _names(bar: Bar, longest_text: int) -> str:
-    """The columns of a bar on one line; names are data and are escaped."""
+    """Return the columns of a bar on one line; names are data and are escaped."""
     names = ", ".join(shown_label(name, 14) for name in bar.columns)
     return escape(shown_label(names, longest_text))

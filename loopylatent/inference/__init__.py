@@ -1,1 +1,1 @@
-"""A graph and rows in, a fitted `Model` out: exact or loopy sums, scores (section 6.1)."""
+"""Fitting a graph to rows: exact inference or loopy belief propagation, scores (section 6.1)."""

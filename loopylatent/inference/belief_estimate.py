@@ -1,7 +1,8 @@
-"""The paper's own estimate of a likelihood, beside the exact one (section 6.1, its footnote).
+"""The paper's own estimate of a likelihood (section 6.1, its footnote).
 
-It writes P(x) = P(x, h) / P(h | x) with beliefs. Where these came to rest the ratio is, at *every*
-h, the Bethe sum of the row divided by that of everything: that is computed. It is exact on trees.
+It is P(x) = P(x, h) / P(h | x) with beliefs in place of probabilities. At convergence the ratio is
+the same for *every* h: the Bethe estimate of the row's sum divided by that of Z, which is what is
+computed. It is exact on trees.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ EVERY = 64
 
 @dataclass(frozen=True, slots=True)
 class BeliefEstimate:
-    """The paper's estimate of two of its scores, which need not belong to any distribution."""
+    """The paper's estimate of two of its scores; it need not be that of a distribution."""
 
     perp_ll: float
     pred_perp_ll: float
     converged: float
-    """Share of the runs, one for each different row and each different half, that came to rest."""
+    """Share of the runs, one for each different row or half row, that converged."""
 
 
 def belief_estimate(
@@ -37,11 +38,11 @@ def belief_estimate(
     """Estimate the perplexities of a discrete model as the paper does."""
     found = model.distribution
     if not isinstance(found, DiscreteModel):
-        raise InferenceError("a Gaussian model needs no estimate; its likelihood is always exact.")
+        raise InferenceError("A Gaussian model needs no estimate; its likelihood is exact.")
     chosen = obs.select(list(model.graph.names))
     propagation = Propagation(found.layout, found.method.elimination)
     whole = propagation.evaluate(found.cells)
-    (rows, came_to_rest), (halves, others) = (
+    (rows, whole_converged), (halves, half_converged) = (
         _row_sums(found, propagation, table, half_of(progress, k))
         for k, table in enumerate((chosen, with_half_hidden(chosen, seed)))
     )
@@ -51,14 +52,14 @@ def belief_estimate(
     return BeliefEstimate(
         perplexity(float(weights @ (rows - whole.value)), n_values),
         perplexity(float(weights @ (rows - halves)), n_values),
-        float(np.mean([whole.converged, *came_to_rest, *others])),
+        float(np.mean([whole.converged, *whole_converged, *half_converged])),
     )
 
 
 def _row_sums(
     model: DiscreteModel, propagation: Propagation, obs: Observations, progress: Progress | None
 ) -> tuple[FloatArray, list[bool]]:
-    """The Bethe estimate of what each row sums to; which runs, one a different row, converged."""
+    """The Bethe estimate of each row's sum; whether each run (one per different row) converged."""
     rows = PropagatedRows(propagation, model.rows(obs))
     runs = []
     for k, run in enumerate(rows.runs(model.cells)):

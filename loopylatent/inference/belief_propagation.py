@@ -1,6 +1,6 @@
-"""Loopy belief propagation: the paper's way to likelihoods, kept for graphs beyond exact reach.
+"""Loopy belief propagation, as in the paper; used where exact inference is too expensive.
 
-It is exact on trees; with cycles its Bethe estimate of log Z lies on either side of the truth.
+It is exact on trees; with cycles its Bethe estimate of log Z can be too large or too small.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ MOST_ROUNDS = 200
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Propagated:
-    """What belief propagation found for one row or for none (then ``value`` is log Z)."""
+    """Result of belief propagation for one row, or for none (then ``value`` estimates log Z)."""
 
     value: float
-    """The Bethe estimate of the logarithm of the sum."""
+    """The Bethe estimate of the log of the sum."""
     by_cells: FloatArray
-    """Beliefs in the cells of the tables: the derivatives of ``value`` where it converged."""
+    """Beliefs in the cells of the tables; at convergence the derivatives of ``value``."""
     residual: float
     """The largest change of a message in the last round."""
     n_rounds: int
@@ -40,9 +40,9 @@ class Propagated:
 
 
 class Propagation:
-    """Belief propagation on one layout, each time from messages that say nothing."""
+    """Belief propagation on one layout, always from uniform messages."""
 
-    # from where the last run ended it would be quicker, but a model could then have two values
+    # warm starts would be faster, but the value of a model would depend on earlier calls
 
     def __init__(self, layout: Layout, elimination: Elimination, damping: float = DAMPING) -> None:
         self.layout = layout
@@ -56,7 +56,7 @@ class Propagation:
         return self.row(tables, self._empty)
 
     def row(self, tables: FloatArray, states: StateArray) -> Propagated:
-        """Estimate what a row with these states (negative where open) sums to."""
+        """Estimate the sum of a row with these states (negative: unknown)."""
         n_states = self._network.n_states
         messages = np.zeros((len(self._network.other), int(n_states.max(initial=1))))
         beliefs = np.zeros(self.layout.n_cells)
@@ -69,7 +69,7 @@ class Propagation:
 
 @dataclass(frozen=True, eq=False)
 class PropagatedRows:
-    """What every row sums to by belief propagation, where even its open part is out of reach."""
+    """Row sums by belief propagation, where even clamped rows are too expensive for exact sums."""
 
     propagation: Propagation
     rows: Rows
@@ -91,7 +91,7 @@ class PropagatedRows:
         return (self.propagation.row(tables, states) for states in self.states)
 
     def of_rows(self, found: FloatArray) -> FloatArray:
-        """Give each row what was found for those that are like it."""
+        """Expand values of different rows to all rows."""
         return found[self.rows.pattern_of_rows(self._columns)]
 
     def posteriors(self, tables: FloatArray, nodes: IntArray) -> list[FloatArray]:
@@ -113,7 +113,7 @@ class PropagatedRows:
 
 
 def _reversed_edges(start: IntArray, other: IntArray) -> IntArray:
-    """For each directed edge, the number of the one that runs the other way."""
+    """For each directed edge, the index of the reversed one."""
     ends = np.repeat(np.arange(len(start) - 1), np.diff(start))
     back = np.empty(len(other), np.int64)
     back[np.lexsort((ends, other))] = np.arange(len(other))

@@ -1,8 +1,8 @@
-"""Exact sums over everything that a row leaves open, for all rows at once (section 6.1).
+"""Exact sums over hidden and missing values, for all rows at once (section 6.1).
 
-Nodes are summed out one after the other; the largest table that this needs decides beforehand
-whether exact sums are possible. Once columns are clamped, what a hidden component sums to depends
-only on the values next to it: a circuit holds each different message once.
+Variable elimination: nodes are summed out one after the other, and the size of the largest table
+decides beforehand whether exact sums are feasible. With the columns clamped, the sum over a hidden
+component depends only on adjacent values, so a circuit stores each different message once.
 """
 
 from __future__ import annotations
@@ -33,28 +33,28 @@ from loopylatent.graph import LatentGraph
 from loopylatent.inference.parameters import Layout
 
 LARGEST_TABLE = 2**20
-"""Entries of the largest table for which exact inference is used."""
+"""Exact inference is used up to this many entries of the largest table."""
 WORTH_A_SEARCH = 2**14
-"""From this many entries in all, ties of the rule are broken in several ways and the best kept."""
+"""From this many entries in total, several random tie-breaks are tried and the best is kept."""
 MORE_ORDERS = 4
 MOST_CELLS = 2**24
-"""Cells up to which rows are put into one circuit where they need not all be in one."""
+"""Limit of the cells of one circuit, if rows can be split over several."""
 
 
 @dataclass(frozen=True, eq=False)
 class Elimination:
-    """An order of elimination and the tables that it needs."""
+    """An elimination order and the sizes of its tables."""
 
     order: IntArray = field(repr=False)
     """The nodes that are summed out, first to last."""
     widths: IntArray = field(repr=False)
-    """How many other nodes are in the table of each."""
+    """The number of other nodes in the table of each."""
     log2_tables: FloatArray = field(repr=False)
-    """The size of each table, as a power of two."""
+    """log2 of the size of each table."""
 
     @property
     def treewidth(self) -> int:
-        """Nodes of the largest table less one: an upper bound on the treewidth of the graph."""
+        """Number of nodes of the largest table minus 1: an upper bound on the treewidth."""
         return int(self.widths.max(initial=0))
 
     @property
@@ -75,8 +75,8 @@ def eliminate(
     *,
     given: BoolArray | None = None,
 ) -> Elimination:
-    """Find an order by the min-fill rule; ``given`` nodes are not summed out and link nothing."""
-    # of equals those first on which the fewest known values bear: rows then share first tables
+    """Find an order by the min-fill rule; ``given`` nodes are conditioned on, not summed out."""
+    # ties: fewest adjacent known values first, so that rows share the first tables
     active = np.ones(graph.n_nodes, np.bool_) if given is None else ~given
     linked = np.zeros((graph.n_nodes, graph.n_nodes), np.bool_)
     u, v = graph.edges.T
@@ -104,7 +104,7 @@ def _ordered(
 
 @dataclass(frozen=True, eq=False)
 class Circuit:
-    """The sums of a set of rows, ready to be computed for any potentials."""
+    """The sums of a set of rows as an arithmetic circuit in the potentials."""
 
     layout: Layout
     network: Network = field(repr=False)
@@ -116,7 +116,7 @@ class Circuit:
     def of(
         cls, layout: Layout, elimination: Elimination, states: StateArray, *, share: bool = True
     ) -> Circuit:
-        """Write down the sums of all rows; (rows, nodes) states, negative where unknown."""
+        """Record the sums of all rows; (rows, nodes) states, negative where unknown."""
         return next(circuits(layout, elimination, states, share, most_cells=2**62))
 
     @property
@@ -144,20 +144,20 @@ class Circuit:
         return cells
 
     def row_sums(self, cells: FloatArray) -> FloatArray:
-        """(rows,) the logarithm of what each row sums to, without its clamped potentials."""
+        """(rows,) log of each row's sum, without its clamped potentials."""
         found = np.append(cells[self.tape.cell[self.roots]], 0.0)
         starts = self.row_roots[:-1]
         sums = np.add.reduceat(found, starts) if self.n_rows else np.zeros(0)
         return np.where(np.diff(self.row_roots) > 0, sums, 0.0)
 
     def root_weights(self, weights: FloatArray) -> FloatArray:
-        """(messages,) the weight of the rows that each message is a root of."""
+        """(messages,) total weight of the rows whose root each message is."""
         by_root = np.repeat(weights, np.diff(self.row_roots))
         sums = np.bincount(self.roots, weights=by_root, minlength=self.n_messages)
         return sums.astype(np.float64)
 
     def backward(self, cells: FloatArray, root_weights: FloatArray) -> FloatArray:
-        """Return the derivative of the weighted sum of the roots by every cell."""
+        """Return the derivatives of the weighted sum of the roots with respect to every cell."""
         adjoint = np.zeros(self.n_cells)
         used = np.flatnonzero(root_weights)
         adjoint[self.tape.cell[used]] = root_weights[used]
@@ -166,7 +166,7 @@ class Circuit:
         return adjoint
 
     def locals(self) -> Iterator[tuple[int, IntArray, IntArray]]:
-        """Yield each node that was summed out, in which rows, and the first cells of its locals."""
+        """Yield each eliminated node, the rows concerned, and the first cells of its locals."""
         n = int(self.tape.counts[LOCALS])
         nodes = self.tape.local_node[:n]
         for node in np.unique(nodes).tolist():
@@ -181,7 +181,7 @@ def circuits(
     share: bool = True,
     most_cells: int = MOST_CELLS,
 ) -> Iterator[Circuit]:
-    """Yield circuits that hold the rows in order, each within a bounded memory."""
+    """Yield circuits that cover the rows in order, each of bounded size."""
     network = layout.network(elimination.order)
     room = _room_of_a_row(layout, elimination)
     row = 0
@@ -208,7 +208,7 @@ def _record(
 
 
 def _room_of_a_row(layout: Layout, elimination: Elimination) -> IntArray:
-    """Return bounds on how much of each array one row can need."""
+    """Return an upper bound on what one row adds to each array."""
     summed, widest = len(elimination.order), elimination.treewidth
     edges = layout.graph.n_edges
     inputs = 2 * summed + edges
@@ -234,7 +234,7 @@ def _empty_tape(room: IntArray, first_cell: int) -> Tape:
 
 
 def _enlarged(tape: Tape, room: IntArray) -> Tape:
-    """Return the same tape with twice the room where one more row might not fit."""
+    """Double the arrays in which one more row might not fit."""
     changes = {}
     for name, kind in LENGTHS.items():
         array, extra = getattr(tape, name), name in ONE_MORE

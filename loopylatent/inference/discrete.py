@@ -1,4 +1,4 @@
-"""Pairwise models of binary and categorical columns: the likelihood to climb, the fitted model."""
+"""Pairwise models of binary and categorical columns: likelihood and fitted model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from loopylatent.tables.observations import Observations
 
 
 def layout_of(graph: LatentGraph, columns: Sequence[Column]) -> Layout:
-    """Return the layout of a graph: hidden nodes have the states that all columns share, or two."""
+    """Return the layout of a graph; hidden nodes have the columns' states if equal, else two."""
     counts = [len(column.states) for column in columns]
     alphabets = {column.states for column in columns}
     hidden = counts[0] if len(alphabets) == 1 else 2
@@ -42,19 +42,19 @@ class Method:
 
     @classmethod
     def choose(
-        cls, layout: Layout, wanted: Inference = "auto", largest_table: float = LARGEST_TABLE
+        cls, layout: Layout, requested: Inference = "auto", largest_table: float = LARGEST_TABLE
     ) -> Method:
-        """Decide between exact sums and belief propagation."""
+        """Choose between exact sums and belief propagation."""
         elimination = eliminate(layout.graph, layout.n_states)
         fits = elimination.fits(largest_table)
-        if wanted == "exact" and not fits:
+        if requested == "exact" and not fits:
             raise InferenceError(
-                f"exact inference needs a table of 2^{elimination.log2_largest:.0f} entries "
+                f"Exact inference needs a table of 2^{elimination.log2_largest:.0f} entries "
                 f"(treewidth {elimination.treewidth}), more than 2^{np.log2(largest_table):.0f}; ",
                 Remedy("larger_radius"),
                 " for fewer cycles.",
             )
-        return cls(layout, elimination, fits and wanted != "lbp", largest_table)
+        return cls(layout, elimination, fits and requested != "lbp", largest_table)
 
     def partition(self) -> ExactPartition | Propagation:
         if self.is_exact:
@@ -70,7 +70,7 @@ class Method:
 
 @dataclass(frozen=True, eq=False)
 class DiscreteProblem:
-    """The mean log-likelihood of some rows as a function of the coordinates of a model."""
+    """The mean log-likelihood of a row as a function of the parameters."""
 
     layout: Layout
     rows: Rows = field(repr=False)
@@ -109,7 +109,7 @@ class DiscreteProblem:
         return Value(rows.value / total - whole.value, self.basis.gradient(by_cells))
 
     def marginals(self, point: FloatArray) -> FloatArray:
-        """(cells,) the probabilities of all states of nodes and pairs of states of edges."""
+        """(cells,) the marginal probabilities of all nodes and edges."""
         return self._partition.evaluate(self.basis.cells(point)).by_cells
 
 
@@ -122,11 +122,11 @@ class DiscreteModel:
     cells: FloatArray = field(repr=False)
     """(cells,) the log-potentials of nodes and edges; see ``Layout``."""
     largest_table: float = LARGEST_TABLE
-    """Up to here likelihoods are exact."""
+    """Likelihoods are exact up to this table size."""
 
     @cached_property
     def method(self) -> Method:
-        """How likelihoods are reported: exact where possible, however the model was fitted."""
+        """Likelihoods are exact if feasible, however the model was fitted."""
         return Method.choose(self.layout, "auto", self.largest_table)
 
     @cached_property
@@ -150,7 +150,7 @@ class DiscreteModel:
         return encode(obs, self.columns)
 
     def log_likelihood(self, obs: Observations) -> FloatArray:
-        """(rows,) log P(row), its missing and all hidden values summed out."""
+        """(rows,) log P(row), with missing and hidden values summed out."""
         return self.method.rows(self.rows(obs)).row_values(self.cells) - self.log_partition
 
     def posteriors(self, obs: Observations, nodes: IntArray) -> list[FloatArray]:
@@ -158,7 +158,7 @@ class DiscreteModel:
 
 
 def pair_strength(joint: FloatArray) -> float:
-    """Return the correlation in a 2 x 2 table, else the largest canonical correlation."""
+    """Return the correlation of a 2 x 2 table, or else the largest canonical correlation."""
     first, second = joint.sum(axis=1), joint.sum(axis=0)
     scale = np.sqrt(np.outer(first, second))
     excess = (joint - np.outer(first, second)) / np.where(scale > 0, scale, 1.0)
@@ -175,8 +175,8 @@ def strengths_of(layout: Layout, marginals: FloatArray) -> FloatArray:
     return np.array([pair_strength(layout.edge_table(marginals, edge)) for edge in edges])
 
 
-def turned(layout: Layout, cells: FloatArray, strengths: FloatArray) -> FloatArray:
-    """Swap the states of two-state hidden nodes that run against the column nearest to them."""
+def oriented(layout: Layout, cells: FloatArray, strengths: FloatArray) -> FloatArray:
+    """Swap the states of binary hidden nodes that correlate negatively with the nearest column."""
     graph = layout.graph
     sign = signs_towards_columns(graph, strengths)
     step = np.where((sign < 0) & (layout.n_states == 2), -1, 1).tolist()
@@ -190,19 +190,19 @@ def turned(layout: Layout, cells: FloatArray, strengths: FloatArray) -> FloatArr
 
 
 def signs_towards_columns(graph: LatentGraph, strengths: FloatArray) -> FloatArray:
-    """(nodes,) the sign of a node along the shortest way to a column; 1 for columns."""
+    """(nodes,) the sign of the correlation along the shortest path to a column; 1 for columns."""
     nearest = np.zeros(graph.n_nodes)
     lengths = graph.path_lengths(graph.hidden_nodes)[:, : graph.n_observed]
     nearest[graph.n_observed :] = lengths.min(axis=1)
     edge_of = {tuple(edge): k for k, edge in enumerate(graph.edges.tolist())}
     sign = np.ones(graph.n_nodes)
     for h in sorted(graph.hidden_nodes, key=lambda h: (nearest[h], h)):
-        ways = [
+        steps = [
             (nearest[w] + graph.lengths[edge_of[min(h, w), max(h, w)]], w)
             for w in graph.neighbours(h)
         ]
-        if ways:
-            _, way = min(ways)
-            strength = strengths[edge_of[min(h, way), max(h, way)]]
-            sign[h] = sign[way] * (-1.0 if strength < 0 else 1.0)
+        if steps:
+            _, w = min(steps)
+            strength = strengths[edge_of[min(h, w), max(h, w)]]
+            sign[h] = sign[w] * (-1.0 if strength < 0 else 1.0)
     return sign

@@ -1,4 +1,4 @@
-"""What the rows of a table know: states, missing values, weights, and which rows are alike."""
+"""Rows of a discrete table: states, missing values, weights, and groups of equal rows."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Patterns:
     """The different rows within some columns."""
 
     states: StateArray
-    """(patterns, columns) one row for each pattern."""
+    """(patterns, columns)"""
     weights: FloatArray
-    """(patterns,) the weight of the rows that have each."""
+    """(patterns,) total weight of the rows of each pattern."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class Rows:
         return frozen_array((self.states < 0).any(axis=0), np.bool_)
 
     def patterns(self, columns: tuple[int, ...]) -> Patterns:
-        """Return the different rows within ``columns``; asked again, the same object."""
+        """Return the different rows within ``columns``; cached."""
         if columns not in self._patterns:
             group, first = self._grouped(columns)
             weights = np.bincount(group, weights=self.weights, minlength=len(first))
@@ -72,7 +72,7 @@ class Rows:
         return _kernels.pairwise.group_rows(self.states, np.array(columns, np.int64))
 
     def counts(self, columns: tuple[int, ...], n_states: tuple[int, ...]) -> FloatArray:
-        """The weight of every combination of states of some columns, where all are present."""
+        """The weight of every combination of states of some columns, over complete rows."""
         found = self.patterns(columns)
         present = (found.states >= 0).all(axis=1)
         counts = np.zeros(n_states)
@@ -81,19 +81,19 @@ class Rows:
 
 
 def encode(obs: Observations, columns: Sequence[Column]) -> Rows:
-    """Return the rows in the states of ``columns``; codes are matched by what they stand for."""
+    """Return the rows coded by the states of ``columns``, matched by label."""
     chosen = pick(obs, [column.name for column in columns])
     values = chosen.dense()
     states = np.full(values.shape, -1, np.int16)
-    for j, (column, given) in enumerate(zip(columns, chosen.columns, strict=True)):
+    for j, (column, own) in enumerate(zip(columns, chosen.columns, strict=True)):
         known = ~np.isnan(values[:, j])
         codes = values[known, j].astype(np.int64)
-        states[known, j] = _state_map(column, given)[codes]
+        states[known, j] = _state_map(column, own)[codes]
     return Rows.of(states, obs.weights)
 
 
 def rows_like(table: Any, known: Observations) -> Observations:
-    """Read more rows with the kinds of the columns of a known table; they may be constant."""
+    """Read rows with the column types of a known table; columns may be constant."""
     if isinstance(table, Observations):
         return table
     frame = _frame(table, known)
@@ -111,41 +111,41 @@ def _frame(table: Any, known: Observations) -> pd.DataFrame:
         named = table.set_axis([str(name) for name in table.columns], axis="columns")
         lacking = [name for name in known.names if name not in named.columns]
         if lacking:
-            raise DataError(f"the rows lack {listed(lacking)}; give the columns learned from.")
+            raise DataError(f"Missing columns: {listed(lacking)}; add them.")
         return named.reset_index(drop=True)
     matrix = np.asarray(table.toarray() if hasattr(table, "toarray") else table)
     if matrix.ndim != 2 or matrix.shape[1] != known.n_columns:
-        raise DataError(f"rows of {known.n_columns} columns are needed; got shape {matrix.shape}.")
+        raise DataError(f"Rows of {known.n_columns} columns are needed, not shape {matrix.shape}.")
     return pd.DataFrame(matrix, columns=list(known.names)).infer_objects()
 
 
 def pick(obs: Observations, names: Sequence[str]) -> Observations:
-    """Return the named columns of a table, or say which ones it lacks."""
+    """Return the named columns of a table; raise an error if some are missing."""
     check_observations(obs)
     if tuple(obs.names) == tuple(names):
         return obs
     lacking = [name for name in names if name not in set(obs.names)]
     if lacking:
         raise InferenceError(
-            f"the table lacks {listed(lacking)}, which the graph has; "
-            "give the table that the graph was learned from, or one with the same columns."
+            f"The table lacks columns {listed(lacking)} of the graph; use a table with all columns "
+            "of the graph."
         )
     return obs.select(list(names))
 
 
-def _state_map(column: Column, given: Column) -> NDArray[np.int16]:
-    if column.states == given.states:
+def _state_map(column: Column, own: Column) -> NDArray[np.int16]:
+    if column.states == own.states:
         return np.arange(len(column.states), dtype=np.int16)
-    if given.kind not in ("binary", "categorical"):
+    if own.kind not in ("binary", "categorical"):
         raise InferenceError(
-            f"column {quoted(given.name)} is {given.kind} here but {column.kind} in the model; "
-            "read both tables with the same kinds."
+            f"Column {quoted(own.name)} is {own.kind} here but {column.kind} in the model; "
+            "read both tables with the same column types."
         )
     position = {state: k for k, state in enumerate(column.states)}
-    unknown = [state for state in given.states if state not in position]
+    unknown = [state for state in own.states if state not in position]
     if unknown:
         raise InferenceError(
-            f"column {quoted(given.name)} has the state {quoted(unknown[0])}, which the model "
-            "has not seen; fit the model on a table that has it, or leave those cells empty."
+            f"Column {quoted(own.name)} has the state {quoted(unknown[0])}, which is not in the "
+            "model; fit the model on a table that has it, or set these cells to missing."
         )
-    return np.array([position[state] for state in given.states], dtype=np.int16)
+    return np.array([position[state] for state in own.states], dtype=np.int16)

@@ -1,6 +1,6 @@
 """Exact log-likelihoods, marginals and posteriors of pairwise models (section 6.1).
 
-log P(row) is what the row sums to over everything that it leaves open, less log Z.
+log P(row) is the log of the sum over the row's hidden and missing values, minus log Z.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from loopylatent.inference.parameters import Layout
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sum:
-    """A sum and its derivative by every log-potential."""
+    """The log of a sum and its derivatives with respect to the log-potentials."""
 
     value: float
     by_cells: FloatArray
@@ -47,7 +47,7 @@ class ExactPartition:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Part:
-    """Nodes that some row leaves open, connected with each other, and the patterns around them."""
+    """A connected set of nodes unknown in some row, and the patterns of adjacent columns."""
 
     nodes: IntArray
     columns: tuple[int, ...]
@@ -58,7 +58,7 @@ class _Part:
 
 @dataclass(frozen=True, eq=False)
 class ExactRows:
-    """What every row sums to over what it leaves open, by patterns within unconnected parts."""
+    """Sums of all rows over hidden and missing values, by patterns within separate parts."""
 
     layout: Layout
     rows: Rows = field(repr=False)
@@ -66,8 +66,8 @@ class ExactRows:
 
     @classmethod
     def of(cls, layout: Layout, rows: Rows, whole: Elimination | None = None) -> ExactRows:
-        """Choose an order for the open nodes, never worse than that of the ``whole`` graph."""
-        given = _given(rows, layout)
+        """Choose an order for the unknown nodes, no worse than that of the ``whole`` graph."""
+        given = _always_known(rows, layout)
         found = eliminate(layout.graph, layout.n_states, given=given)
         if whole is not None and found.log2_largest > whole.log2_largest:
             found = whole
@@ -82,7 +82,7 @@ class ExactRows:
         return Sum(float(total), found + self._clamped_counts)
 
     def row_values(self, tables: FloatArray) -> FloatArray:
-        """(rows,) the logarithm of what each row sums to."""
+        """(rows,) the log of each row's sum."""
         layout = self.layout
         parts = circuits(layout, self.elimination, self._states)
         by_pattern = np.concatenate([one.row_sums(one.forward(tables)) for one in parts])
@@ -105,7 +105,7 @@ class ExactRows:
         return found
 
     def _pattern_posteriors(self, tables: FloatArray) -> dict[int, FloatArray]:
-        """For each open node (patterns of its part, K) the probabilities of its states."""
+        """For each unknown node (patterns of its part, K) the probabilities of its states."""
         n_states, states = self.layout.n_states, self._states
         found = {
             int(v): np.zeros((len(part.patterns.weights), int(n_states[v])))
@@ -137,7 +137,7 @@ class ExactRows:
     def _parts(self) -> tuple[_Part, ...]:
         parts: list[_Part] = []
         first = 0
-        for nodes, columns in _open_parts(self.layout, _given(self.rows, self.layout)):
+        for nodes, columns in _unknown_parts(self.layout, _always_known(self.rows, self.layout)):
             patterns = self.rows.patterns(columns)
             parts.append(_Part(nodes, columns, patterns, first))
             first += len(patterns.weights)
@@ -145,7 +145,7 @@ class ExactRows:
 
     @cached_property
     def _states(self) -> StateArray:
-        """(patterns of all parts, nodes); whatever is outside a part counts as known there."""
+        """(patterns of all parts, nodes); nodes outside a part are treated as known."""
         total = sum(len(part.patterns.weights) for part in self._parts)
         states = np.zeros((total, self.layout.graph.n_nodes), np.int16)
         for part in self._parts:
@@ -180,24 +180,24 @@ class ExactRows:
         return counts
 
 
-def _given(rows: Rows, layout: Layout) -> BoolArray:
+def _always_known(rows: Rows, layout: Layout) -> BoolArray:
     """(nodes,) which nodes are known in every row."""
     given = np.zeros(layout.graph.n_nodes, np.bool_)
     given[: len(rows.ever_missing)] = ~rows.ever_missing
     return given
 
 
-def _open_parts(layout: Layout, given: BoolArray) -> Iterator[tuple[IntArray, tuple[int, ...]]]:
-    """Yield the connected parts of the open nodes, each with its columns and those next to it."""
+def _unknown_parts(layout: Layout, given: BoolArray) -> Iterator[tuple[IntArray, tuple[int, ...]]]:
+    """Yield the connected components of the unknown nodes, with their own and adjacent columns."""
     graph = layout.graph
     u, v = graph.edges.T
     inside = ~given[u] & ~given[v]
     shape = (graph.n_nodes, graph.n_nodes)
     joined = coo_array((np.ones(int(inside.sum())), (u[inside], v[inside])), shape=shape)
     _, label = connected_components(joined, directed=False)
-    open_nodes = np.flatnonzero(~given)
-    for part in dict.fromkeys(label[open_nodes].tolist()):
-        nodes = open_nodes[label[open_nodes] == part]
+    unknown = np.flatnonzero(~given)
+    for part in dict.fromkeys(label[unknown].tolist()):
+        nodes = unknown[label[unknown] == part]
         around = {int(w) for node in nodes for w in graph.neighbours(int(node))}
         columns = sorted(w for w in around | set(nodes.tolist()) if w < graph.n_observed)
         yield nodes, tuple(columns)

@@ -1,6 +1,7 @@
-"""Maximum likelihood of the parameters on a given graph (section 6.1, parameter estimation).
+"""Maximum likelihood estimates of the parameters on a given graph (section 6.1).
 
-The paper runs EM with belief propagation; here the likelihood, nearly always exact, is climbed.
+The paper uses EM with belief propagation; here the likelihood, nearly always exact, is maximised by
+gradients.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from loopylatent.errors import InferenceError
 from loopylatent.graph import LatentGraph, check_graph
 from loopylatent.inference.discrete import DiscreteProblem
 from loopylatent.inference.model import Model
-from loopylatent.inference.optimise import Climb, StepProgress, climb
+from loopylatent.inference.optimise import Maximum, StepProgress, maximise
 from loopylatent.inference.problems import Family, Problem, family_of
 from loopylatent.settings import FitSettings
 from loopylatent.tables.observations import Observations
 
 SETTLED_TOTAL = 1e-3
-"""A fit has settled where 20 steps raise the log-likelihood of all rows by less than this."""
+"""A fit has converged if 20 steps raise the log-likelihood of all rows by less than this."""
 
 
 def fit_parameters(
@@ -35,13 +36,13 @@ def fit_parameters(
     Parameters
     ----------
     graph : LatentGraph
-        Any graph on columns of ``obs``, with hidden nodes or without.
+        Any graph on columns of ``obs``, with or without hidden nodes.
     obs : Observations
-        Columns of one sort: binary and categorical ones give a discrete model, numbers a
-        Gaussian one. Missing values are summed out; weights count.
+        Binary and categorical columns give a discrete model, continuous and ordinal columns a
+        Gaussian one; the two cannot be mixed. Missing values are summed out; weights are used.
     settings : FitSettings, optional
     progress : callable, optional
-        Called after each step; an exception that it raises ends the fit.
+        Called after each step; may raise to stop.
 
     Returns
     -------
@@ -60,35 +61,35 @@ def fit_parameters(
     settings = settings or FitSettings()
     check_graph(graph)
     if graph.n_observed == 0:
-        raise InferenceError("the graph has no columns; there is nothing to fit.")
+        raise InferenceError("The graph has no columns, so there is nothing to fit.")
     with one_thread():
         family = family_of(obs, graph.names, settings)
         problem = family.problem(graph)
         if problem.total_weight <= 0:
-            raise InferenceError("the table has no rows that count; there is nothing to fit.")
-        best = _best_climb(family, problem, settings, progress)
-        return finished(family, problem, best, obs)
+            raise InferenceError("The table has no rows of positive weight to fit.")
+        best = _best_of_starts(family, problem, settings, progress)
+        return model_at(family, problem, best, obs)
 
 
-def ascend(
+def maximise_likelihood(
     problem: Problem,
     start: FloatArray,
     *,
     max_steps: int,
     tolerance: float,
     progress: StepProgress | None = None,
-    hopeless: Callable[[list[float]], bool] | None = None,
-) -> Climb:
-    """Climb the likelihood of a problem from a start."""
+    give_up: Callable[[list[float]], bool] | None = None,
+) -> Maximum:
+    """Maximise the likelihood of a problem from a start."""
     settled = SETTLED_TOTAL / problem.total_weight
-    return climb(
+    return maximise(
         problem.evaluate, start, max_steps=max_steps, tolerance=tolerance, settled=settled,
-        progress=progress, hopeless=hopeless,
+        progress=progress, give_up=give_up,
     )  # fmt: skip
 
 
-def finished(family: Family, problem: Problem, end: Climb, obs: Observations) -> Model:
-    """Turn the end of a climb into a model."""
+def model_at(family: Family, problem: Problem, end: Maximum, obs: Observations) -> Model:
+    """Return the model at a maximum."""
     distribution, graph = family.model(problem, end.point), problem.graph
     exact_fit = not isinstance(problem, DiscreteProblem) or problem.method.is_exact
     chosen = obs if obs.names == graph.names else obs.select(list(graph.names))
@@ -100,15 +101,15 @@ def finished(family: Family, problem: Problem, end: Climb, obs: Observations) ->
     )  # fmt: skip
 
 
-def _best_climb(
+def _best_of_starts(
     family: Family, problem: Problem, settings: FitSettings, progress: Progress | None
-) -> Climb:
+) -> Maximum:
     rng = np.random.default_rng(settings.seed)
     first = family.start(problem)
-    best: Climb | None = None
+    best: Maximum | None = None
     most = settings.n_starts * settings.max_steps
     for k in range(settings.n_starts):
-        start = first if k == 0 else family.shaken(problem, first, rng)
+        start = first if k == 0 else family.perturbed(problem, first, rng)
         done = k * settings.max_steps
 
         def after_step(step: int, _: float, done: int = done) -> None:
@@ -116,7 +117,9 @@ def _best_climb(
                 progress(done + step, most)
 
         steps, tolerance = settings.max_steps, settings.tolerance
-        found = ascend(problem, start, max_steps=steps, tolerance=tolerance, progress=after_step)
+        found = maximise_likelihood(
+            problem, start, max_steps=steps, tolerance=tolerance, progress=after_step
+        )
         if best is None or found.value > best.value:
             best = found
     assert best is not None

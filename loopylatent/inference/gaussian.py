@@ -1,7 +1,7 @@
-"""Gaussian models on a graph: its edges are the nonzero entries of the precision matrix.
+"""Gaussian models on a graph, whose edges are the nonzero entries of the precision matrix.
 
-Fitted on standard scores, in log roots of precisions, partial correlations and, where values are
-missing, means. A hidden node has precision 1 while it is fitted and variance 1 afterwards.
+Fitted on standardised columns; the parameters are half log precisions, partial correlations and, if
+values are missing, means. Hidden nodes have precision 1 during the fit and variance 1 afterwards.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ SMALLEST_PIVOT = 1e-6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sums:
-    """Sums over each group of rows that have values in the same columns."""
+    """Sums over each group of rows with the same missing columns."""
 
     weights: FloatArray
     means: FloatArray
-    """(groups, columns) NaN where a group has no values."""
+    """(groups, columns) NaN where missing."""
     scatter: FloatArray
     """(columns, columns) summed over the groups."""
     order: IntArray
-    """(groups, columns) those that a group has, then those that it lacks."""
+    """(groups, columns) present columns, then missing ones."""
     n_present: IntArray
     own: FloatArray
-    """The scatter of one group after the other; left out where it is zero."""
+    """The scatter of each group, concatenated; omitted if zero."""
     starts: IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Completed:
-    """Sums over rows whose missing values stand where the others lead one to expect them."""
+    """Sums over rows with missing values replaced by their conditional expectations."""
 
     weight: float
     n_values: float
@@ -54,14 +54,14 @@ class Completed:
     first: FloatArray
     """(columns,) of the deviations from the mean."""
     second: FloatArray
-    """(columns, columns) of their products, and of the spread of what is missing."""
+    """(columns, columns) of their products, plus the conditional covariance of missing values."""
     log_det: float
-    """By how much the precisions of the columns that are there differ from that of all."""
+    """Log-determinants of the precisions of the present columns, relative to that of all."""
 
 
 @dataclass(frozen=True, eq=False)
 class GaussianRows:
-    """Standard scores of a table, row by row and summed up by pattern of missing values."""
+    """Standardised rows, grouped by pattern of missing values."""
 
     scores: FloatArray = field(repr=False)
     weights: FloatArray = field(repr=False)
@@ -112,7 +112,7 @@ class GaussianRows:
         return _Sums(np.array(totals), means, scatter, order, n_present, own_scatter, starts)
 
     def completed(self, precision: FloatArray, mean: FloatArray) -> Completed | None:
-        """Sum up the rows under a model of the columns; None where it is no safe model."""
+        """Sum the rows under a model of the columns; None if it is numerically singular."""
         sums = self._sums
         off, second = np.nan_to_num(sums.means - mean), sums.scatter.copy()
         log_det = _kernels.columns.fill_gaps(
@@ -159,7 +159,7 @@ class Scale:
         square = np.nansum((values - mean) ** 2 * weights[:, None], axis=0) / count
         if not (square > 0).all():
             name = obs.names[int((square > 0).argmin())]
-            raise InferenceError(f"column {quoted(name)} is constant; leave it out of the graph.")
+            raise InferenceError(f"Column {quoted(name)} is constant; drop it from the graph.")
         return cls(frozen_array(mean, np.float64), frozen_array(np.sqrt(square), np.float64))
 
     def rows(self, obs: Observations) -> GaussianRows:
@@ -169,7 +169,7 @@ class Scale:
 
 @dataclass(frozen=True, eq=False)
 class GaussianProblem:
-    """The mean log-likelihood of some rows as a function of the coordinates of a model."""
+    """The mean log-likelihood of a row as a function of the parameters."""
 
     graph: LatentGraph
     rows: GaussianRows = field(repr=False)
@@ -180,11 +180,11 @@ class GaussianProblem:
 
     @property
     def df(self) -> int:
-        """Nodes and edges, as the paper counts; the means are the same for every graph."""
+        """Nodes and edges, as in the paper; means, the same for every graph, are not counted."""
         return self.graph.n_nodes + self.graph.n_edges
 
     def precision(self, point: FloatArray) -> FloatArray:
-        """(nodes, nodes) the precision matrix of a point; not always positive definite."""
+        """(nodes, nodes) the precision matrix of a point, which may be indefinite."""
         p, (u, v) = self.graph.n_observed, self.graph.edges.T
         root = np.ones(self.graph.n_nodes)
         root[:p] = np.exp(np.clip(point[:p], -20.0, 20.0))
@@ -198,7 +198,7 @@ class GaussianProblem:
         return point[p + self.graph.n_edges :] if self.rows.has_missing else np.zeros(p)
 
     def point(self, precision: FloatArray, mean: FloatArray) -> FloatArray:
-        """Return the coordinates of a model, its hidden nodes rescaled to precision 1."""
+        """Return the parameters of a model, with hidden nodes rescaled to precision 1."""
         p, (u, v) = self.graph.n_observed, self.graph.edges.T
         root = np.sqrt(np.diag(precision))
         parts = [np.log(root[:p]), -precision[u, v] / (root[u] * root[v])]
@@ -234,37 +234,37 @@ class GaussianProblem:
         return np.concatenate([*parts, by_mean] if self.rows.has_missing else parts)
 
     def _outside(self, precision: FloatArray) -> Value:
-        """Return a value worse than any that a climb accepts, sloping back to where one is."""
+        """Return a value worse than that of any start, with a gradient towards definiteness."""
         eigenvalues, vectors = np.linalg.eigh(precision)
         short = np.minimum(eigenvalues, 0.0)
         by_precision = (vectors * (short < 0)) @ vectors.T
         slope = self._gradient(precision, by_precision, np.zeros(self.graph.n_observed))
-        # five units a column below independent columns, which every start does better than
+        # 5 per column below independent columns, which every start exceeds
         worst = -(0.5 * LOG_2PI + 0.5 + 5.0) * self.graph.n_observed
         return Value(worst + float(short.sum()), slope)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Inverse:
-    """The inverse of a positive definite matrix and the logarithm of the inverse's determinant."""
+    """The inverse of a positive definite matrix and the log-determinant of the inverse."""
 
     matrix: FloatArray
     log_det: float
 
 
 def inverse_of(matrix: FloatArray) -> Inverse | None:
-    """Invert a symmetric matrix; None where it is not safely positive definite."""
+    """Invert a symmetric matrix; None if it is not numerically positive definite."""
     factor, failed = dpotrf(matrix, lower=True)
     if failed or factor.diagonal().min() < SMALLEST_PIVOT:
         return None
     inverse, _ = dpotri(factor, lower=True)
-    full = inverse + inverse.T  # dpotri leaves the upper triangle as dpotrf cleaned it: empty
+    full = inverse + inverse.T  # the upper triangle is 0 after dpotrf and dpotri
     full.flat[:: len(full) + 1] *= 0.5
     return Inverse(full, -2 * float(np.log(factor.diagonal()).sum()))
 
 
 def start_correlations(graph: LatentGraph, rows: GaussianRows, anchors: Anchors) -> FloatArray:
-    """(edges,) first correlations: of two columns that of the sample, else e^-length, signed."""
+    """(edges,) starting correlations: the sample's for two columns, else e^-length, signed."""
     found = np.empty(graph.n_edges)
     for edge, (u, v) in enumerate(graph.edges.tolist()):
         between = rows.correlations[anchors.column[u], anchors.column[v]]
@@ -275,7 +275,7 @@ def start_correlations(graph: LatentGraph, rows: GaussianRows, anchors: Anchors)
 
 
 def assembled(graph: LatentGraph, own: FloatArray, edges: EdgeParts) -> FloatArray:
-    """(nodes, nodes) a precision matrix as on a tree; edges are weakened where cycles forbid it."""
+    """(nodes, nodes) the precision matrix of a tree; with cycles, edges shrink until definite."""
     u, v = graph.edges.T
     for shrink in 0.9 ** np.arange(60):
         matrix = np.diag(own)
@@ -289,7 +289,7 @@ def assembled(graph: LatentGraph, own: FloatArray, edges: EdgeParts) -> FloatArr
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EdgeParts:
-    """What each edge adds to the precision matrix of a tree: at its ends and between them."""
+    """The contribution of each edge to the precision matrix of a tree: at its ends and between."""
 
     first: FloatArray
     second: FloatArray
@@ -305,7 +305,7 @@ class EdgeParts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Solved:
-    """Rows with values in the same columns: how far they are off, and that solved."""
+    """Rows with the same missing columns: deviations from the mean, solved by the covariance."""
 
     rows: IntArray
     columns: IntArray
@@ -322,13 +322,13 @@ class GaussianModel:
     columns: tuple[Column, ...]
     scale: Scale = field(repr=False)
     mean: FloatArray = field(repr=False)
-    """(columns,) in standard scores."""
+    """(columns,) of the standardised columns."""
     precision: FloatArray = field(repr=False)
-    """(nodes, nodes) of standard scores and hidden nodes of variance 1."""
+    """(nodes, nodes) of the standardised columns and hidden nodes of variance 1."""
 
     @cached_property
     def correlation(self) -> FloatArray:
-        """(nodes, nodes) covariance of standard scores and hidden nodes."""
+        """(nodes, nodes) covariance of the standardised columns and hidden nodes."""
         return frozen_array(np.linalg.inv(self.precision), np.float64)
 
     @cached_property
@@ -339,7 +339,7 @@ class GaussianModel:
         return frozen_array(self.correlation[u, v] / (spread[u] * spread[v]), np.float64)
 
     def log_likelihood(self, obs: Observations, *, standard: bool = False) -> FloatArray:
-        """(rows,) the log-density of each row, in the table's units or of its standard scores."""
+        """(rows,) the log-density of each row, in the table's units or standardised."""
         obs = pick(obs, self.graph.names)
         values = np.zeros(obs.n_rows)
         for one in self._solved(obs):
@@ -370,7 +370,7 @@ class GaussianModel:
 
 
 def normalised(graph: LatentGraph, precision: FloatArray) -> FloatArray:
-    """Rescale the hidden nodes to variance 1, and turn each towards its representative."""
+    """Rescale hidden nodes to variance 1 and positive correlation with the nearest column."""
     covariance = np.linalg.inv(precision)
     scale = np.ones(graph.n_nodes)
     near = representatives(graph)

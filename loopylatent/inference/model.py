@@ -1,4 +1,4 @@
-"""A graph with fitted parameters: likelihoods, hidden states, strengths (section 6.1)."""
+"""Fitted models: likelihoods, posteriors of hidden nodes, edge strengths (section 6.1)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from loopylatent.tables.observations import Observations
 
 @dataclass(frozen=True, slots=True)
 class LbpError:
-    """Belief propagation beside the exact log Z, or mean log-likelihood of some rows."""
+    """Belief propagation compared with the exact log Z or mean log-likelihood."""
 
     exact: float
     lbp: float
@@ -41,7 +41,7 @@ class LbpError:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExtremeRows:
-    """The rows that express a hidden node most and least, the most extreme first."""
+    """The rows with the largest and smallest posterior of a hidden node, most extreme first."""
 
     most: IntArray
     least: IntArray
@@ -56,23 +56,23 @@ class Model(Shown):
     graph : LatentGraph
     kind : {"binary", "discrete", "gaussian"}
     distribution : DiscreteModel or GaussianModel
-        The parameters and everything that depends on the kind.
+        The parameters.
     history : (steps + 1,) float64 array
-        The mean log-likelihood of a training row at the start and after each step; never falls.
+        The mean log-likelihood of a training row at the start and after each step; nondecreasing.
     converged : bool
     largest_slope : float
-        The largest entry of the gradient, for one row, where the fit ended.
+        The largest absolute entry of the gradient, per row, at the end of the fit.
     fitted_by : {"exact", "lbp"}
-        What was climbed. Likelihoods that the model reports are exact wherever they can be
-        (``is_exact``), also after a fit by belief propagation.
+        Inference during the fit. Reported likelihoods are exact if feasible (``is_exact``), also
+        after a fit by belief propagation.
     train_log_likelihood : float
-        Of all training rows, by the method that reports.
+        Log-likelihood of all training rows.
     n_samples : float
-        Training rows, or the sum of their weights.
+        The number of training rows, or the sum of their weights.
     settings : FitSettings
     data_digest : str
     note : str
-        What a reader of the numbers should know; empty where there is nothing.
+        A remark for readers of the numbers, or empty.
 
     Examples
     --------
@@ -97,18 +97,18 @@ class Model(Shown):
     note: str = ""
 
     def __repr__(self) -> str:
-        rest = "converged" if self.converged else "not converged"
-        return f"Model({self.kind}, {self.graph}, {self.n_samples:g} rows, {rest})"
+        status = "converged" if self.converged else "not converged"
+        return f"Model({self.kind}, {self.graph}, {self.n_samples:g} rows, {status})"
 
     @property
     def is_exact(self) -> bool:
-        """Whether the likelihoods that the model reports are exact."""
+        """Whether reported likelihoods are exact."""
         found = self.distribution
         return found.method.is_exact if isinstance(found, DiscreteModel) else True
 
     @property
     def treewidth(self) -> int:
-        """Of the whole graph, by the elimination order used (an upper bound)."""
+        """An upper bound on the treewidth of the graph, from the elimination order."""
         found = self.distribution
         if isinstance(found, DiscreteModel):
             return found.method.elimination.treewidth
@@ -116,7 +116,7 @@ class Model(Shown):
 
     @property
     def df(self) -> int:
-        """Degrees of freedom: the number of nodes and edges, more with more than two states."""
+        """Degrees of freedom: nodes plus edges, more if nodes have more than two states."""
         found = self.distribution
         if isinstance(found, DiscreteModel):
             return found.layout.n_parameters
@@ -128,53 +128,53 @@ class Model(Shown):
 
     @property
     def edge_strengths(self) -> FloatArray:
-        """(edges,) the correlation of the two ends of each edge under the model, signed.
+        """(edges,) the correlation of the two ends of each edge under the model.
 
-        With more than two states it is the largest canonical correlation, without a sign.
+        With more than two states it is the largest canonical correlation, which has no sign.
         """
         return self.distribution.edge_strengths
 
     @cached_property
     def hidden_shares(self) -> FloatArray:
-        """(hidden, K) how often each state of each hidden node is taken; not for numbers."""
+        """(hidden, K) the marginal probability of each state; not for Gaussian models."""
         found = self._discrete("shares of states")
         layout = found.layout
         return np.array([layout.node_table(found.marginals, h) for h in self.graph.hidden_nodes])
 
     @cached_property
     def uninformative(self) -> tuple[int, ...]:
-        """Hidden nodes that tie nothing together.
+        """Hidden nodes that explain no association.
 
-        The correlation that they bring about between two of their neighbours, the product of
-        their two strongest edges, is nowhere beyond noise (2 / sqrt(n)); or fewer than two of
-        their states are expected in even one row.
+        The largest correlation that they imply between two neighbours, the product of their two
+        strongest edges, is within noise (2 / sqrt(n)); or fewer than two of their states are
+        expected in at least one row.
         """
         noise, found = 2.0 / np.sqrt(self.n_samples), self.distribution
         flagged = []
         for h in self.graph.hidden_nodes:
             touching = (self.graph.edges == h).any(axis=1)
             strongest = np.sort(np.abs(self.edge_strengths[touching]))[-2:]
-            idle = len(strongest) < 2 or strongest.prod() <= noise
-            if not idle and isinstance(found, DiscreteModel):
+            weak = len(strongest) < 2 or strongest.prod() <= noise
+            if not weak and isinstance(found, DiscreteModel):
                 shares = found.layout.node_table(found.marginals, h)
-                idle = int((shares * self.n_samples >= 1).sum()) < 2
-            if idle:
+                weak = int((shares * self.n_samples >= 1).sum()) < 2
+            if weak:
                 flagged.append(h)
         return tuple(flagged)
 
     def log_likelihood(self, obs: Observations) -> FloatArray:
-        """(rows,) log P of each row, hidden nodes and missing values summed out.
+        """(rows,) log P of each row, with hidden nodes and missing values summed out.
 
-        For Gaussian models a log-density, in the units of the table.
+        For Gaussian models the log-density, in the units of the table.
         """
         return self.distribution.log_likelihood(obs)
 
     def hidden_posteriors(self, obs: Observations) -> FloatArray:
-        """Return what each row says of each hidden node.
+        """Return the posterior of each hidden node given each row.
 
-        For two-state hidden nodes (rows, hidden): the probability that it is on, where on goes
-        with the second state of the column nearest to it. For more states (rows, hidden, K). For
-        Gaussian models (rows, hidden): its expectation, on a scale with mean 0 and variance 1.
+        Binary hidden nodes: (rows, hidden), the probability of the second state, which correlates
+        positively with the second state of the nearest column. More states: (rows, hidden, K).
+        Gaussian models: (rows, hidden), the mean, on a scale with mean 0 and variance 1.
         """
         found = self.distribution
         if isinstance(found, GaussianModel):
@@ -186,20 +186,22 @@ class Model(Shown):
         return stacked[:, :, 1] if stacked.shape[2] == 2 else stacked
 
     def extreme_rows(self, obs: Observations, node: int, most: int = 5) -> ExtremeRows:
-        """Return the rows that express a hidden node most and least."""
+        """Return the rows with the largest and smallest posterior of a hidden node."""
         if node not in self.graph.hidden_nodes:
-            hidden = self.graph.hidden_nodes
-            raise InferenceError(f"node {node} is not hidden; hidden are {hidden}.")
+            p, n_nodes = self.graph.n_observed, self.graph.n_nodes
+            raise InferenceError(
+                f"Node {node} is not a hidden node; hidden nodes are {p} to {n_nodes - 1}."
+            )
         posterior = self.hidden_posteriors(obs)[:, node - self.graph.n_observed]
         level = posterior if posterior.ndim == 1 else posterior.max(axis=1)
         order = np.argsort(level, kind="stable")
         return ExtremeRows(order[::-1][:most], order[:most])
 
     def scores(self, test_obs: Observations, seed: int = 0) -> Scores:
-        """Score the model on other rows; see ``loopylatent.inference.scores``.
+        """Score the model on held-out rows; see ``loopylatent.inference.scores``.
 
-        Gaussian models are scored on standard scores (by the training means and deviations), so
-        that the units of the table do not matter.
+        Gaussian models are scored on columns standardised by training means and deviations, so
+        that units do not matter.
         """
         found = self.distribution
         chosen = pick(test_obs, self.graph.names)
@@ -216,17 +218,16 @@ class Model(Shown):
         return score(likelihood, chosen, df=self.df, train_bic=train_bic, method=how, seed=seed)
 
     def lbp_error(self, obs: Observations | None = None) -> LbpError:
-        """Put loopy belief propagation beside the exact value.
+        """Compare loopy belief propagation with the exact value.
 
-        Without rows log Z is compared. With rows their mean log-likelihood is, where what a row
-        sums to over its hidden values is exact on both sides, so that the error is that of log Z
-        with the other sign.
+        Without rows, log Z is compared. With rows, their mean log-likelihood is; sums over hidden
+        values are exact on both sides, so the error is minus that of log Z.
         """
         found = self._discrete("belief propagation")
         if not self.is_exact:
             raise InferenceError(
-                f"the exact value is out of reach (treewidth {self.treewidth}), so the error of "
-                "belief propagation is not known."
+                f"The exact value cannot be computed (treewidth {self.treewidth}), so the error of "
+                "belief propagation is unknown."
             )
         run = Propagation(found.layout, found.method.elimination).evaluate(found.cells)
         if obs is None:
@@ -252,11 +253,11 @@ class Model(Shown):
     def _discrete(self, what: str) -> DiscreteModel:
         if isinstance(self.distribution, DiscreteModel):
             return self.distribution
-        raise InferenceError(f"a Gaussian model has no {what}; its likelihood is always exact.")
+        raise InferenceError(f"A Gaussian model has no {what}; its likelihood is exact.")
 
 
 def posterior_columns(posteriors: FloatArray) -> FloatArray:
-    """(rows, features) posteriors as plain columns; with K states K - 1 of them for each node."""
+    """(rows, features) posteriors as a matrix; with K states, K - 1 columns for each node."""
     if posteriors.ndim == 2:
         return frozen_array(posteriors, np.float64)
     return frozen_array(posteriors[:, :, 1:].reshape(len(posteriors), -1), np.float64)
@@ -264,7 +265,7 @@ def posterior_columns(posteriors: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class SavedModel:
-    """What a fit has found: all of a model but what comes from its rows."""
+    """A fitted model without what can be recomputed from its rows."""
 
     graph: LatentGraph
     kind: Kind
@@ -283,22 +284,22 @@ class SavedModel:
 
     @classmethod
     def of(cls, model: Model) -> SavedModel:
-        """Take the parameters out of a model."""
+        """Extract the parameters of a model."""
         return cls(values=_values(model), **_shared(model))
 
     def on(self, obs: Observations) -> Model:
-        """Return the model on the rows that it was fitted to; nothing is fitted."""
+        """Restore the model from its training rows, without fitting."""
         if obs.digest != self.data_digest:
-            raise InferenceError("the parameters were fitted to other rows; fit them again.")
+            raise InferenceError("The saved parameters belong to other rows; fit again.")
         if not np.isfinite(self.values).all():
-            raise InferenceError("the fitted parameters are not finite; fit them again.")
+            raise InferenceError("The saved parameters are not finite; fit again.")
         found = self._gaussian(obs) if self.kind == "gaussian" else self._discrete(obs)
         return Model(distribution=found, **_shared(self))
 
     def _discrete(self, obs: Observations) -> DiscreteModel:
         columns = pick(obs, self.graph.names).columns
         if any(column.kind in ("ordinal", "continuous") for column in columns):
-            raise InferenceError("the parameters were fitted to other kinds of columns.")
+            raise InferenceError("The saved parameters belong to other column types; fit again.")
         layout = layout_of(self.graph, columns)
         self._check_size(layout.n_cells)
         return DiscreteModel(layout, columns, self.values, self.settings.largest_table)
@@ -313,13 +314,13 @@ class SavedModel:
         u, v = graph.edges.T
         precision[u, v] = precision[v, u] = between
         if not np.linalg.eigvalsh(precision)[0] > 0:
-            raise InferenceError("the fitted parameters are of no distribution; fit them again.")
+            raise InferenceError("The saved precision matrix is not positive definite; fit again.")
         values = (frozen_array(one, np.float64) for one in (mean, precision))
         return GaussianModel(graph, chosen.columns, Scale.of(chosen), *values)
 
-    def _check_size(self, wanted: int) -> None:
-        if self.values.shape != (wanted,):
-            raise InferenceError("the fitted parameters do not belong to this graph.")
+    def _check_size(self, expected: int) -> None:
+        if self.values.shape != (expected,):
+            raise InferenceError("The saved parameters do not belong to this graph; fit again.")
 
 
 def _shared(one: Model | SavedModel) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Where a fit begins, and its way uphill by L-BFGS, with a record of it."""
+"""Starting values of a fit, and maximisation by L-BFGS with a history."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from loopylatent.inference.evidence import Rows
 from loopylatent.inference.parameters import Layout, contrasts_of
 
 LEAST_RATIO = 0.05
-"""No two states start less often together than this share of what independence would give."""
+"""Smallest ratio of a starting joint probability to that under independence."""
 STRONGEST = 0.97
 PSEUDO_COUNT = 0.5
 
 
 def representatives(graph: LatentGraph) -> IntArray:
-    """(nodes,) the column nearest to each node along the graph; a column stands for itself."""
+    """(nodes,) the column nearest to each node along the graph; a column represents itself."""
     p = graph.n_observed
     lengths = graph.path_lengths(graph.hidden_nodes)[:, :p]
     return np.concatenate([np.arange(p), lengths.argmin(axis=1)]).astype(np.int64)
@@ -30,20 +30,20 @@ def representatives(graph: LatentGraph) -> IntArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Anchors:
-    """The column that stands for each node, and whether the node runs with it or against it."""
+    """The column that represents each node, and the sign of their correlation."""
 
     column: IntArray
     sign: FloatArray
 
     @classmethod
     def of(cls, graph: LatentGraph) -> Anchors:
-        """Let every node run with the column nearest to it."""
+        """Let every node correlate positively with its nearest column."""
         return cls(representatives(graph), np.ones(graph.n_nodes))
 
 
 @dataclass(frozen=True, eq=False)
 class DiscreteStart:
-    """First shares and tables of the nodes and edges of one layout."""
+    """Starting probabilities and tables of the nodes and edges of one layout."""
 
     layout: Layout
     rows: Rows = field(repr=False)
@@ -68,7 +68,7 @@ class DiscreteStart:
         return tuple(found)
 
     def cells(self) -> FloatArray:
-        """(cells,) first log-potentials of all nodes and edges."""
+        """(cells,) starting log-potentials of all nodes and edges."""
         layout = self.layout
         cells = np.zeros(layout.n_cells)
         for v, share in enumerate(self.shares):
@@ -78,14 +78,14 @@ class DiscreteStart:
         return cells
 
     def edge_table(self, edge: int, shares: tuple[FloatArray, ...]) -> FloatArray:
-        """(K, L) log of how much more often than by chance two states meet on an edge."""
+        """(K, L) starting log P(s, t) / P(s) P(t) of an edge."""
         graph = self.layout.graph
         u, v = graph.edges[edge].tolist()
         matrix = self._alignment(u, v)
         if v < graph.n_observed:
             return log_ratio(shares[u], shares[v], matrix)
         target = float(np.exp(-graph.lengths[edge]))
-        if min(matrix.shape) > 1:  # a determinant metric multiplies up over the contrasts
+        if min(matrix.shape) > 1:  # a determinant metric is a product over the contrasts
             target **= 1.0 / min(matrix.shape)
         strength = float(np.linalg.norm(matrix, 2))
         scale = min(target, STRONGEST) / max(strength, 1e-6)
@@ -117,7 +117,7 @@ class DiscreteStart:
         return moments
 
     def _direction(self, h: int) -> FloatArray:
-        """(K-1,) the contrast of its representative that a two-state hidden node follows."""
+        """(K-1,) the contrast of its representative that a binary hidden node follows."""
         graph, rep = self.layout.graph, int(self.anchors.column[h])
         lengths = graph.path_lengths([h])[0, : graph.n_observed]
         others = [int(j) for j in np.argsort(lengths, kind="stable") if j != rep][:3]
@@ -127,7 +127,7 @@ class DiscreteStart:
 
 
 def log_ratio(first: FloatArray, second: FloatArray, matrix: FloatArray) -> FloatArray:
-    """(K, L) log P(s, t) / P(s) P(t) from correlations of contrasts, shrunk to be possible."""
+    """(K, L) log P(s, t) / P(s) P(t) from correlations of contrasts, shrunk to be feasible."""
     excess = contrasts_of(first) @ matrix @ contrasts_of(second).T
     lowest = float(excess.min())
     if lowest < LEAST_RATIO - 1:
@@ -137,10 +137,10 @@ def log_ratio(first: FloatArray, second: FloatArray, matrix: FloatArray) -> Floa
 
 
 StepProgress = Callable[[int, float], None]
-"""Called after each step with its number and the value reached; may raise to stop."""
+"""Called after each step with its number and the current value; may raise to stop."""
 MEMORY = 20
 NO_GAIN = 1e-15
-"""Relative improvement below which there is nothing left but rounding."""
+"""Smaller relative improvements are rounding errors."""
 SETTLED_STEPS = 20
 
 
@@ -153,14 +153,14 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Climb:
-    """Where a climb ended and how it got there."""
+class Maximum:
+    """The end of a maximisation, with its history."""
 
     point: FloatArray = field(repr=False)
     history: FloatArray = field(repr=False)
-    """The value at the start and after each accepted step; it never falls."""
+    """The value at the start and after each accepted step; nondecreasing."""
     largest_slope: float
-    """The largest entry of the gradient at the end, by size."""
+    """The largest absolute entry of the gradient at the end."""
     converged: bool
 
     @property
@@ -168,7 +168,7 @@ class Climb:
         return float(self.history[-1])
 
 
-def climb(
+def maximise(
     objective: Callable[[FloatArray], Value],
     start: FloatArray,
     *,
@@ -176,16 +176,17 @@ def climb(
     tolerance: float,
     settled: float = 0.0,
     progress: StepProgress | None = None,
-    hopeless: Callable[[list[float]], bool] | None = None,
-) -> Climb:
-    """Maximise ``objective``; ``hopeless`` is asked after each step whether to give up.
+    give_up: Callable[[list[float]], bool] | None = None,
+) -> Maximum:
+    """Maximise ``objective``; ``give_up`` is called with the history after each step.
 
-    It has converged where no slope exceeds ``tolerance`` or 20 steps gained less than ``settled``.
+    Converged if no entry of the gradient exceeds ``tolerance`` or 20 steps gain less than
+    ``settled``.
     """
     history: list[float] = []
     best = start
 
-    def downhill(x: FloatArray) -> tuple[float, FloatArray]:
+    def negated(x: FloatArray) -> tuple[float, FloatArray]:
         found = objective(x)
         if not history:
             history.append(found.value)
@@ -194,13 +195,13 @@ def climb(
     def after_step(intermediate_result: Any) -> None:
         nonlocal best
         value = -float(intermediate_result.fun)
-        if value < history[-1]:  # the gradient was not exact
+        if value < history[-1]:  # possible only if the gradient is not exact
             raise StopIteration
         history.append(value)
         best = np.array(intermediate_result.x)
         if progress is not None:
             progress(len(history) - 1, history[-1])
-        if has_settled() or (hopeless is not None and hopeless(history)):
+        if has_settled() or (give_up is not None and give_up(history)):
             raise StopIteration
 
     def has_settled() -> bool:
@@ -210,10 +211,10 @@ def climb(
     if len(start) == 0 or max_steps == 0:
         found = objective(start)
         slope = float(np.abs(found.gradient).max(initial=0.0))
-        return Climb(start, np.array([found.value]), slope, slope <= tolerance)
+        return Maximum(start, np.array([found.value]), slope, slope <= tolerance)
     limits = {"maxiter": max_steps, "maxfun": 20 * max_steps, "maxcor": MEMORY}
     options: Any = {**limits, "gtol": tolerance, "ftol": NO_GAIN}
-    minimize(downhill, start, jac=True, method="L-BFGS-B", callback=after_step, options=options)
+    minimize(negated, start, jac=True, method="L-BFGS-B", callback=after_step, options=options)
     slope = float(np.abs(objective(best).gradient).max())
-    way = frozen_array(best, np.float64), frozen_array(history, np.float64)
-    return Climb(*way, slope, slope <= tolerance or has_settled())
+    arrays = frozen_array(best, np.float64), frozen_array(history, np.float64)
+    return Maximum(*arrays, slope, slope <= tolerance or has_settled())

@@ -1,7 +1,8 @@
-"""Where the log-potentials of a pairwise model lie, and the coordinates in which it is fitted.
+"""Storage of the log-potentials of a pairwise model, and the parameters in which it is fitted.
 
-P(x) = exp(sum of node tables + sum of edge tables) / Z (equation 2), all tables in one array of
-cells. Coordinates are those of contrasts: K - 1 functions of a state, mean 0, variance 1.
+P(x) = exp(sum of node tables + sum of edge tables) / Z (equation 2); all tables are stored in one
+array of cells. Parameters are coefficients of contrasts: K - 1 functions of a state with mean 0 and
+variance 1.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from loopylatent.graph import LatentGraph
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """The cells of the tables of a pairwise model, whose nodes have so many states."""
+    """The cells of the tables of a pairwise model."""
 
     graph: LatentGraph
     n_states: IntArray = field(repr=False)
@@ -30,7 +31,7 @@ class Layout:
 
     @cached_property
     def edge_cell(self) -> IntArray:
-        """(edges,) the first cell of each edge, whose first end has the longer stride."""
+        """(edges,) the first cell of each edge; its first end has the longer stride."""
         u, v = self.graph.edges.T
         sizes = self.n_states[u] * self.n_states[v]
         return frozen_array(int(self.n_states.sum()) + np.cumsum(sizes) - sizes, np.int64)
@@ -52,17 +53,17 @@ class Layout:
         return slice(first, first + int(self.n_states[node]))
 
     def node_table(self, cells: FloatArray, node: int) -> FloatArray:
-        """(K,) the part of ``cells`` that belongs to a node."""
+        """(K,) the cells of a node."""
         return cells[self.node_cells(node)]
 
     def edge_table(self, cells: FloatArray, edge: int) -> FloatArray:
-        """(K, L) the part of ``cells`` that belongs to an edge; a view."""
+        """(K, L) a view of the cells of an edge."""
         u, v = self.graph.edges[edge]
         first, shape = int(self.edge_cell[edge]), (int(self.n_states[u]), int(self.n_states[v]))
         return cells[first : first + shape[0] * shape[1]].reshape(shape)
 
     def network(self, order: IntArray) -> Network:
-        """Return what the kernels need to sum out the nodes in this order."""
+        """Return the arrays that the kernels need to sum out the nodes in this order."""
         m, edges = self.graph.n_nodes, self.graph.edges
         u, v = edges.T
         ends, others = np.concatenate([u, v]), np.concatenate([v, u])
@@ -86,14 +87,14 @@ class Layout:
 
 @dataclass(frozen=True, eq=False)
 class Basis:
-    """Coordinates of the models on a layout: fields of contrasts, couplings of their products."""
+    """Parameters of the models on a layout: fields of contrasts, couplings of their products."""
 
     layout: Layout
 
     @cached_property
     def contrasts(self) -> tuple[FloatArray, ...]:
         """For each node (K, K - 1), of mean 0 and variance 1 over equally frequent states."""
-        # scaled to the shares of rare states the optimiser needs many times the steps
+        # with contrasts scaled to rare states, the optimiser needs many times the steps
         sizes = self.layout.n_states.tolist()
         by_size = {k: contrasts_of(np.full(k, 1.0 / k)) for k in set(sizes)}
         return tuple(by_size[k] for k in sizes)
@@ -116,12 +117,12 @@ class Basis:
         return tables
 
     def gradient(self, by_cells: FloatArray) -> FloatArray:
-        """(parameters,) derivatives by the coordinates from those by the cells."""
+        """(parameters,) derivatives with respect to the parameters, from those of the cells."""
         result: FloatArray = np.asarray(self.transposed @ by_cells)
         return result
 
     def parameters(self, cells: FloatArray) -> FloatArray:
-        """(parameters,) the point with these tables, up to what does not change the model."""
+        """(parameters,) of an equivalent model with these tables."""
         layout, contrasts = self.layout, self.contrasts
         fields = [layout.node_table(cells, v) for v in range(layout.graph.n_nodes)]
         couplings = []
@@ -135,9 +136,9 @@ class Basis:
 
 
 def contrasts_of(shares: FloatArray) -> FloatArray:
-    """(K, K - 1) functions of the state with mean 0, variance 1 and no correlation."""
+    """(K, K - 1) uncorrelated functions of the state with mean 0 and variance 1."""
     root = np.sqrt(shares)
-    # the reflection that takes the first axis to -root leaves an orthonormal rest
+    # the other columns of the Householder reflection of the first axis to -root are orthonormal
     normal = root.copy()
     normal[0] += 1.0
     reflection = np.eye(len(root)) - np.outer(normal, normal) * (2.0 / (normal @ normal))

@@ -1,4 +1,4 @@
-"""Two kinds of models behind one interface: what to climb, where to begin, what comes out."""
+"""Discrete and Gaussian models behind one interface: likelihood, starts, fitted model."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from loopylatent.inference.discrete import (
     DiscreteProblem,
     Method,
     layout_of,
+    oriented,
     signs_towards_columns,
     strengths_of,
-    turned,
 )
 from loopylatent.inference.evidence import Rows, encode, pick
 from loopylatent.inference.gaussian import (
@@ -42,7 +42,7 @@ LEAST_PROBABILITY = 1e-9
 
 
 class Problem(Protocol):
-    """A likelihood on one graph, as a function of the coordinates of a model."""
+    """The likelihood on one graph as a function of the parameters."""
 
     @property
     def graph(self) -> LatentGraph: ...
@@ -58,7 +58,7 @@ class Problem(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fitted:
-    """A problem and a point that was reached on it."""
+    """A problem with fitted parameters."""
 
     problem: Problem
     point: FloatArray
@@ -91,8 +91,8 @@ class DiscreteFamily:
         return problem.basis.parameters(first.cells())
 
     def continued(self, old: Fitted, problem: Problem, origin: IntArray) -> FloatArray:
-        """Return a start that keeps what did not change; ``origin`` has old numbers, -1 for new."""
-        # removed edges take away what they gave their ends, new ones bring what they do on a tree
+        """Return a start that keeps unchanged parts; ``origin`` has old node numbers, or -1."""
+        # contributions of removed edges are subtracted; new edges start as on a tree
         assert isinstance(problem, DiscreteProblem)
         assert isinstance(old.problem, DiscreteProblem)
         before, after = old.problem.layout, problem.layout
@@ -120,30 +120,32 @@ class DiscreteFamily:
                 table[:] = start.edge_table(edge, shares)
         return problem.basis.parameters(found)
 
-    def shaken(self, problem: Problem, point: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Return another start: the couplings of hidden nodes shaken, all else kept."""
+    def perturbed(
+        self, problem: Problem, point: FloatArray, rng: np.random.Generator
+    ) -> FloatArray:
+        """Return another start, with random changes to the couplings of hidden nodes."""
         assert isinstance(problem, DiscreteProblem)
         layout = problem.layout
         free = layout.n_states - 1
         u, v = layout.graph.edges.T
         touched = np.repeat(v >= layout.graph.n_observed, free[u] * free[v])
-        shake = rng.normal(scale=self.settings.spread, size=len(point))
-        shake[: int(free.sum())] = 0.0
-        shake[int(free.sum()) :] *= touched
-        return point + shake
+        change = rng.normal(scale=self.settings.spread, size=len(point))
+        change[: int(free.sum())] = 0.0
+        change[int(free.sum()) :] *= touched
+        return point + change
 
     def model(self, problem: Problem, point: FloatArray) -> DiscreteModel:
         assert isinstance(problem, DiscreteProblem)
         layout = problem.layout
         cells = problem.basis.cells(point)
-        upright = turned(layout, cells, strengths_of(layout, problem.marginals(point)))
+        cells = oriented(layout, cells, strengths_of(layout, problem.marginals(point)))
         limit = self.settings.largest_table
-        return DiscreteModel(layout, self.columns, frozen_array(upright, np.float64), limit)
+        return DiscreteModel(layout, self.columns, frozen_array(cells, np.float64), limit)
 
 
 @dataclass(frozen=True, eq=False)
 class GaussianFamily:
-    """Gaussian models of a table of numbers."""
+    """Gaussian models of a table of continuous and ordinal columns."""
 
     columns: tuple[Column, ...]
     scale: Scale = field(repr=False)
@@ -157,7 +159,7 @@ class GaussianFamily:
     @property
     def note(self) -> str:
         ordinal = [column.name for column in self.columns if column.kind == "ordinal"]
-        return f"ordinal columns are fitted as numbers: {listed(ordinal)}" if ordinal else ""
+        return f"ordinal columns are treated as continuous: {listed(ordinal)}" if ordinal else ""
 
     def problem(self, graph: LatentGraph) -> GaussianProblem:
         return GaussianProblem(graph, self.rows)
@@ -171,7 +173,7 @@ class GaussianFamily:
         return problem.point(assembled(graph, 1 / variance, parts), np.zeros(graph.n_observed))
 
     def continued(self, old: Fitted, problem: Problem, origin: IntArray) -> FloatArray:
-        """Return a start on a changed graph that keeps what did not change, as the other family."""
+        """Return a start that keeps unchanged parts; see `DiscreteFamily.continued`."""
         assert isinstance(problem, GaussianProblem)
         assert isinstance(old.problem, GaussianProblem)
         graph, old_graph = problem.graph, old.problem.graph
@@ -193,13 +195,15 @@ class GaussianFamily:
         matrix = assembled(graph, np.where(is_new, 1.0, own[origin]), parts)
         return problem.point(matrix, old.problem.mean(old.point))
 
-    def shaken(self, problem: Problem, point: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def perturbed(
+        self, problem: Problem, point: FloatArray, rng: np.random.Generator
+    ) -> FloatArray:
         assert isinstance(problem, GaussianProblem)
         graph = problem.graph
         correlation = start_correlations(graph, self.rows, Anchors.of(graph))
         touched = graph.edges[:, 1] >= graph.n_observed
-        shake = self.settings.spread * rng.normal(size=graph.n_edges) * touched
-        moved = np.tanh(np.arctanh(correlation) + shake)
+        change = self.settings.spread * rng.normal(size=graph.n_edges) * touched
+        moved = np.tanh(np.arctanh(correlation) + change)
         parts = EdgeParts.of(graph, np.ones(graph.n_nodes), moved)
         return problem.point(assembled(graph, np.ones(graph.n_nodes), parts), problem.mean(point))
 
@@ -214,16 +218,16 @@ Family = DiscreteFamily | GaussianFamily
 
 
 def family_of(obs: Observations, names: tuple[str, ...], settings: FitSettings) -> Family:
-    """Return the family for the named columns of a table; their kinds must not be mixed."""
+    """Return the model family for the named columns of a table."""
     chosen = pick(obs, names)
     kinds = Counter(chosen.kinds)
-    numbers = kinds["ordinal"] + kinds["continuous"]
-    if numbers == 0:
+    n_numeric = kinds["ordinal"] + kinds["continuous"]
+    if n_numeric == 0:
         return DiscreteFamily(chosen.columns, encode(chosen, chosen.columns), settings)
-    if numbers < len(names):
+    if n_numeric < len(names):
         shown = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
         raise InferenceError(
-            f"parameters are fitted for columns of one sort, but these are mixed ({shown}); ",
+            f"Discrete and continuous columns cannot be mixed in one fit ({shown}); ",
             Remedy("one_sort"),
             ".",
         )
@@ -232,7 +236,7 @@ def family_of(obs: Observations, names: tuple[str, ...], settings: FitSettings) 
 
 
 def _as_on_a_tree(layout: Layout, cells: FloatArray, marginals: FloatArray) -> FloatArray:
-    """Write the same model so that each edge holds what it contributes to its ends."""
+    """Rewrite the model so that each edge table includes its contribution to its ends."""
     result = cells.copy()
     for edge, (u, v) in enumerate(layout.graph.edges.tolist()):
         joint = layout.edge_table(marginals, edge)
@@ -247,7 +251,7 @@ def _as_on_a_tree(layout: Layout, cells: FloatArray, marginals: FloatArray) -> F
 def _kept_anchors(
     old: LatentGraph, signs: FloatArray, new: LatentGraph, origin: IntArray
 ) -> Anchors:
-    """Let old nodes keep the column that stood for them, and their sign."""
+    """Keep the representative and the sign of old nodes."""
     is_new: BoolArray = origin < 0
     column = np.where(is_new, representatives(new), representatives(old)[origin])
     return Anchors(column, np.where(is_new, 1.0, signs[origin]))
@@ -256,7 +260,7 @@ def _kept_anchors(
 def _gaussian_parts(
     graph: LatentGraph, precision: FloatArray, covariance: FloatArray
 ) -> tuple[EdgeParts, FloatArray]:
-    """Split a precision matrix into what the edges would add on a tree and the rest."""
+    """Split a precision matrix into the contributions of edges as on a tree, and the remainder."""
     u, v = graph.edges.T
     variance = np.diag(covariance)
     correlation = np.clip(covariance[u, v] / np.sqrt(variance[u] * variance[v]), -0.999, 0.999)

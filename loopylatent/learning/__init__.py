@@ -1,1 +1,1 @@
-"""`DistanceMatrix` in, `LatentGraph` out: the paper's algorithm (section 4, Algorithms 1 to 3)."""
+"""From a `DistanceMatrix` to a `LatentGraph` (section 4, Algorithms 1 to 3)."""

@@ -1,4 +1,4 @@
-"""The learner in the form of a scikit-learn estimator."""
+"""The learner as a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class LocalCLGrouping(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     r, Lambda, tau : float, optional
-        Thresholds; those left out come from ``default_thresholds``.
+        Thresholds; by default those of ``default_thresholds``.
     method, order, seed :
         As in :func:`loopylatent.learn`.
     metric : str
@@ -40,10 +40,10 @@ class LocalCLGrouping(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     distances_ : DistanceMatrix
     result_ : LearnResult
     model_ : Model
-        The graph with its parameters; fitted when it is first asked for.
+        The graph with its parameters; fitted at first access.
     n_features_in_ : int
     feature_names_in_ : array of str
-        Only where X has column names.
+        Only if X has column names.
 
     Examples
     --------
@@ -98,16 +98,16 @@ class LocalCLGrouping(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self._model
 
     def transform(self, X: Any) -> NDArray[np.float64]:
-        """(rows, hidden nodes) what each row says of each hidden node.
+        """(rows, hidden nodes) the posterior of each hidden node given each row.
 
-        The probability that it is on or, for numbers, its expectation; with K states one column
-        for each state but the first. Missing values are NaN or None.
+        The probability of the second state or, for Gaussian models, the mean; with K states one
+        column for each state except the first. Missing values are NaN or None.
         """
         model = self.model_
         return posterior_columns(model.hidden_posteriors(rows_like(X, self._rows)))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:  # noqa: ARG002
-        """Names of the columns that ``transform`` gives: h1, h2, ..., as in the graph.
+        """Names of the columns of ``transform``: h1, h2, ..., as in the graph.
 
         With K states h1_1 to h1_(K-1), and so on.
         """
@@ -118,7 +118,7 @@ class LocalCLGrouping(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.array(list(hidden) if each == 1 else names, dtype=object)
 
     def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002
-        """Mean log-likelihood of the rows of X; higher is better, as model selection expects."""
+        """Mean log-likelihood of the rows of X; higher is better."""
         model = self.model_
         return float(np.mean(model.log_likelihood(rows_like(X, self._rows))))
 
@@ -129,6 +129,6 @@ def _observations(X: Any) -> Observations:
     try:
         is_frame = isinstance(X, pd.DataFrame)
         return Observations.from_frame(X) if is_frame else Observations.from_array(X)
-    except DataError as error:  # an estimator keeps its columns: it has no such setting
-        left = (part for part in error.args if part != Remedy("drop_degenerate"))
-        raise DataError(*left) from None
+    except DataError as error:  # an estimator has no setting on_degenerate
+        parts = (part for part in error.args if part != Remedy("drop_degenerate"))
+        raise DataError(*parts) from None

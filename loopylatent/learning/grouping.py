@@ -1,4 +1,11 @@
-"""From one neighbourhood to one local latent tree (Algorithms 1 and 2), by one of three methods."""
+"""The local latent tree of a neighbourhood (Algorithms 1 and 2), by one of three methods.
+
+Quartet grouping rests on quartet tests (Erdős, Steel, Székely and Warnow, 1999). Relaxed grouping
+is the variant behind the paper's experiments, a form of recursive grouping (Choi, Tan, Anandkumar
+and Willsky, JMLR 12, 2011) with the constants of their published MATLAB toolbox, none of whose code
+is used. Neighbor joining is by Saitou and Nei (1987). docs/references.md has full references and
+the source of each constant.
+"""
 
 from __future__ import annotations
 
@@ -19,21 +26,21 @@ from loopylatent.settings import RELAXED_TAU, LearnSettings, Method
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Neighbourhood:
-    """The closed neighbourhood of a node, as a grouping method sees it."""
+    """The closed neighbourhood of a node: the input of a grouping method."""
 
     ids: tuple[int, ...]
-    """Working numbers, ascending: observed nodes first, then hidden ones from old to young."""
+    """Working numbers, ascending: columns, then hidden nodes in order of creation."""
     hidden: tuple[bool, ...]
     surrogates: tuple[int, ...]
-    """For each node an observed node that stands for it: itself, or where it was born."""
+    """For each node the column that represents it: itself, or the one whose visit created it."""
     distances: FloatArray
     """(m, m) between the nodes."""
     n_samples: int | None
     rng: np.random.Generator
     between_surrogates: FloatArray | None = None
-    """(m, m) between the columns that stand for the nodes; None: ``distances``."""
+    """(m, m) between the surrogates; None: ``distances``."""
     gaps: tuple[float, ...] = ()
-    """How far each node is from its surrogate; empty: not at all."""
+    """The distance of each node from its surrogate; empty means 0."""
 
     @property
     def size(self) -> int:
@@ -44,7 +51,7 @@ class Neighbourhood:
 class LocalTree:
     """A latent tree on a neighbourhood.
 
-    Nodes are positions: 0..m-1 for those of the neighbourhood, m, m+1, ... for new hidden ones.
+    Nodes are positions: 0..m-1 in the neighbourhood, then m, m+1, ... for new hidden nodes.
     """
 
     edges: tuple[Edge, ...]
@@ -53,19 +60,19 @@ class LocalTree:
     stuck: bool
     capped: bool
     rest: tuple[Edge, ...] = ()
-    """What connected the nodes that no join had taken, before anything was contracted."""
+    """Edges between the nodes that were not joined, before contraction."""
     rounds: tuple[Round, ...] = ()
     by_surrogates: bool = False
-    """Whether the distances between the surrogates were used."""
+    """Whether distances between surrogates were used."""
 
     @property
     def n_new(self) -> int:
-        """Hidden nodes that were made, contracted ones included."""
+        """The number of new hidden nodes, including contracted ones."""
         return sum(join.is_new for join in self.joins)
 
     @property
-    def grown(self) -> list[Edge]:
-        """The tree before anything was contracted."""
+    def uncontracted(self) -> list[Edge]:
+        """The edges before contraction."""
         return [*edges_of(self.joins), *self.rest]
 
 
@@ -80,14 +87,14 @@ def edges_of(joins: Iterable[Join | Family]) -> list[Edge]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """Nodes that are connected by finite distances, and the distances between all of them."""
+    """Nodes connected by finite distances, and all distances between them."""
 
     nodes: tuple[int, ...]
     distances: FloatArray
 
 
 def finite_parts(distances: FloatArray) -> tuple[Part, ...]:
-    """Split nodes where no finite distance connects them; complete each part by shortest paths."""
+    """Split nodes by finite distances; replace infinite ones within a part by shortest paths."""
     known = np.isfinite(distances)
     if known.all():
         return (Part(tuple(range(len(distances))), distances),)
@@ -104,7 +111,7 @@ def finite_parts(distances: FloatArray) -> tuple[Part, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Contracted:
-    """The edges that are left, and what was contracted."""
+    """The edges after contraction, and the contractions."""
 
     edges: tuple[Edge, ...]
     contractions: tuple[Contraction, ...]
@@ -119,7 +126,7 @@ def contracted_tree(
     stuck: bool = False,
     capped: bool = False,
 ) -> LocalTree:
-    """Return the local tree of some joins and of what connects the rest, short edges contracted."""
+    """Return the local tree of the joins and the remaining edges, with short edges contracted."""
     edges, limit = [*edges_of(joins), *rest], settings.shortest_edge
     left = contract_short_edges(edges, neighbourhood.hidden, limit)
     return LocalTree(left.edges, tuple(joins), left.contractions, stuck, capped, tuple(rest))
@@ -128,7 +135,7 @@ def contracted_tree(
 def contract_short_edges(edges: list[Edge], hidden: tuple[bool, ...], tau: float) -> Contracted:
     """Contract the shortest edge below ``tau`` that has a hidden end, until there is none."""
     # the observed end survives, else the older hidden node; moved edges keep their lengths, so one
-    # pass in ascending order does it
+    # pass in ascending order is enough
     m = len(hidden)
     survivor: dict[int, int] = {}
 
@@ -179,21 +186,22 @@ def group_by_quartet(neighbourhood: Neighbourhood, settings: LearnSettings) -> L
 
 @dataclass(frozen=True, slots=True)
 class Quartet:
-    """Four nodes with their three products e^-(d + d') and what the test says of them."""
+    """Four nodes, their three products e^-(d + d'), and the verdict of the quartet test."""
 
     nodes: tuple[int, int, int, int]
     products: tuple[float, float, float]
-    """Of ab|cd, ac|bd and ad|bc, without the margin."""
+    """For ab|cd, ac|bd and ad|bc, without the margin."""
     verdict: Verdict
 
 
 def quartets(distances: FloatArray, Lambda: float) -> tuple[Quartet, ...]:
-    """List every quartet of a neighbourhood, by the same test that the learner uses."""
+    """List every quartet of a neighbourhood with the verdict of the learner's test."""
     m = len(distances)
     count = m * (m - 1) * (m - 2) * (m - 3) // 24
     if count > MOST_LISTED:
         raise ThresholdError(
-            f"{m} nodes have {count:,} quartets, more than {MOST_LISTED:,}; choose fewer nodes."
+            f"{m} nodes have {count:,} quartets; at most {MOST_LISTED:,} are listed. Choose fewer "
+            "nodes."
         )
     strength = np.exp(-np.asarray(distances, dtype=np.float64))
     listed = _kernels.grouping.list_quartets(strength, float(Lambda))
@@ -209,7 +217,7 @@ def quartets(distances: FloatArray, Lambda: float) -> tuple[Quartet, ...]:
 
 
 def group_by_neighbor_joining(neighbourhood: Neighbourhood, settings: LearnSettings) -> LocalTree:
-    """Build the local latent tree of a neighbourhood by neighbor joining."""
+    """Build the local latent tree of a neighbourhood by neighbor joining (Saitou and Nei, 1987)."""
     joins: list[Join] = []
     rest: list[Edge] = []
     for part in finite_parts(neighbourhood.distances):
@@ -228,41 +236,41 @@ def group_by_neighbor_joining(neighbourhood: Neighbourhood, settings: LearnSetti
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Criterion:
-    """The nodes that some joins have left, and what neighbor joining compares between them."""
+    """The active nodes after some joins, and the Q criterion of neighbor joining."""
 
     nodes: tuple[int, ...]
-    """Positions; joined nodes are counted on from the last one of the neighbourhood."""
+    """Positions; new hidden nodes follow those of the neighbourhood."""
     distances: FloatArray
     q: FloatArray
-    """(a, a) the criterion of every pair; the diagonal is not a number."""
+    """(a, a) Q of every pair; NaN on the diagonal."""
 
 
 def criterion(distances: FloatArray, joins: int) -> Criterion:
-    """Return what is compared after some joins, from the distances of a neighbourhood."""
-    given = np.ascontiguousarray(distances, np.float64)
-    *_, left, between = _kernels.grouping.join_neighbors(given, joins)
+    """Return the Q criterion after some joins, from the distances of a neighbourhood."""
+    initial = np.ascontiguousarray(distances, np.float64)
+    *_, active, between = _kernels.grouping.join_neighbors(initial, joins)
     sums = between.sum(axis=1)
-    q = (len(left) - 2) * between - sums[:, None] - sums
+    q = (len(active) - 2) * between - sums[:, None] - sums
     np.fill_diagonal(q, np.nan)
-    return Criterion(tuple(left.tolist()), between, q)
+    return Criterion(tuple(active.tolist()), between, q)
 
 
-# Constants of the toolbox of Choi and others (2011); docs/references.md has them one by one.
+# Constants of the toolbox of Choi, Tan, Anandkumar and Willsky (2011); see docs/references.md.
 LEAST_LENGTH = -math.log(0.95)
 FAR = -2 * math.log(0.1)
-"""Of a pair farther apart than this the spread is not asked."""
+"""The spread of a pair farther apart than this is not computed."""
 SPREAD_OF_FAR = 10.0
 REACH = -math.log(0.05)
 REACH_BY_ROWS = 0.1
 """Witnesses are nearer than ``REACH + REACH_BY_ROWS * log(rows)``."""
 MISFIT = 2 * RELAXED_TAU
-"""A member is the parent of the others if it misses by less than this for each of them."""
+"""A member is the parent of its family below this misfit per other member."""
 
 
 def group_relaxed(neighbourhood: Neighbourhood, settings: LearnSettings) -> LocalTree:
     """Build the local latent tree of a neighbourhood by relaxed grouping."""
-    first: dict[int, int] = {}  # the first node that each column stands for
-    twins = []  # those that share it with an earlier one
+    first: dict[int, int] = {}  # the first node of each surrogate
+    twins = []  # edges to further nodes of the same surrogate
     for position, column in enumerate(neighbourhood.surrogates):
         if first.setdefault(column, position) != position:
             twins.append(Edge(first[column], position, 0.0))
@@ -279,7 +287,7 @@ def group_relaxed(neighbourhood: Neighbourhood, settings: LearnSettings) -> Loca
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Represented:
-    """A family from the next round on: the rows that speak for it, and what they lose."""
+    """A family in the next round: its node and the rows of the distances that represent it."""
 
     node: int
     rows: IntArray
@@ -289,7 +297,7 @@ class _Represented:
 
 @dataclass(slots=True, eq=False)
 class _Growth:
-    """A local tree while it grows, over rounds and parts."""
+    """A local tree under construction, over rounds and parts."""
 
     neighbourhood: Neighbourhood
     most_families: int
@@ -316,7 +324,7 @@ class _Growth:
         return REACH + REACH_BY_ROWS * math.log(max(self.neighbourhood.n_samples or 1, 1))
 
     def _split(self, active: tuple[int, ...], spread: FloatArray) -> list[IntArray]:
-        """Split the active nodes into families, and record why."""
+        """Split the active nodes into families, and record the round."""
         m, widest = len(spread), float(spread.max())
         least = math.log(2) / widest if widest > 0 else math.inf
         silhouette = None
@@ -333,7 +341,7 @@ class _Growth:
         return groups
 
     def _best_split(self, spread: FloatArray) -> tuple[IntArray, float]:
-        """Search with nodes in the order of their isolation, which does not hang on names."""
+        """Search with nodes ordered by isolation, so that column order has no effect."""
         m = len(spread)
         n_sizes = min(m - 2, self.most_families) - 1
         self.capped |= n_sizes < m - 3
@@ -375,13 +383,13 @@ class _Growth:
         return represented
 
     def _length(self, u: int, v: int, length: float) -> float:
-        """Take off how far the ends are from the columns that stand for them."""
+        """Subtract the distances of the ends from their surrogates."""
         gaps = self.neighbourhood.gaps
         return max(length - sum(gaps[end] for end in (u, v) if end < len(gaps)), LEAST_LENGTH)
 
 
 def _lengths_to_parent(inside: FloatArray, mean_of_two: float) -> FloatArray:
-    """Share out the distances inside a family whose parent is a new node."""
+    """Return the distances of the members of a family from a new parent."""
     c = len(inside)
     if c == 2:
         apart = inside[0, 1]
@@ -415,7 +423,7 @@ METHODS: dict[Method, Callable[[Neighbourhood, LearnSettings], LocalTree]] = {
     "nj": group_by_neighbor_joining,
 }
 BY_SURROGATES: frozenset[Method] = frozenset({"relaxed"})
-"""Methods that take the distances of the columns that stand for hidden nodes."""
+"""Methods that use distances between surrogates."""
 
 
 def group(neighbourhood: Neighbourhood, settings: LearnSettings) -> LocalTree:

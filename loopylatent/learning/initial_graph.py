@@ -1,4 +1,4 @@
-"""Where the learner starts: the union of the MSTs of all balls (Algorithm 3, lines 1-4)."""
+"""The initial graph: the union of the local minimum spanning trees (Algorithm 3, lines 1-4)."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ from loopylatent.settings import LearnSettings, Method, Order, Thresholds
 T = TypeVar("T")
 
 PARALLEL_FROM = 200
-"""Columns from which threads pay."""
+"""With fewer columns, threads are not faster."""
 BLOCK = 32
-"""Balls that are worked on at a time: what they find is united before the next ones begin."""
+"""Balls per task; results are merged task by task to save memory."""
 
 
 def initial_graph(D: Distances, r: float) -> LatentGraph:
-    """Return the union over all columns v of the minimum spanning tree of the ball of v.
+    """Return the union of the local minimum spanning trees, one for the ball of each column.
 
     Parameters
     ----------
     D : DistanceMatrix
     r : float
-        The radius of the balls.
+        Radius of the balls.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def initial_graph(D: Distances, r: float) -> LatentGraph:
 
 
 def graph_from_balls(D: DistanceMatrix, r: float, centres: IntArray) -> LatentGraph:
-    """Return the union of the spanning trees of some balls, united as they are found."""
+    """Return the union of the minimum spanning trees of some balls."""
     found = np.zeros(D.values.shape, dtype=np.bool_)
     lock = Lock()
 
@@ -90,20 +90,20 @@ def _initial_graph_from_lists(D: SparseDistances, r: float) -> LatentGraph:
 
 
 def check_radius(D: Distances, r: float) -> None:
-    """Refuse a radius at which no ball holds a second column, or beyond what is known."""
+    """Raise an error if r is below the smallest distance or beyond the cut-off."""
     if isinstance(D, SparseDistances) and r > D.cutoff:
         raise ThresholdError(
-            f"r = {r:.4g} is beyond the cut-off {D.cutoff:.4g} up to which distances were kept; "
-            "use a smaller r, or ",
+            f"r = {r:.4g} is beyond the cut-off {D.cutoff:.4g} of the distances; use a smaller r, "
+            "or ",
             Remedy("cutoff", f"{r:.4g}"),
             ".",
         )
     if r < D.smallest:
         raise ThresholdError(
-            f"r = {r:.4g} is below the smallest distance, {D.smallest:.4g}: every ball holds one "
-            "column. Use r of at least ",
+            f"r = {r:.4g} is below the smallest distance, {D.smallest:.4g}, so no column has a "
+            "neighbour; use at least ",
             Remedy("radius_from", f"{D.r_min:.4g}"),
-            " to leave no column alone.",
+            ", where every column has one.",
         )
 
 
@@ -115,8 +115,8 @@ class EdgeDensity(Shown):
     ----------
     D : DistanceMatrix
     intervals : (k, 4) float64 array
-        Rows (u, v, start, end): edge uv is present for start <= r < end. Sorted by edge; the
-        intervals of one edge do not touch.
+        Rows (u, v, start, end): edge uv is present for start <= r < end. Sorted by edge; intervals
+        of one edge are disjoint and not adjacent.
 
     Examples
     --------
@@ -130,7 +130,7 @@ class EdgeDensity(Shown):
 
     @cached_property
     def r(self) -> FloatArray:
-        """The breakpoints: the radii, ascending, at which the set of edges changes."""
+        """The breakpoints: radii, ascending, at which the set of edges changes."""
         bounds = self.intervals[:, 2:]
         return frozen_array(np.unique(bounds[np.isfinite(bounds)]), np.float64)
 
@@ -143,11 +143,11 @@ class EdgeDensity(Shown):
 
     @cached_property
     def n_components(self) -> IntArray:
-        """Number of components from each breakpoint up to the next; below the first, all columns.
+        """Number of connected components from each breakpoint up to the next.
 
-        Columns at distance r or less share a ball and so a tree, and every edge joins columns
-        of one ball. The components are therefore those of the pairs at distance r or less, and
-        each edge of the global spanning tree joins two of them at its length.
+        Columns at distance at most r share a ball and hence a tree, and every edge connects columns
+        of one ball. The components are therefore those of the pairs at distance at most r: single
+        linkage, so each edge of the global minimum spanning tree merges two at its length.
         """
         joined = np.searchsorted(_kernels.graphs.spanning_lengths(self.D.values), self.r, "right")
         return frozen_array(self.D.n_columns - joined, np.int64)
@@ -176,7 +176,7 @@ class EdgeDensity(Shown):
         (2.5, 2.5, None)
         """
         if direction not in (1, -1):
-            raise ThresholdError(f"direction = {direction!r} is neither 1 (above) nor -1 (below).")
+            raise ThresholdError(f"direction = {direction!r} must be 1 (above) or -1 (below).")
         above = direction == 1
         k = (
             int(np.searchsorted(self.r, r, "right"))
@@ -186,7 +186,7 @@ class EdgeDensity(Shown):
         return float(self.r[k]) if 0 <= k < len(self.r) else None
 
     def graph_at(self, r: float) -> LatentGraph:
-        """Return the initial graph at radius ``r``, equal to building it there."""
+        """Return the initial graph at radius ``r``, the same as `initial_graph`."""
         check_radius(self.D, r)
         here = (self.intervals[:, 2] <= r) & (r < self.intervals[:, 3])
         edges = self.intervals[here, :2].astype(np.int64)
@@ -194,7 +194,7 @@ class EdgeDensity(Shown):
 
 
 def edge_density(D: DistanceMatrix) -> EdgeDensity:
-    """Return the initial graph at every r: all local trees, followed over the whole range.
+    """Return the initial graph at every r, exactly.
 
     Parameters
     ----------
@@ -216,16 +216,16 @@ def edge_density(D: DistanceMatrix) -> EdgeDensity:
     ([2, 1], [0, 0])
     """
     check_is_distances(D)
-    return followed_curve(D, lambda *_: None)
+    return curve_with_progress(D, lambda *_: None)
 
 
 def _united(rows: FloatArray) -> FloatArray:
-    """Sort intervals by edge and unite those of equal edges."""
+    """Sort intervals by edge and merge those of equal edges."""
     return _kernels.graphs.merge_intervals(rows[np.lexsort((rows[:, 2], rows[:, 1], rows[:, 0]))])
 
 
 def over_centres(work: Callable[[IntArray], T], p: int) -> Iterator[T]:
-    """Share the balls among threads; parts come in order, few of them before they are taken."""
+    """Distribute the balls over threads; results are yielded in order, few are kept waiting."""
     if p < PARALLEL_FROM:
         yield work(np.arange(p))
         return
@@ -233,14 +233,14 @@ def over_centres(work: Callable[[IntArray], T], p: int) -> Iterator[T]:
     yield from in_order(OnThreads()(lambda _, block, __: work(block), None, blocks, ahead=p))
 
 
-def first_graph(D: DistanceMatrix, r: float) -> LatentGraph:
-    """Return the initial graph at r; balls that hold the same columns share one tree."""
+def initial_graph_quickly(D: DistanceMatrix, r: float) -> LatentGraph:
+    """Return the initial graph at r; balls with the same columns are computed once."""
     check_radius(D, r)
     return graph_from_balls(D, r, _distinct_balls(D.values <= r))
 
 
-def followed_curve(D: DistanceMatrix, progress: Progress) -> EdgeDensity:
-    """Return the curve; ``progress`` is called with the balls done and in all, and may raise."""
+def curve_with_progress(D: DistanceMatrix, progress: Progress) -> EdgeDensity:
+    """`edge_density`; ``progress`` is called with balls done and total, and may raise to stop."""
     done = 0
     lock = Lock()
 
@@ -253,18 +253,18 @@ def followed_curve(D: DistanceMatrix, progress: Progress) -> EdgeDensity:
             done += len(centres)
         return _united(found)
 
-    united, waiting = np.empty((0, 4)), [np.empty((0, 4))]
+    merged, pending = np.empty((0, 4)), [np.empty((0, 4))]
     for part in over_centres(work, D.n_columns):
-        waiting.append(part)
-        if sum(map(len, waiting)) >= len(united):
-            united, waiting = _united(np.concatenate([united, *waiting])), []
-    curve = EdgeDensity(D, frozen_array(_united(np.concatenate([united, *waiting])), np.float64))
+        pending.append(part)
+        if sum(map(len, pending)) >= len(merged):
+            merged, pending = _united(np.concatenate([merged, *pending])), []
+    curve = EdgeDensity(D, frozen_array(_united(np.concatenate([merged, *pending])), np.float64))
     progress(D.n_columns, D.n_columns)
     return curve
 
 
 def _distinct_balls(inside: BoolArray) -> IntArray:
-    """One centre for each set of columns that is a ball."""
+    """One centre for each different ball."""
     first: dict[bytes, int] = {}
     for centre, row in enumerate(np.packbits(inside, axis=1)):
         first.setdefault(row.tobytes(), centre)
@@ -272,10 +272,11 @@ def _distinct_balls(inside: BoolArray) -> IntArray:
 
 
 def default_thresholds(D: Distances) -> Thresholds:
-    """Return thresholds for which no choice has to be made.
+    """Return default thresholds.
 
-    Where the number of rows is unknown, Lambda is 0. Lists of near neighbours end before r_max;
-    with them r is the radius at which 95 of 100 columns that have a neighbour have one.
+    r is r_max (a tree), Lambda 0.5 / sqrt(n), or 0 if the number of rows n is unknown, and tau 0.2
+    times the median edge length of the global minimum spanning tree. Sparse distances end before
+    r_max; their r is the 95 % quantile of the distances to the nearest neighbour.
 
     Parameters
     ----------
@@ -304,7 +305,7 @@ def settings_for(
     order: Order = "degree",
     seed: int = 0,
 ) -> LearnSettings:
-    """Return complete settings; thresholds that are not given come from the default rule.
+    """Return complete settings, with default thresholds where none are given.
 
     Parameters
     ----------
@@ -334,9 +335,9 @@ def settings_for(
 
 
 def loop_radius(D: Distances) -> float:
-    """Return the radius from which on, downwards, true loops appear.
+    """Return the radius of first loops: at it and below, true loops appear.
 
-    It is 1.5 times the longest edge of the global minimum spanning tree, inside [r_min, r_max].
+    It is 1.5 times the longest edge of the global minimum spanning tree, clipped to [r_min, r_max].
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The learner: visit neighbourhoods one after the other and add hidden nodes (Algorithm 3)."""
+"""The learner: visits neighbourhoods one after the other and adds hidden nodes (Algorithm 3)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from loopylatent.settings import LearnSettings
 
 
 class DenseNodeDistances:
-    """All distances in one matrix that grows."""
+    """All distances between columns and hidden nodes, in a growing matrix."""
 
     def __init__(self, values: FloatArray) -> None:
         self._values = np.array(values)
@@ -47,12 +47,12 @@ class DenseNodeDistances:
         return block
 
     def note_edge(self, u: int, v: int, length: float) -> None:
-        """An edge is never infinitely long: where u and v were, ``length`` is their distance."""
+        """Set the distance of u and v to ``length`` if it was infinite."""
         if not np.isfinite(self._values[u, v]):
             self._values[u, v] = self._values[v, u] = length
 
     def make_room(self, n_nodes: int) -> None:
-        """There will be ``n_nodes`` working numbers."""
+        """Allocate for ``n_nodes`` working numbers."""
         size = len(self._values)
         if n_nodes > size:
             larger = np.full((2 * n_nodes, 2 * n_nodes), np.inf)
@@ -60,22 +60,23 @@ class DenseNodeDistances:
             self._values = larger
 
     def place(
-        self, members: list[int], born: list[int], paths: FloatArray, alive: Iterable[int]
+        self, members: list[int], new: list[int], paths: FloatArray, alive: Iterable[int]
     ) -> None:
-        """Say where new hidden nodes lie.
+        """Set the distances of new hidden nodes.
 
-        ``paths`` holds the lengths between ``members`` (first) and ``born`` (after them) in their
-        local tree. To a node k outside of it the distance of h is the largest d(c, k) - d(c, h)
-        over the members c, at least 0.
+        ``paths`` holds the path lengths between ``members`` and then ``new`` in their local tree.
+        The distance of h to a node k outside is the largest d(c, k) - d(c, h) over the members c,
+        at least 0.
         """
-        inside = {*members, *born}
+        inside = {*members, *new}
         outside = np.array([node for node in alive if node not in inside], dtype=np.int64)
-        known, fresh = np.array(members), np.array(born)
-        _kernels.graphs.extend_distances(self._values, known, paths, fresh, outside)
+        _kernels.graphs.extend_distances(
+            self._values, np.array(members), paths, np.array(new), outside
+        )
 
 
 class PairTable:
-    """Numbers by pair of nodes; takes as much room as there are pairs."""
+    """A hash table of numbers by pair of nodes."""
 
     def __init__(self) -> None:
         self.keys = np.full(1024, _kernels.graphs.EMPTY, np.int64)
@@ -88,12 +89,12 @@ class PairTable:
         )
 
     def get(self, u: int, v: int) -> float:
-        """Return the number of two nodes; NaN where there is none."""
+        """Return the number of a pair; NaN if there is none."""
         return _kernels.graphs.number_of(self.keys, self.numbers, u, v)
 
 
 class _Growing:
-    """An array that numbers are added to."""
+    """An array with amortised appending."""
 
     def __init__(self, start: NDArray[Any]) -> None:
         self._room, self._n = start, len(start)
@@ -114,11 +115,11 @@ NEVER = np.iinfo(np.int64).max
 
 
 class LazyNodeDistances:
-    """Distances worked out when they are asked for, and remembered.
+    """Distances computed on demand and cached, for sparse distances.
 
-    The distance of two nodes is fixed when the younger one is born. It rests on distances of the
-    members of its local tree, which are older; so the pairs that are needed are collected from
-    the youngest node down, and worked out from the oldest up.
+    The distance of two nodes is fixed when the younger one is created. It depends on distances of
+    the members of its local tree, which are older. So the required pairs are collected from the
+    youngest node down, and computed from the oldest up.
     """
 
     def __init__(self, D: SparseDistances) -> None:
@@ -128,7 +129,7 @@ class LazyNodeDistances:
         self._visit = 0
         whole, real = np.empty(0, np.int64), np.empty(0, np.float64)
         self._start, self._member = _Growing(np.zeros(1, np.int64)), _Growing(whole)
-        self._path, self._born_at = _Growing(real), _Growing(whole)
+        self._path, self._created_in = _Growing(real), _Growing(whole)
         self._edges = PairTable()
         self._edge_length, self._edge_visit = _Growing(real), _Growing(whole)
         self._fresh: list[tuple[int, int]] = []
@@ -141,7 +142,7 @@ class LazyNodeDistances:
         return other
 
     def make_room(self, n_nodes: int) -> None:
-        """Nothing to do: only what is known takes room."""
+        """Nothing to do: the tables grow on demand."""
 
     def note_edge(self, u: int, v: int, length: float) -> None:
         if math.isfinite(self._known.get(u, v)):
@@ -157,17 +158,17 @@ class LazyNodeDistances:
             self._edge_visit.values[int(index)] = self._visit
 
     def place(
-        self, members: list[int], born: list[int], paths: FloatArray, _alive: Iterable[int]
+        self, members: list[int], new: list[int], paths: FloatArray, _alive: Iterable[int]
     ) -> None:
         m = len(members)
-        for x, node in enumerate(born):
-            while len(self._born_at.values) < node - self._p:  # contracted as soon as it was born
-                self._begin_birth(np.empty(0, np.int64), np.empty(0))
-            inside = np.array([*members, *born[:x]])
+        for x, node in enumerate(new):
+            while len(self._created_in.values) < node - self._p:  # contracted at once
+                self._record(np.empty(0, np.int64), np.empty(0))
+            inside = np.array([*members, *new[:x]])
             self._known.put(_keys([node] * len(inside), inside), paths[m + x, : m + x])
-            self._begin_birth(np.array(members), paths[m + x, :m])
+            self._record(np.array(members), paths[m + x, :m])
         for u, v in self._fresh:
-            if max(u, v) >= born[0]:  # where a node lies counts for more than its first edges
+            if max(u, v) >= new[0]:  # path lengths take precedence over lengths of first edges
                 self._edge_visit.values[int(self._edges.get(u, v))] = NEVER
         self._fresh = []
         self._visit += 1
@@ -175,40 +176,40 @@ class LazyNodeDistances:
     def between(self, nodes: Sequence[int]) -> FloatArray:
         kernels, known = _kernels.graphs, self._known
         index = np.asarray(nodes, dtype=np.int64)
-        known.keys, known.numbers, known.n, wanted = kernels.collect_pairs(
+        known.keys, known.numbers, known.n, missing = kernels.collect_pairs(
             known.keys, known.numbers, known.n, self._p,
             self._start.values, self._member.values, index,
         )  # fmt: skip
-        columns = wanted[wanted >> 31 < self._p]
-        hidden = np.sort(wanted[wanted >> 31 >= self._p])
+        columns = missing[missing >> 31 < self._p]
+        hidden = np.sort(missing[missing >> 31 >= self._p])
         known.put(columns, self._D.pairs(columns & kernels.LOWER, columns >> 31))
         edges = (
             self._edges.keys, self._edges.numbers, self._edge_length.values, self._edge_visit.values
         )  # fmt: skip
         kernels.work_out_pairs(
             known.keys, known.numbers, self._p,
-            self._start.values, self._member.values, self._path.values, self._born_at.values,
+            self._start.values, self._member.values, self._path.values, self._created_in.values,
             *edges, hidden,
         )  # fmt: skip
         return kernels.read_block(known.keys, known.numbers, *edges, index, self._visit)
 
-    def _begin_birth(self, members: IntArray, paths: FloatArray) -> None:
+    def _record(self, members: IntArray, paths: FloatArray) -> None:
         self._member.add(members)
         self._path.add(paths)
         self._start.add(np.array([len(self._member.values)]))
-        self._born_at.add(np.array([self._visit]))
+        self._created_in.add(np.array([self._visit]))
 
 
 NodeDistances = DenseNodeDistances | LazyNodeDistances
 
 
 def node_distances(D: Distances) -> NodeDistances:
-    """Return the distances to begin with: those between the columns."""
+    """Return the store of distances, initially those between the columns."""
     return LazyNodeDistances(D) if isinstance(D, SparseDistances) else DenseNodeDistances(D.values)
 
 
 def _keys(left: Sequence[int] | IntArray, right: Sequence[int] | IntArray) -> IntArray:
-    """Keys of pairs, as `pair_key` makes them."""
+    """Keys of pairs, as the kernel `pair_key`."""
     u, v = np.asarray(left, dtype=np.int64), np.asarray(right, dtype=np.int64)
     keys: IntArray = (np.maximum(u, v) << 31) | np.minimum(u, v)
     return keys
@@ -216,17 +217,17 @@ def _keys(left: Sequence[int] | IntArray, right: Sequence[int] | IntArray) -> In
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The edges that a step took away and those that it put in; equal ones are in neither."""
+    """The edges removed and added by a step; unchanged edges are in neither."""
 
     removed: tuple[Edge, ...]
     added: tuple[Edge, ...]
 
 
 class Workspace:
-    """A graph that can be changed.
+    """A mutable graph.
 
-    Nodes carry working numbers: 0..p-1 observed, then hidden ones as they are created. Numbers of
-    nodes that have gone are not used again.
+    Nodes have working numbers: columns 0..p-1, then hidden nodes in order of creation. Numbers of
+    removed nodes are not reused.
     """
 
     def __init__(self, initial: LatentGraph, distances: NodeDistances) -> None:
@@ -236,9 +237,9 @@ class Workspace:
         for (u, v), length in zip(initial.edges.tolist(), initial.lengths.tolist(), strict=True):
             self.neighbours[u][v] = self.neighbours[v][u] = length
         self.surrogates = list(range(self.n_observed))
-        """For each working number the observed node at whose visit it was created, or itself."""
+        """For each working number the column whose visit created it, or itself."""
         self.gaps = [0.0] * self.n_observed
-        """How far each was from its surrogate at birth, where trees are built by surrogates."""
+        """Distance to the surrogate at creation, for methods that use surrogates."""
         self._distances = distances
         self._before: dict[tuple[int, int], float | None] = {}
 
@@ -257,7 +258,7 @@ class Workspace:
         return tuple(sorted(node for node in self.neighbours if self.is_hidden(node)))
 
     def closed_neighbourhood(self, node: int) -> tuple[int, ...]:
-        """Return ``node`` and the nodes next to it, ascending."""
+        """Return ``node`` and its neighbours, ascending."""
         return tuple(sorted((node, *self.neighbours[node])))
 
     def distances_between(self, nodes: Sequence[int]) -> FloatArray:
@@ -265,9 +266,9 @@ class Workspace:
         return self._distances.between(nodes)
 
     def distances_between_surrogates(self, nodes: Sequence[int]) -> FloatArray:
-        """(k, k) between the columns that stand for ``nodes``; 0 where two have the same one.
+        """(k, k) between the surrogates of ``nodes``; 0 for equal surrogates.
 
-        Where those columns are infinitely far apart, the way through the nodes counts.
+        If two surrogates are infinitely far apart, the path through the nodes is used.
         """
         block = self.distances_between([self.surrogates[node] for node in nodes])
         gaps = np.array([self.gaps[node] for node in nodes])
@@ -279,33 +280,33 @@ class Workspace:
         return renumbered(self._names, self.hidden_ids, edges)
 
     def replace(self, members: tuple[int, ...], tree: LocalTree, surrogate: int) -> tuple[int, ...]:
-        """Replace all edges between ``members``; return the number of each position of the tree."""
+        """Replace all edges between ``members``; return the working numbers of the tree's nodes."""
         first_new = len(self.surrogates)
-        born = range(first_new, first_new + tree.n_new)
-        ids = members + tuple(born)
-        self.surrogates += [surrogate] * len(born)
-        gaps = np.zeros(len(born))
+        new = range(first_new, first_new + tree.n_new)
+        ids = members + tuple(new)
+        self.surrogates += [surrogate] * len(new)
+        gaps = np.zeros(len(new))
         if tree.by_surrogates:
-            gaps = _paths(len(ids), tree.grown)[members.index(surrogate), len(members) :]
+            gaps = _paths(len(ids), tree.uncontracted)[members.index(surrogate), len(members) :]
         self.gaps += np.where(np.isfinite(gaps), gaps, 0.0).tolist()
         self._distances.make_room(len(self.surrogates))
-        self.neighbours.update({node: {} for node in born})
+        self.neighbours.update({node: {} for node in new})
         inside = set(members)
         for u in members:
             for v in [v for v in self.neighbours[u] if u < v and v in inside]:
                 self._set(u, v, None)
         for contraction in tree.contractions:
-            self._hand_over(ids[contraction.removed], ids[contraction.survivor])
+            self._move_edges(ids[contraction.removed], ids[contraction.survivor])
         for edge in tree.edges:
             self._set(ids[edge.u], ids[edge.v], edge.length)
         self._measure(members, ids, tree)
         return ids
 
-    def drop_idle_hidden(self) -> tuple[int, ...]:
-        """Remove hidden nodes of degree 0 and 1, bridge those of degree 2; return what went."""
-        gone: list[int] = []
-        while idle := [node for node in self.hidden_ids if len(self.neighbours[node]) <= 2]:
-            for node in idle:
+    def drop_low_degree_hidden(self) -> tuple[int, ...]:
+        """Remove hidden nodes of degree 0 and 1, bridge those of degree 2; return them all."""
+        dropped: list[int] = []
+        while low := [node for node in self.hidden_ids if len(self.neighbours[node]) <= 2]:
+            for node in low:
                 ends = sorted(self.neighbours[node].items())
                 if len(ends) > 2:
                     continue
@@ -313,10 +314,10 @@ class Workspace:
                     self._set(node, end, None)
                 if len(ends) == 2:
                     (u, u_length), (v, v_length) = ends
-                    self._offer(u, v, u_length + v_length)
+                    self._add_edge(u, v, u_length + v_length)
                 del self.neighbours[node]
-                gone.append(node)
-        return tuple(gone)
+                dropped.append(node)
+        return tuple(dropped)
 
     def contract_short_edges(self, limit: float) -> tuple[Contraction, ...]:
         """Contract the shortest edge below ``limit`` with a hidden end, until there is none."""
@@ -325,11 +326,11 @@ class Workspace:
         heapq.heapify(short)
         while short:
             length, stays, goes = heapq.heappop(short)
-            if self.neighbours.get(goes, {}).get(stays) != length:  # it went with another edge
+            if self.neighbours.get(goes, {}).get(stays) != length:  # changed by a contraction
                 continue
             self._set(stays, goes, None)
             moved = list(self.neighbours[goes])
-            self._hand_over(goes, stays)
+            self._move_edges(goes, stays)
             for edge in self._short_edges(stays, limit, moved):
                 heapq.heappush(short, edge)
             contracted.append(Contraction(goes, stays, length))
@@ -338,7 +339,7 @@ class Workspace:
     def _short_edges(
         self, node: int, limit: float, others: Iterable[int] | None = None
     ) -> Iterator[tuple[float, int, int]]:
-        """Edges below ``limit`` with a hidden end; all to younger nodes, or those to ``others``."""
+        """Edges below ``limit`` with a hidden end, to younger nodes or to ``others``."""
         ends = self.neighbours[node]
         for other in [v for v in ends if node < v] if others is None else others:
             u, v = (node, other) if node < other else (other, node)
@@ -365,29 +366,29 @@ class Workspace:
         self.neighbours[u][v] = self.neighbours[v][u] = length
         self._distances.note_edge(u, v, length)
 
-    def _offer(self, u: int, v: int, length: float) -> None:
-        """Add an edge; of two parallel ones the shorter stays."""
+    def _add_edge(self, u: int, v: int, length: float) -> None:
+        """Add an edge; of parallel edges keep the shorter."""
         known = self.neighbours[u].get(v)
         if known is None or length < known:
             self._set(u, v, length)
 
-    def _hand_over(self, goes: int, stays: int) -> None:
-        """Give the edges of a contracted node to the survivor, and forget the node."""
+    def _move_edges(self, goes: int, stays: int) -> None:
+        """Move the edges of a contracted node to the survivor and delete the node."""
         for end, length in list(self.neighbours[goes].items()):
             self._set(goes, end, None)
-            self._offer(stays, end, length)
+            self._add_edge(stays, end, length)
         del self.neighbours[goes]
 
     def _measure(self, members: tuple[int, ...], ids: tuple[int, ...], tree: LocalTree) -> None:
-        """Write the distances of the new hidden nodes that survived."""
+        """Set the distances of the new hidden nodes that survived contraction."""
         position = {node: k for k, node in enumerate(ids)}
-        born = [node for node in ids[len(members) :] if node in self.neighbours]
-        if not born:
+        new = [node for node in ids[len(members) :] if node in self.neighbours]
+        if not new:
             return
-        there = [node for node in members if node in self.neighbours]
+        left = [node for node in members if node in self.neighbours]
         paths = _paths(len(ids), tree.edges)
-        kept = np.array([position[node] for node in there + born])
-        self._distances.place(there, born, paths[kept[:, None], kept], self.neighbours)
+        kept = np.array([position[node] for node in left + new])
+        self._distances.place(left, new, paths[kept[:, None], kept], self.neighbours)
 
 
 def _paths(n_nodes: int, edges: Sequence[Edge]) -> FloatArray:
@@ -399,7 +400,7 @@ def _paths(n_nodes: int, edges: Sequence[Edge]) -> FloatArray:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LearnResult(Shown):
-    """A learned graph, where it started from, and how it came about.
+    """A learned graph, its initial graph, and the trace of the learner.
 
     Examples
     --------
@@ -410,23 +411,23 @@ class LearnResult(Shown):
     """
 
     graph: LatentGraph
-    """What was learned."""
+    """The learned graph."""
     initial_graph: LatentGraph
-    """The union of the local trees, where it began."""
+    """The union of the local minimum spanning trees."""
     settings: LearnSettings
-    """With which it was learned."""
+    """Settings of the learner."""
     metric: str
-    """Of the distances."""
+    """Metric of the distances."""
     data_digest: str
-    """The digest of the distances."""
+    """Digest of the distances."""
     n_visits: int
     """Neighbourhoods that were grouped."""
     n_stuck: int
-    """Visits in which no pair could be joined any more; a larger Lambda leaves fewer."""
+    """Visits that ended with no pair left to join; a larger Lambda leaves fewer."""
     n_capped: int
-    """Visits to neighbourhoods so large that only the nearest outsiders were asked."""
+    """Visits to neighbourhoods so large that only the nearest outsiders were tested."""
     trace: tuple[Step, ...] | None = None
-    """Every step, or None where the trace was not wanted."""
+    """Every step, or None if no trace was requested."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.graph}, {self.settings.thresholds.in_short})"
@@ -440,7 +441,7 @@ def learn(
     trace: bool = True,
     progress: Progress | None = None,
 ) -> LearnResult:
-    """Learn a graph; ``start`` is the initial graph at r, where it is already known."""
+    """Learn a graph; ``start`` is the initial graph at r, if already known."""
     workspace = _prepare(D, settings, start)
     initial = workspace.graph()
     steps: list[Step] = []
@@ -470,9 +471,9 @@ def iter_steps(
     D : DistanceMatrix
     settings : LearnSettings
     start : LatentGraph, optional
-        The initial graph, where it is already known.
+        The initial graph, if already known.
     progress : callable, optional
-        Called with the visits done and the visits in all.
+        Called with the number of visits done and the total.
 
     Returns
     -------
@@ -493,10 +494,10 @@ def iter_steps(
 
 
 def visiting_order(initial: LatentGraph, settings: LearnSettings) -> tuple[int, ...]:
-    """Return the nodes of the initial graph that are no leaves, in the order of their visits.
+    """Return the nodes of the initial graph that are not leaves, in the order of their visits.
 
-    By descending degree, then by the smaller sum of distances to the neighbours, then by index:
-    renaming the columns does not change it.
+    By descending degree, then by the smaller sum of distances to the neighbours, then by index; so
+    without ties the order of the columns has no effect.
     """
     inner = [node for node in range(initial.n_observed) if initial.degrees[node] >= 2]
     if settings.order == "degree":
@@ -512,11 +513,11 @@ def _prepare(D: Distances, settings: LearnSettings, start: LatentGraph | None) -
 
 
 def start_graph(D: Distances, r: float, known: LatentGraph | None) -> LatentGraph:
-    """Return the initial graph at r, or check the one that is known."""
+    """Return the initial graph at r, or check ``known``."""
     check_radius(D, r)
     initial = initial_graph(D, r) if known is None else known
     if initial.names != D.names or initial.n_hidden:
-        raise DataError("the initial graph does not belong to these distances; leave it out.")
+        raise DataError("The initial graph does not belong to these distances; omit it.")
     return initial
 
 
@@ -533,16 +534,16 @@ def _steps(
     for done, node in enumerate(order):
         if progress is not None:
             progress(done, len(order))
-        if len(workspace.neighbours[node]) >= 2:  # fewer leave nothing to group
+        if len(workspace.neighbours[node]) >= 2:  # with fewer there is nothing to group
             yield visit(workspace, node, D.n_samples, rng, settings)
     if progress is not None:
         progress(len(order), len(order))
     merged: tuple[Contraction, ...] = ()
     if settings.method == "relaxed":
         merged = workspace.contract_short_edges(settings.shortest_edge)
-    gone = workspace.drop_idle_hidden()
+    dropped = workspace.drop_low_degree_hidden()
     changes = workspace.take_changes()
-    yield CleanUpStep(gone, changes.removed, changes.added, workspace.hidden_ids, merged)
+    yield CleanUpStep(dropped, changes.removed, changes.added, workspace.hidden_ids, merged)
 
 
 def visit(
@@ -570,8 +571,8 @@ def visit(
     contractions = tuple(one.renamed(ids) for one in tree.contractions)
     rest = tuple(edge.renamed(ids) for edge in tree.rest)
     rounds = tuple(one.renamed(ids) for one in tree.rounds)
-    stood_for = (surrogates, gaps) if by_surrogates else ((), ())
+    represented = (surrogates, gaps) if by_surrogates else ((), ())
     return VisitStep(
         node, members, hidden, between, joins, contractions, changes.removed, changes.added,
-        tree.stuck, tree.capped, rest, rounds, *stood_for,
+        tree.stuck, tree.capped, rest, rounds, *represented,
     )  # fmt: skip

@@ -1,7 +1,8 @@
-"""Hidden nodes only where they pay: the learner with a penalty (the paper's RegLocalCLGrouping).
+"""The learner with a BIC penalty on hidden nodes (the paper's RegLocalCLGrouping).
 
-Every visited node offers the local latent tree of its neighbourhood; the best gain in BIC of the
-*whole* refitted model is taken while there is one. A better BIC is no promise where rows are few.
+Every visited node proposes the local latent tree of its neighbourhood. While some proposal improves
+the BIC of the *whole* refitted model, the best one is accepted. With few rows a better BIC need not
+mean better predictions.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.errors import InferenceError, Remedy, ThresholdError
 from loopylatent.graph import LatentGraph
 from loopylatent.inference.discrete import DiscreteProblem
-from loopylatent.inference.fit import ascend, finished
+from loopylatent.inference.fit import maximise_likelihood, model_at
 from loopylatent.inference.model import Model
 from loopylatent.inference.problems import Family, Fitted, Problem, family_of
 from loopylatent.inference.scores import bic
@@ -37,12 +38,13 @@ from loopylatent.settings import FitSettings, LearnSettings
 from loopylatent.tables.observations import Observations
 
 TAUS = (0.1, 0.2, 0.4)
-"""Contraction thresholds to choose from, by the BIC on the rows, where none is given."""
+"""Contraction thresholds to choose from by training BIC, if none is given."""
 TRIAL_STEPS = 40
 CONFIRM_STEPS = 100
-PATIENCE, OPTIMISM = 5, 4.0
-TABLE_ROOM = 16.0
-"""Offers may need tables of 2^16 entries, or what the initial graph needs, and no more."""
+WINDOW, EXTRAPOLATION = 5, 4.0
+"""A fit is abandoned if this many times the gain of the last steps would not reach the target."""
+LOG2_TABLE = 16.0
+"""Proposals may need tables of 2^16 entries, or as many as the initial graph."""
 FIRST_STEPS = LAST_STEPS = 1000
 TOLERANCE = 1e-4
 Reason = Literal[
@@ -52,31 +54,32 @@ Reason = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """A local latent tree that was offered for a neighbourhood, and what became of it."""
+    """A local latent tree proposed for a neighbourhood, accepted or rejected."""
 
     round: int
-    """Counted from 1; each round ends with the best offer."""
+    """From 1; each round ends with the best proposal."""
     node: int
-    """The column whose neighbourhood it is."""
+    """The visited column."""
     gain: float
-    """Of the BIC of the whole model; minus infinity where it was not fitted."""
+    """In BIC of the whole model; minus infinity if it was not fitted."""
     accepted: bool
     reason: Reason
     n_hidden: int
+    """Of the resulting graph."""
     n_edges: int
-    """Of the graph that it would make."""
+    """Of the resulting graph."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RegularizedResult(LearnResult):
-    """A learned graph with its model, and every replacement that was taken or refused."""
+    """A learned graph with its model and every proposed replacement."""
 
     replacements: tuple[Replacement, ...] = ()
-    """Every replacement that was tried, with its gain."""
+    """Every proposed replacement, with its gain in BIC."""
     model: Model | None = None
     """The graph with its parameters."""
     bic_by_tau: tuple[tuple[float, float], ...] = ()
-    """The training BIC that each tau led to; the largest one was chosen."""
+    """The training BIC for each tau; the largest was chosen."""
 
 
 def learn_regularized(
@@ -89,12 +92,12 @@ def learn_regularized(
     taus: Sequence[float] | None = None,
     start: LatentGraph | None = None,
 ) -> RegularizedResult:
-    """Learn a graph with as many hidden nodes as the Bayesian information criterion pays for.
+    """Learn a graph whose hidden nodes improve the Bayesian information criterion (BIC).
 
-    ``obs`` holds the rows behind the distances, columns of one sort as for ``fit_parameters``;
-    any grouping method can be used. ``progress`` is called with the replacements tried and those
-    known to be tried, and may raise to stop. ``taus``: choose tau among these by the BIC on the
-    rows, instead of the tau of the settings. ``start`` is the initial graph at r, where known.
+    ``obs`` holds the rows behind the distances, with column types as for ``fit_parameters``; any
+    grouping method can be used. ``progress`` is called with the number of proposals done and known
+    so far, and may raise to stop. If ``taus`` is given, tau is chosen among them by training BIC.
+    ``start`` is the initial graph at r, if known.
 
     Examples
     --------
@@ -122,11 +125,11 @@ def learn_regularized(
         problem = family.problem(initial)
         if isinstance(problem, DiscreteProblem) and not problem.method.is_exact:
             raise InferenceError(
-                f"at r = {settings.thresholds.r:g} the initial graph needs tables of "
-                f"2^{_log2_table(problem):.0f} entries, more than 2^20; the penalty needs exact "
-                "likelihoods: use a larger r."
+                f"At r = {settings.thresholds.r:g} exact inference needs tables of "
+                f"2^{_log2_table(problem):.0f} entries, but the BIC penalty allows at most 2^20; "
+                "use a larger r."
             )
-        first = ascend(
+        first = maximise_likelihood(
             problem,
             family.start(problem),
             max_steps=FIRST_STEPS,
@@ -143,23 +146,23 @@ def learn_regularized(
 
 
 class _Report:
-    """Progress over all runs: tried so far, known so far."""
+    """Progress over all values of tau: proposals done, proposals known."""
 
     def __init__(self, progress: Progress | None) -> None:
         self._progress = progress
         self.done = self.known = 0
 
     def pulse(self) -> None:
-        """Give the caller a chance to stop."""
+        """Call ``progress``, which may raise to stop."""
         if self._progress is not None:
             self._progress(self.done, max(self.known, self.done, 1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Change:
-    """A replacement worked out in full: the workspace that it makes and the fit of its graph."""
+    """A proposal with the resulting workspace and fit."""
 
-    offer: Replacement
+    proposal: Replacement
     workspace: Workspace
     graph: LatentGraph
     step: VisitStep
@@ -167,7 +170,7 @@ class _Change:
 
 
 class _Run:
-    """The greedy path for one tau."""
+    """The greedy search for one tau."""
 
     def __init__(
         self, D: DistanceMatrix, family: Family, settings: LearnSettings, max_hidden: int | None,
@@ -184,32 +187,34 @@ class _Run:
         return _bic(self._fitted)
 
     def go(self, initial: LatentGraph, fitted: Fitted) -> _Run:
-        """Take the best offer until none gains."""
+        """Accept the best proposal until none improves the BIC."""
         self._graph, self._fitted = initial, fitted
-        self._log2_limit = max(TABLE_ROOM, _log2_table(fitted.problem))
+        self._log2_limit = max(LOG2_TABLE, _log2_table(fitted.problem))
         self._workspace = Workspace(initial, node_distances(self._D))
         self._initial = InitialStep(initial)
         self._visits: list[VisitStep] = []
-        waiting = list(visiting_order(initial, self.settings))
-        offers: dict[int, Replacement] = {}
-        stale = set(waiting)
-        while waiting:
+        pending = list(visiting_order(initial, self.settings))
+        proposals: dict[int, Replacement] = {}
+        stale = set(pending)
+        while pending:
             self._round += 1
-            self._score([node for node in waiting if node in stale], offers)
-            taken = self._take_best(offers)
-            if taken is None:
+            self._score([node for node in pending if node in stale], proposals)
+            accepted = self._accept_best(proposals)
+            if accepted is None:
                 break
-            waiting.remove(taken.node)
-            offers.pop(taken.node)
-            stale = self._touched(taken, waiting)
+            pending.remove(accepted.node)
+            proposals.pop(accepted.node)
+            stale = self._touched(accepted, pending)
         return self
 
     def result(
         self, obs: Observations, bic_by_tau: tuple[tuple[float, float], ...]
     ) -> RegularizedResult:
         fitted, visits, D = self._fitted, self._visits, self._D
-        last = ascend(fitted.problem, fitted.point, max_steps=LAST_STEPS, tolerance=TOLERANCE)
-        model = finished(self._family, fitted.problem, last, obs)
+        last = maximise_likelihood(
+            fitted.problem, fitted.point, max_steps=LAST_STEPS, tolerance=TOLERANCE
+        )
+        model = model_at(self._family, fitted.problem, last, obs)
         clean_up = CleanUpStep((), (), (), self._workspace.hidden_ids)
         n_stuck, n_capped = sum(step.stuck for step in visits), sum(step.capped for step in visits)
         return RegularizedResult(
@@ -218,53 +223,53 @@ class _Run:
             bic_by_tau,
         )  # fmt: skip
 
-    def _score(self, nodes: Sequence[int], offers: dict[int, Replacement]) -> None:
-        """Work out the offers of ``nodes`` on the present graph."""
+    def _score(self, nodes: Sequence[int], proposals: dict[int, Replacement]) -> None:
+        """Compute the proposals of ``nodes`` on the current graph."""
         self._report.known += len(nodes)
-        jobs = [self._pool.submit(self._offer, node) for node in nodes]
+        jobs = [self._pool.submit(self._propose, node) for node in nodes]
         try:
             for node, job in zip(nodes, jobs, strict=True):
-                offer = job.result()
+                proposal = job.result()
                 self._report.done += 1
                 self._report.pulse()
-                offers.pop(node, None)
-                if offer is not None:
-                    offers[node] = offer
-                    if offer.gain <= 0:
-                        self._records.append(offer)
+                proposals.pop(node, None)
+                if proposal is not None:
+                    proposals[node] = proposal
+                    if proposal.gain <= 0:
+                        self._records.append(proposal)
         finally:
             for job in jobs:
                 job.cancel()
 
-    def _take_best(self, offers: dict[int, Replacement]) -> VisitStep | None:
-        """Refit the best offer on the present graph; where it no longer gains, the next one."""
+    def _accept_best(self, proposals: dict[int, Replacement]) -> VisitStep | None:
+        """Refit the best proposal on the current graph; if the gain is gone, try the next one."""
         while True:
-            best = max(offers.values(), key=lambda offer: offer.gain, default=None)
+            best = max(proposals.values(), key=lambda proposal: proposal.gain, default=None)
             if best is None or best.gain <= 0:
                 return None
             change = self._change(best.node, CONFIRM_STEPS)
             if change is None:
-                del offers[best.node]
+                del proposals[best.node]
                 continue
-            offer = change.offer
-            if change.fitted is not None and offer.gain > 0:
-                self._records.append(replace(offer, accepted=True, reason="taken"))
+            proposal = change.proposal
+            if change.fitted is not None and proposal.gain > 0:
+                self._records.append(replace(proposal, accepted=True, reason="taken"))
                 self._workspace, self._graph = change.workspace, change.graph
                 self._fitted = change.fitted
                 self._visits.append(change.step)
                 return change.step
-            offers[best.node] = offer
+            proposals[best.node] = proposal
             refitted = change.fitted is not None
             self._records.append(
-                replace(offer, reason="no gain after refit") if refitted else offer
+                replace(proposal, reason="no gain after refit") if refitted else proposal
             )
 
-    def _offer(self, node: int) -> Replacement | None:
+    def _propose(self, node: int) -> Replacement | None:
         change = self._change(node, TRIAL_STEPS)
-        return None if change is None else change.offer  # the rest would take much memory
+        return None if change is None else change.proposal  # workspaces would take much memory
 
     def _change(self, node: int, steps: int) -> _Change | None:
-        """Try the replacement of a node's neighbourhood; None where it changes nothing."""
+        """Replace the neighbourhood of a node in a copy; None if nothing changes."""
         workspace = self._workspace.copy()
         if len(workspace.neighbours[node]) < 2:
             return None
@@ -274,34 +279,34 @@ class _Run:
             return None
         graph = workspace.graph()
         problem = self._family.problem(graph)
-        gain, fitted, reason = -np.inf, None, self._refusal(graph, problem)
+        gain, fitted, reason = -np.inf, None, self._exceeds_limits(graph, problem)
         if reason is None:
             fitted = self._refitted(problem, _origin(self._workspace, workspace), steps)
             gain, reason = _bic(fitted) - self.bic, "no gain"
         sizes = (graph.n_hidden, graph.n_edges)
-        offer = Replacement(self._round, node, gain, False, reason, *sizes)
-        return _Change(offer, workspace, graph, step, fitted)
+        proposal = Replacement(self._round, node, gain, False, reason, *sizes)
+        return _Change(proposal, workspace, graph, step, fitted)
 
     def _refitted(self, problem: Problem, origin: IntArray, steps: int) -> Fitted:
-        """Fit a changed graph from where the present one is; give up where it cannot gain."""
+        """Fit a changed graph from the current parameters; stop early if it cannot gain."""
         n = problem.total_weight
         target = (self.bic - bic(0.0, problem.df, n)) / n  # the mean log-likelihood to reach
-        found = ascend(
+        found = maximise_likelihood(
             problem,
             self._family.continued(self._fitted, problem, origin),
             max_steps=steps,
             tolerance=TOLERANCE,
-            hopeless=lambda values: _is_hopeless(values, target),
+            give_up=lambda values: _cannot_reach(values, target),
         )
         return Fitted(problem, found.point, found.value)
 
-    def _refusal(self, graph: LatentGraph, problem: Problem) -> Reason | None:
+    def _exceeds_limits(self, graph: LatentGraph, problem: Problem) -> Reason | None:
         if graph.n_hidden > self._max_hidden:
             return "too many hidden nodes"
         return "too large a table" if _log2_table(problem) > self._log2_limit else None
 
-    def _touched(self, step: VisitStep, waiting: Iterable[int]) -> set[int]:
-        """Return the waiting nodes whose offer a replacement may have changed."""
+    def _touched(self, step: VisitStep, pending: Iterable[int]) -> set[int]:
+        """Return the pending nodes whose proposal an accepted one may have changed."""
         around, is_hidden = self._workspace.neighbours, self._workspace.is_hidden
         ends = {end for edge in step.added for end in (edge.u, edge.v)}
         moved = {node for node in ends.union(step.neighbourhood) if node in around}
@@ -311,7 +316,7 @@ class _Run:
                 if is_hidden(end) and end not in moved:
                     queue.append(end)
                 moved.add(end)
-        return {node for node in waiting if node in moved or not moved.isdisjoint(around[node])}
+        return {node for node in pending if node in moved or not moved.isdisjoint(around[node])}
 
 
 def _bic(fitted: Fitted) -> float:
@@ -320,29 +325,28 @@ def _bic(fitted: Fitted) -> float:
 
 
 def _log2_table(problem: Problem) -> float:
-    """Return the size of the largest table as a power of two; Gaussian models have none."""
+    """Return log2 of the size of the largest table; 0 for Gaussian models, which have none."""
     if isinstance(problem, DiscreteProblem):
         return problem.method.elimination.log2_largest
     return 0.0
 
 
-def _is_hopeless(values: list[float], target: float) -> bool:
-    """Whether even four times the rise of the last five steps will not reach the target."""
-    if len(values) <= PATIENCE:
+def _cannot_reach(values: list[float], target: float) -> bool:
+    if len(values) <= WINDOW:
         return False
-    return values[-1] + OPTIMISM * (values[-1] - values[-1 - PATIENCE]) < target
+    return values[-1] + EXTRAPOLATION * (values[-1] - values[-1 - WINDOW]) < target
 
 
 def _origin(before: Workspace, after: Workspace) -> IntArray:
-    """(nodes of the graph after,) their numbers in the graph before, -1 for new ones."""
+    """(nodes after,) their numbers in the graph before, -1 for new nodes."""
     old = {node: before.n_observed + k for k, node in enumerate(before.hidden_ids)}
     hidden = [old.get(node, -1) for node in after.hidden_ids]
     return np.array([*range(before.n_observed), *hidden], np.int64)
 
 
 def _tidied(step: VisitStep, workspace: Workspace) -> VisitStep:
-    """Drop the hidden nodes that a visit left idle, and put both changes into one step."""
-    workspace.drop_idle_hidden()
+    """Drop hidden nodes of low degree, and merge both changes into one step."""
+    workspace.drop_low_degree_hidden()
     more = workspace.take_changes()
     removed = {(edge.u, edge.v): edge for edge in step.removed}
     added = {(edge.u, edge.v): edge for edge in step.added}

@@ -1,6 +1,7 @@
-"""What the learner did, step by step: records from which the graph can be built again.
+"""The trace of the learner: steps from which the graph can be rebuilt.
 
-Hidden nodes carry *working* numbers, from p on, never used again; the last step says their names.
+Hidden nodes have *working* numbers, from p on, which are never reused; the last step maps them to
+those of the graph.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ class Edge:
     length: float
 
     def renamed(self, ids: Sequence[int]) -> Edge:
-        """Return it with positions turned into working numbers."""
+        """Replace positions by working numbers."""
         return Edge(ids[self.u], ids[self.v], self.length)
 
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Two active nodes became siblings under a new hidden node."""
+    """Two active nodes joined under a new hidden node."""
 
     left: int
     right: int
@@ -36,9 +37,9 @@ class Join:
     left_length: float
     right_length: float
     supported: bool
-    """Whether a declared quartet speaks for the pair (else: none speaks against it)."""
+    """Whether a declared quartet supports the pair (otherwise none separates it)."""
     q: float | None = None
-    """In neighbor joining, the criterion of the pair: the smallest of all."""
+    """In neighbor joining, the smallest Q criterion."""
 
     @property
     def parent(self) -> int:
@@ -63,22 +64,22 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Nodes that relaxed grouping put under one parent: one of them, or a new hidden node."""
+    """Nodes under one parent in relaxed grouping: one of them, or a new hidden node."""
 
     parent: int
     children: tuple[int, ...]
     lengths: tuple[float, ...]
     """From each child to the parent."""
     is_new: bool
-    """Whether the parent is a hidden node that was not there before."""
+    """Whether the parent is a new hidden node."""
     candidate: int
-    """The member that comes nearest to being the parent of the others."""
+    """The member with the smallest misfit as parent of the others."""
     misfit: float
-    """By how much it misses, summed over the others."""
+    """Its misfit, summed over the others."""
     limit: float
-    """Below this it is their parent."""
+    """With a misfit below this, the candidate is the parent."""
     round: int
-    """Of the visit, counted from 1."""
+    """Of the visit, from 1."""
 
     def renamed(self, ids: Sequence[int]) -> Family:
         return replace(
@@ -91,16 +92,16 @@ class Family:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Round:
-    """One round of relaxed grouping: the nodes that were left, their spreads, the families."""
+    """One round of relaxed grouping: active nodes, their spreads, the families."""
 
     active: tuple[int, ...]
     spreads: FloatArray
-    """(a, a) how far each pair is from differing by a constant."""
+    """(a, a) the range of d_ik - d_jk over the witnesses k of each pair."""
     families: tuple[tuple[int, ...], ...]
     silhouette: float | None
-    """The best mean silhouette of any split; None where three nodes or fewer were left."""
+    """The best mean silhouette of any split; None with three active nodes or fewer."""
     least: float
-    """What it had to exceed; otherwise all are one family."""
+    """The silhouette must exceed this; otherwise all nodes are one family."""
 
     def renamed(self, ids: Sequence[int]) -> Round:
         return replace(
@@ -124,7 +125,7 @@ class Contraction:
 
 @dataclass(frozen=True, slots=True)
 class InitialStep:
-    """The union of the local spanning trees: where the learner starts."""
+    """The initial graph: the union of the local minimum spanning trees."""
 
     graph: LatentGraph
 
@@ -138,23 +139,23 @@ class VisitStep:
     hidden: tuple[bool, ...]
     """Which nodes of the neighbourhood are hidden."""
     distances: FloatArray
-    """(k, k) the distances between the nodes of the neighbourhood that were used."""
+    """(k, k) the distances that were used for the neighbourhood."""
     joins: tuple[Join | Family, ...]
     contractions: tuple[Contraction, ...]
     removed: tuple[Edge, ...]
     added: tuple[Edge, ...]
     stuck: bool
-    """No pair could be joined any more; what was left was connected by its spanning tree."""
+    """No pair was left to join; the active nodes were connected by their minimum spanning tree."""
     capped: bool
-    """The neighbourhood was so large that only the nearest outsiders were asked."""
+    """The neighbourhood was so large that only the nearest outsiders were tested."""
     rest: tuple[Edge, ...] = ()
-    """What connected the nodes that no join had taken, before anything was contracted."""
+    """Edges between the nodes that were not joined, before contraction."""
     rounds: tuple[Round, ...] = ()
-    """In relaxed grouping, what led to the families."""
+    """The rounds of relaxed grouping."""
     surrogates: tuple[int, ...] = ()
-    """In relaxed grouping, the column that stood for each node; ``distances`` are theirs."""
+    """In relaxed grouping, the surrogate of each node; ``distances`` are between surrogates."""
     gaps: tuple[float, ...] = ()
-    """How far each node is from that column; its edges lost as much."""
+    """The distance of each node from its surrogate, subtracted from its edges."""
 
     def __repr__(self) -> str:
         return (
@@ -169,7 +170,7 @@ class VisitStep:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CleanUpStep:
-    """Hidden nodes of degree below 3 were removed or bridged; the others got their numbers."""
+    """Hidden nodes of degree below 3 were removed or bridged; the others were renumbered."""
 
     removed_nodes: tuple[int, ...]
     removed: tuple[Edge, ...]
@@ -187,12 +188,12 @@ Step = InitialStep | VisitStep | CleanUpStep
 
 
 def replay(steps: Iterable[Step]) -> LatentGraph:
-    """Return the graph again, built from nothing but the steps.
+    """Rebuild the graph from the steps alone.
 
     Parameters
     ----------
     steps : iterable of Step
-        Of `iter_steps`, or the trace of a result.
+        From `iter_steps`, or the trace of a result.
 
     Returns
     -------
@@ -224,8 +225,8 @@ def replay(steps: Iterable[Step]) -> LatentGraph:
         if isinstance(step, CleanUpStep):
             hidden_ids = step.hidden_ids
     if names is None:
-        raise DataError("a trace starts with the initial graph; this one does not.")
-    if hidden_ids is None:  # stopped half-way: number the hidden nodes met so far
+        raise DataError("A trace must start with the initial graph.")
+    if hidden_ids is None:  # incomplete trace: number the hidden nodes so far
         hidden_ids = tuple(sorted({n for pair in edges for n in pair if n >= len(names)}))
     return renumbered(names, hidden_ids, edges)
 
@@ -233,7 +234,7 @@ def replay(steps: Iterable[Step]) -> LatentGraph:
 def renumbered(
     names: tuple[str, ...], hidden_ids: tuple[int, ...], edges: dict[tuple[int, int], float]
 ) -> LatentGraph:
-    """Turn working numbers into a graph whose hidden nodes are p, p + 1, ..."""
+    """Build a graph from working numbers; hidden nodes become p, p + 1, ..."""
     p = len(names)
     number = {node: node for node in range(p)}
     number.update({node: p + k for k, node in enumerate(hidden_ids)})

@@ -1,7 +1,7 @@
-"""The algorithm as a lesson: the learner's own trace, step by step, with words beside it.
+"""The algorithm as a lesson: the learner's trace, step by step, with captions.
 
-`build` makes a `Lesson` of a traced result. Its steps are worked out when they are looked at, from
-the trace alone, so going back is as quick and as exact as going on.
+`build` turns a traced result into a `Lesson`. Steps are computed on demand from the trace alone,
+so going back is as fast and exact as going forward.
 """
 
 from loopylatent.lesson.lesson import Lesson, build

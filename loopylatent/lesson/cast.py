@@ -1,7 +1,7 @@
-"""Who is on stage: one number, name and place for every node; captions; the graph after a step.
+"""Nodes of a lesson (number, label, position), captions, and the graph after each step.
 
-Nodes of the finished graph keep their numbers. Hidden nodes that vanish again come after them, and
-then the hidden nodes of the truth that have no counterpart.
+Nodes of the learned graph keep their numbers. Temporary hidden nodes follow, then hidden nodes of
+the true graph without a counterpart.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ _TERM = re.compile(r"\[([^\]]+)\]")
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Words."""
+    """A part of a caption."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Term(Text):
-    """A word that the glossary explains."""
+    """A term that the glossary explains."""
 
     key: str
 
 
 class Name(Text):
-    """The name of a node; data, and so never read as markup."""
+    """The name of a node. It comes from the data, so it is never parsed as markup."""
 
 
 @dataclass(frozen=True, slots=True)
 class Number(Text):
-    """A number of this step, and how it is written."""
+    """A number and its formatted text."""
 
     value: float
 
@@ -78,22 +78,22 @@ class Caption:
 
 
 def say(template: str, **values: Any) -> Caption:
-    """Fill a template: terms in brackets; in braces numbers, names, lists of them, captions.
+    """Fill a template: terms in brackets; in braces numbers, names, lists of names, captions.
 
     Examples
     --------
-    >>> caption = say("The [ball] of {v} holds {k} columns.", v=Name("a"), k=3)
+    >>> caption = say("The [ball] of {v} contains {k} columns.", v=Name("a"), k=3)
     >>> str(caption)
-    'The ball of a holds 3 columns.'
+    'The ball of a contains 3 columns.'
     >>> caption.numbers
     (Number(text='3', value=3.0),)
     """
     parts: list[Text] = []
     for words, value, spec, _ in Formatter().parse(template):
-        for k, piece in enumerate(_TERM.split(words)):
-            shown, _, key = piece.partition("|")
-            if piece:
-                parts.append(Term(shown, key or shown) if k % 2 else Text(piece))
+        for k, part in enumerate(_TERM.split(words)):
+            shown, _, key = part.partition("|")
+            if part:
+                parts.append(Term(shown, key or shown) if k % 2 else Text(part))
         if value is not None:
             parts += _shown(values[value], spec or "")
     return Caption(tuple(parts))
@@ -126,7 +126,7 @@ def _listed(names: Sequence[Name]) -> list[Text]:
 
 
 def joined(captions: Sequence[Caption]) -> Caption:
-    """Write captions one after the other, with commas between."""
+    """Concatenate captions, separated by commas."""
     parts = [part for caption in captions for part in (Text(", "), *caption.parts)]
     return Caption(tuple(parts[1:]))
 
@@ -137,7 +137,7 @@ def counted(number: int, thing: str, things: str | None = None) -> Caption:
 
 
 def caption_html(caption: Caption) -> str:
-    """Set names and numbers off, and let terms carry their meaning."""
+    """Return HTML with names and numbers in bold and terms with their definition."""
     return "".join(_part_html(part) for part in caption.parts)
 
 
@@ -153,7 +153,7 @@ def _part_html(part: Text) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CodeLine:
-    """One line of the algorithm: how far it is indented, what it says, what it means."""
+    """One line of pseudocode with its explanation."""
 
     indent: int
     text: str
@@ -161,7 +161,7 @@ class CodeLine:
 
 
 def pseudocode(method: Method) -> tuple[CodeLine, ...]:
-    """Return the fifteen lines of a method; they differ in how a neighbourhood is grouped."""
+    """Return the fifteen lines of a method; methods differ in how a neighbourhood is grouped."""
     lines = WORDS["pseudocode"]["quartet"] | WORDS["pseudocode"][method]
     return tuple(CodeLine(*line) for line in lines.values())
 
@@ -181,26 +181,26 @@ def code_html(line: int, method: Method = "quartet") -> str:
 EdgeKey = tuple[int, int]
 
 APART = 34.0
-"""Pixels between a passing node and any other."""
-LIKE = 0.5
-"""The least cosine from which a hidden node of the truth is taken for a learned one."""
+"""Minimum distance, in pixels, of a temporary node from other nodes."""
+MIN_COSINE = 0.5
+"""Smallest cosine at which a hidden node of the true graph is matched to a learned one."""
 
 
 @dataclass(frozen=True, eq=False)
 class Cast:
-    """All nodes that a lesson shows."""
+    """All nodes of a lesson."""
 
     n_observed: int
     number: Mapping[int, int]
-    """From the learner's working numbers to those of the lesson."""
+    """From the learner's working numbers to node numbers of the lesson."""
     labels: tuple[str, ...]
     places: FloatArray = field(repr=False)
-    """(nodes, 2) pixels; the same in every step."""
+    """(nodes, 2) pixels, the same in every step."""
     above: frozenset[int]
-    """Nodes whose names stand above them, in every step."""
+    """Nodes with the label above, in every step."""
     truth: LatentGraph | None
     truth_number: tuple[int, ...]
-    """For each node of the truth its number in the lesson."""
+    """For each node of the true graph, its number in the lesson."""
 
     @property
     def n_nodes(self) -> int:
@@ -208,20 +208,20 @@ class Cast:
 
     @cached_property
     def short_labels(self) -> tuple[str, ...]:
-        """Names that fit under a node."""
+        """Labels shortened to fit under a node."""
         return tuple(shown_label(label) for label in self.labels)
 
     def is_hidden(self, node: int) -> bool:
         return node >= self.n_observed
 
     def key(self, u: int, v: int) -> EdgeKey:
-        """Return an edge between two working numbers in the numbers of the lesson."""
+        """Return the edge between two working numbers as node numbers of the lesson."""
         a, b = self.number[u], self.number[v]
         return (a, b) if a < b else (b, a)
 
     @cached_property
     def truth_edges(self) -> dict[EdgeKey, float]:
-        """The edges of the truth, in the numbers of the lesson."""
+        """Edges of the true graph, in node numbers of the lesson."""
         if self.truth is None:
             return {}
         pairs = ((self.truth_number[u], self.truth_number[v]) for u, v in self.truth.edges.tolist())
@@ -235,62 +235,64 @@ def cast_of(
     truth: LatentGraph | None = None,
     hidden_names: Mapping[int, str] | None = None,
 ) -> Cast:
-    """Number, name and place every node of a traced result."""
+    """Number, label and position every node of a traced result."""
     trace = checked_trace(result)
     graph = result.graph
     if places.shape != (graph.n_nodes, 2):
-        raise DataError(f"places have shape {places.shape}; the graph needs ({graph.n_nodes}, 2).")
-    passing = _passing(trace)
+        raise DataError(
+            f"places has shape {places.shape}, but the graph needs ({graph.n_nodes}, 2)."
+        )
+    temporary = _temporary_nodes(trace)
     last = trace[-1]
     assert isinstance(last, CleanUpStep)
-    hidden = [*last.hidden_ids, *(node.join.parent for node in passing)]
+    hidden = [*last.hidden_ids, *(node.join.parent for node in temporary)]
     number = {node: at for at, node in enumerate([*range(graph.n_observed), *hidden])}
     labels = _labels(graph, hidden_names or {})
     edges = np.concatenate([graph.edges, result.initial_graph.edges])
     above = frozenset(np.flatnonzero(labels_above(places, edges, labels)).tolist())
     labels += _free_labels("t", len(number) - graph.n_nodes, labels)
-    where = _Stage(places)
-    for node in passing:
-        beside = [number[child] for child in node.join.children]
-        where.enter(beside, graph.n_nodes, [node.meets(other) for other in passing])
+    where = _Positions(places)
+    for node in temporary:
+        near = [number[child] for child in node.join.children]
+        where.add(near, graph.n_nodes, [node.overlaps(other) for other in temporary])
     if truth is None or set(truth.names) != set(graph.names):
         return Cast(graph.n_observed, number, tuple(labels), where.places, above, None, ())
     of_truth = _truth_numbers(graph, truth, len(labels))
     for missed in (node for node, at in enumerate(of_truth) if at >= len(labels)):
         ends = (of_truth[end] for end in truth.neighbours(missed))
-        where.enter([end for end in ends if end < len(where)])
+        where.add([end for end in ends if end < len(where)])
     labels += _free_labels("true ", max(of_truth) + 1 - len(labels), labels)
     return Cast(graph.n_observed, number, tuple(labels), where.places, above, truth, of_truth)
 
 
 def checked_trace(result: LearnResult) -> tuple[Step, ...]:
-    """Return the trace of a result, which a lesson cannot do without."""
+    """Return the trace of a result; raise if it has none."""
     if result.trace is None:
-        raise DataError("this result has no trace, so it cannot be stepped through; learn again.")
+        raise DataError("This result has no trace. Learn the graph again and keep its trace.")
     return result.trace
 
 
 @dataclass(frozen=True, slots=True)
-class _Passing:
-    """A hidden node that vanishes again, and the steps of the trace in which it is there."""
+class _Temporary:
+    """A hidden node that is removed again, with the steps between which it exists."""
 
     join: Join | Family
-    born: int
-    gone: int
+    created: int
+    removed: int
 
-    def meets(self, other: _Passing) -> bool:
-        return self.born <= other.gone and other.born <= self.gone
+    def overlaps(self, other: _Temporary) -> bool:
+        return self.created <= other.removed and other.created <= self.removed
 
 
-def _passing(trace: tuple[Step, ...]) -> tuple[_Passing, ...]:
-    """List the hidden nodes that do not reach the finished graph, oldest first."""
+def _temporary_nodes(trace: tuple[Step, ...]) -> tuple[_Temporary, ...]:
+    """List the hidden nodes that are not in the learned graph, oldest first."""
     last = trace[-1]
     assert isinstance(last, CleanUpStep)
     visits = [(at, step) for at, step in enumerate(trace) if isinstance(step, VisitStep)]
     survivors = set(last.hidden_ids)
     gone = {merged.removed: at for at, step in visits for merged in step.contractions}
     return tuple(
-        _Passing(join, at, gone.get(join.parent, len(trace)))
+        _Temporary(join, at, gone.get(join.parent, len(trace)))
         for at, step in visits
         for join in step.joins
         if join.is_new and join.parent not in survivors
@@ -298,7 +300,7 @@ def _passing(trace: tuple[Step, ...]) -> tuple[_Passing, ...]:
 
 
 def _labels(graph: LatentGraph, names: Mapping[int, str]) -> list[str]:
-    """Call every node differently: where the name of a hidden one is taken, its number is added."""
+    """Return unique labels: a hidden node whose name is taken gets its number appended."""
     labels, taken = list(graph.labels), set(graph.labels)
     for node in graph.hidden_nodes:
         name = names.get(node, labels[node])
@@ -310,7 +312,7 @@ def _labels(graph: LatentGraph, names: Mapping[int, str]) -> list[str]:
 
 
 def _free_labels(word: str, count: int, taken: list[str]) -> list[str]:
-    """Write t1, t2, ... where nobody has such a name."""
+    """Return t1, t2, ..., avoiding labels in use."""
     known = set(taken)
     while any(f"{word}{k + 1}" in known for k in range(count)):
         word = "_" + word
@@ -318,9 +320,9 @@ def _free_labels(word: str, count: int, taken: list[str]) -> list[str]:
 
 
 def _truth_numbers(graph: LatentGraph, truth: LatentGraph, free: int) -> tuple[int, ...]:
-    """Columns by name, hidden nodes by their profiles; the others get new numbers."""
+    """Match columns by name and hidden nodes by profile; number unmatched ones from ``free``."""
     column = {name: node for node, name in enumerate(graph.names)}
-    pairs = match_hidden(truth, graph, threshold=LIKE).pairs
+    pairs = match_hidden(truth, graph, threshold=MIN_COSINE).pairs
     known = {pair.left: pair.right for pair in pairs}
     numbers = [column[name] for name in truth.names]
     for node in truth.hidden_nodes:
@@ -331,8 +333,8 @@ def _truth_numbers(graph: LatentGraph, truth: LatentGraph, free: int) -> tuple[i
     return tuple(numbers)
 
 
-class _Stage:
-    """Places that are taken; who comes later stands beside those it belongs to."""
+class _Positions:
+    """Node positions; each added node is put near its neighbours."""
 
     def __init__(self, places: FloatArray) -> None:
         self._rows = [tuple(row) for row in np.asarray(places, dtype=np.float64).tolist()]
@@ -346,29 +348,29 @@ class _Stage:
         found.setflags(write=False)
         return found
 
-    def enter(self, beside: list[int], always: int = 0, meets: list[bool] | None = None) -> None:
-        """Place a node amid some others, clear of the first ``always`` and of those it meets."""
+    def add(self, near: list[int], always: int = 0, overlaps: list[bool] | None = None) -> None:
+        """Place a node amid ``near``, clear of the first ``always`` nodes and those it overlaps."""
         everyone = np.array(self._rows)
-        middle = everyone[beside].mean(axis=0) if beside else everyone.mean(axis=0)
+        middle = everyone[near].mean(axis=0) if near else everyone.mean(axis=0)
         seen = np.ones(len(everyone), dtype=bool)
-        if meets is not None:
-            seen[always:] = meets[: len(everyone) - always]
+        if overlaps is not None:
+            seen[always:] = overlaps[: len(everyone) - always]
         taken = everyone[seen]
-        tries = _around(middle, everyone[beside])
+        tries = _around(middle, everyone[near])
         room = np.hypot(*(tries[:, None] - taken).transpose(2, 0, 1)).min(axis=1)
         free = np.flatnonzero(room >= APART)
         best = int(free[0]) if len(free) else int(room.argmax())
         self._rows.append(tuple(tries[best].tolist()))
 
 
-def _around(middle: FloatArray, beside: FloatArray) -> FloatArray:
-    """Places to try: beside the line between two nodes, then on rings around its middle."""
+def _around(middle: FloatArray, near: FloatArray) -> FloatArray:
+    """Candidate positions: off the line between two nodes, then on rings around its middle."""
     turns = np.arange(12) * (np.pi / 6)
     ring = np.column_stack([np.cos(turns), np.sin(turns)])
     rings = [middle + APART * k * ring for k in (1, 1.6, 2.4)]
-    if len(beside) != 2:
+    if len(near) != 2:
         return np.concatenate([middle[None], *rings])
-    along = beside[1] - beside[0]
+    along = near[1] - near[0]
     length = float(np.hypot(*along)) or 1.0
     aside = np.array([-along[1], along[0]]) / length * np.clip(0.3 * length, 20, 50)
     return np.concatenate([[middle + aside, middle - aside], *rings])
@@ -379,7 +381,7 @@ SPACING = 16
 
 
 class Replays:
-    """Edges of the graph after each step, in the numbers of the lesson."""
+    """Edges of the graph after each step, in node numbers of the lesson."""
 
     def __init__(self, trace: tuple[Step, ...], cast: Cast) -> None:
         self._trace = trace
@@ -392,7 +394,7 @@ class Replays:
                 self._checkpoints.append(dict(edges))
 
     def after(self, step: int) -> dict[EdgeKey, float]:
-        """Return the edges after a step of the trace; before the first there are none."""
+        """Return the edges after a step of the trace; none for a negative step."""
         if step < 0:
             return {}
         edges = dict(self._checkpoints[step // SPACING])
@@ -413,16 +415,16 @@ class Replays:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a step did to the edges; one whose length alone changed counts as kept."""
+    """What a step did to the edges. An edge with only a new length counts as kept."""
 
     removed: dict[EdgeKey, float]
     added: dict[EdgeKey, float]
     relengthened: dict[EdgeKey, float]
-    """Edges that stay, with the lengths that they had before."""
+    """Kept edges with their previous lengths."""
 
 
 def change_of(step: VisitStep | CleanUpStep, cast: Cast) -> Change:
-    """Read off a step which edges went, came, and only changed their lengths."""
+    """Return which edges a step removed, added, or gave another length."""
     gone, new = edge_lengths(step.removed, cast), edge_lengths(step.added, cast)
     return Change(
         {edge: length for edge, length in gone.items() if edge not in new},
@@ -432,5 +434,5 @@ def change_of(step: VisitStep | CleanUpStep, cast: Cast) -> Change:
 
 
 def edge_lengths(edges: tuple[Edge, ...], cast: Cast) -> dict[EdgeKey, float]:
-    """Return edges of the trace in the numbers of the lesson."""
+    """Return edges of the trace in node numbers of the lesson."""
     return {cast.key(edge.u, edge.v): edge.length for edge in edges}

@@ -1,4 +1,4 @@
-"""Chapter 4: each visit from its neighbourhood to its replacement, and what a class may guess."""
+"""Chapter 4: every visit, from its neighbourhood to the replaced edges, and guesses of joins."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from loopylatent.lesson.material import (
 )
 
 ORDERS = {
-    "degree": "the best connected ones first",
-    "index": "in the order of the columns",
-    "random": "in a random order",
+    "degree": "columns with most neighbours first",
+    "index": "in column order",
+    "random": "in random order",
 }
 SKETCH: Mapping[Mark, str] = {"sketch": "local tree", "kept": "graph"}
-CHANGED: Mapping[Mark, str] = {"added": "put in", "removed": "taken away", "kept": "graph"}
-MOST_LENGTHS = 4
-"""Children whose lengths a caption names one by one."""
-MOST_STAND_INS = 3
-MOST_PAIRS = 10
+CHANGED: Mapping[Mark, str] = {"added": "added", "removed": "removed", "kept": "graph"}
+MAX_LENGTHS = 4
+"""Largest number of children whose edge lengths a caption lists."""
+MAX_SURROGATES = 3
+MAX_PAIRS = 10
 NEW = "a new hidden node"
 
 
@@ -43,15 +43,15 @@ def order_frame(m: Material, place: Place) -> Frame:
     graph, visits = m.result.initial_graph, [s for s in m.trace if isinstance(s, VisitStep)]
     inner = [node for node in range(graph.n_observed) if graph.degrees[node] >= 2]
     caption = say(
-        "{k} of {p} columns are no [leaves|leaf]. Their neighbourhoods are rebuilt one after the "
-        "other, {order}: {visits}.",
+        "{k} of {p} columns are not [leaves|leaf]. Their neighbourhoods are rebuilt one by one, "
+        "{order}: {visits}.",
         k=len(inner), p=graph.n_observed, order=ORDERS[m.result.settings.order],
         visits=counted(len(visits), "visit"),
     )  # fmt: skip
     if visits:
         first = visits[0].node
         caption += say(
-            "First comes {v} with {n}.",
+            "The first is {v}, with {n}.",
             v=m.name(first), n=counted(int(graph.degrees[first]), "neighbour"),
         )  # fmt: skip
     return Frame(place, caption, 6, m.columns, drawn(m.initial), focus=frozenset(inner))
@@ -67,22 +67,23 @@ def quartets_frame(visit: Visit, place: Place) -> Frame:
     table, size = visit.quartets, len(visit.members)
     if table is None:
         caption = say(
-            "A has {n} nodes and so {q} [quartets|quartet], too many to list here. Each is asked "
-            "with [margin] Λ = {Lambda:.3g}.",
+            "A has {n} nodes and {q} [quartets|quartet], too many to list here. Each is "
+            "[tested|quartet test] with [margin] Λ = {Lambda:.3g}.",
             n=size, q=math.comb(size, 4), Lambda=visit.m.thresholds.Lambda,
         )  # fmt: skip
     else:
         caption = say(
-            "A has {quartets}. Asked with [margin] Λ = {Lambda:.3g}, {yes} declared and {no} "
-            "without a verdict ([⊥]).",
-            quartets=counted(table.n_quartets, "quartet"), Lambda=visit.m.thresholds.Lambda,
-            yes=counted(table.n_declared, "is", "are"), no=table.n_quartets - table.n_declared,
+            "A has {quartets}. In [quartet tests|quartet test] with [margin] Λ = {Lambda:.3g}, "
+            "{yes} declared and {no} have no verdict ([⊥]).",
+            quartets=counted(table.n_quartets, "[quartet]", "[quartets|quartet]"),
+            Lambda=visit.m.thresholds.Lambda, yes=counted(table.n_declared, "is", "are"),
+            no=table.n_quartets - table.n_declared,
         )  # fmt: skip
     return _sketch_frame(visit, place, caption, 8)
 
 
 def round_frame(visit: Visit, place: Place) -> Frame:
-    """The nodes that are left are split into families."""
+    """The active nodes are split into families."""
     sketch = visit.after_joins(visit.joins_before(place))
     return _sketch_frame(visit, place, _round_caption(visit, place), 9, sketch)
 
@@ -96,13 +97,13 @@ def join_frame(visit: Visit, place: Place) -> Frame:
 
 
 def rest_frame(visit: Visit, place: Place) -> Frame:
-    """What no join has taken is connected."""
+    """The remaining nodes are connected."""
     new = tuple(visit.m.cast.key(edge.u, edge.v) for edge in visit.step.rest)
     return _sketch_frame(visit, place, _rest_caption(visit), 11, visit.complete, new)
 
 
 def contract_frame(visit: Visit, place: Place) -> Frame:
-    """An edge that is too short is contracted; it is drawn once more."""
+    """An edge that is too short is contracted. It is still drawn."""
     m = visit.m
     contraction = visit.step.contractions[place.part - 1]
     goes, stays = m.cast.number[contraction.removed], m.cast.number[contraction.survivor]
@@ -110,7 +111,7 @@ def contract_frame(visit: Visit, place: Place) -> Frame:
     edge = (min(goes, stays), max(goes, stays))
     limit = "the [limit] of" if m.result.settings.method == "relaxed" else "τ ="
     caption = say(
-        f"{{u}} and {{v}} are {{d:.3f}} apart, less than {limit} {{tau:.3g}}: {{u}} is "
+        f"The distance of {{u}} and {{v}}, {{d:.3f}}, is less than {limit} {{tau:.3g}}: {{u}} is "
         "[contracted|contract] into {v}.",
         u=m.name(goes), v=m.name(stays), d=contraction.length, tau=m.result.settings.shortest_edge,
     )  # fmt: skip
@@ -118,7 +119,7 @@ def contract_frame(visit: Visit, place: Place) -> Frame:
 
 
 def replace_frame(visit: Visit, place: Place) -> Frame:
-    """The local tree takes the place of the edges inside A."""
+    """The local tree replaces the edges inside A."""
     m = visit.m
     near = {*visit.members, *ends_of(change_of(visit.step, m.cast).added)}
     caption = _replace_caption(visit)
@@ -130,15 +131,15 @@ def replace_frame(visit: Visit, place: Place) -> Frame:
 
 
 def cleanup_frame(m: Material, place: Place) -> Frame:
-    """Hidden nodes that explain nothing go."""
+    """Hidden nodes with fewer than three edges are removed."""
     step = m.trace[place.step]
     assert isinstance(step, CleanUpStep)
     if step.contractions:
         caption = _merged_caption(m, step)
     elif step.removed_nodes:
         caption = say(
-            "{n} fewer than three edges and so explains nothing that an edge could not: {names}. "
-            "With two edges it is bridged, with one it goes.",
+            "{n} fewer than three edges: {names}. With two edges it is bridged (its neighbours are "
+            "connected directly), with one it is dropped.",
             n=_hidden_have(len(step.removed_nodes)),
             names=m.names([m.cast.number[node] for node in step.removed_nodes]),
         )
@@ -156,7 +157,7 @@ def cleanup_frame(m: Material, place: Place) -> Frame:
 def _changed_frame(
     m: Material, place: Place, step: VisitStep | CleanUpStep, caption: Caption, line: int
 ) -> Frame:
-    """The graph after a step of the trace, with what it put in and took away."""
+    """The graph after a step of the trace, with the edges that the step added and removed."""
     change, after = change_of(step, m.cast), m.replays.after(place.step)
     gone = ends_of(change.removed) - {*m.shown(after)}
     edges = drawn(after, marks=all_marked(change.added, "added")) + drawn(change.removed, "removed")
@@ -168,7 +169,7 @@ def _merged_caption(m: Material, step: CleanUpStep) -> Caption:
     """Relaxed grouping contracts once more at the end."""
     gone = m.names([m.cast.number[merged.removed] for merged in step.contractions])
     caption = say(
-        "In the whole graph {edges} below the [limit] of {tau:.3g}, and {names} "
+        "In the whole graph, {edges} shorter than the [limit] of {tau:.3g}, so {names} "
         "{is_are} [contracted|contract].",
         edges=counted(len(gone), "edge is", "edges are"), tau=m.result.settings.shortest_edge,
         names=gone, is_are="is" if len(gone) == 1 else "are",
@@ -176,8 +177,9 @@ def _merged_caption(m: Material, step: CleanUpStep) -> Caption:
     if not step.removed_nodes:
         return caption
     return caption + say(
-        "{n} fewer than three edges and explain nothing: bridged or dropped.",
+        "{n} fewer than three edges and {is_are} bridged or dropped.",
         n=_hidden_have(len(step.removed_nodes)),
+        is_are="is" if len(step.removed_nodes) == 1 else "are",
     )
 
 
@@ -194,12 +196,12 @@ def _sketch_frame(
     new: Iterable[EdgeKey] = (),
     gone: EdgeKey | None = None,
 ) -> Frame:
-    """The graph as it was before the visit, and over it the local tree as far as it is."""
+    """The graph before the visit, overlaid with the local tree built so far."""
     before = visit.before
     marks = all_marked(new, "sketch-new") | all_marked([gone] if gone else [], "sketch-gone")
     in_graph = {*visit.m.shown(before)}
     sketched = ends_of(sketch) - in_graph
-    legend = SKETCH if gone is None else {"sketch-gone": "too short", **SKETCH}
+    legend = SKETCH if gone is None else {"sketch-gone": "contracted", **SKETCH}
     return Frame(
         place, caption, line, tuple(sorted(in_graph | sketched)),
         drawn(before) + drawn(sketch, "sketch", marks),
@@ -214,16 +216,16 @@ def _look_caption(visit: Visit) -> Caption:
     others = tuple(node for node in members if node != visit.node)
     hidden = sum(visit.step.hidden)
     caption = say(
-        "Visit {t} of {T}: {v} and its {k}, {names}, are the [neighbourhood] A.",
+        "Visit {t} of {T}: {v} and its {k}, {names}, form the [neighbourhood] A.",
         t=visit.number, T=m.result.n_visits, v=m.name(visit.node),
         k=counted(len(others), "neighbour"), names=m.names(others),
     )  # fmt: skip
     if hidden:
         caption += counted(hidden, "of them is [hidden].", "of them are [hidden].")
     if hidden and visit.step.surrogates:
-        caption += _stand_ins_caption(visit)
+        caption += _surrogates_caption(visit)
     if len(members) == 3 and m.result.settings.method == "quartet":
-        caption += say("Three nodes make no [quartet]: nothing can separate a pair.")
+        caption += say("Three nodes have no [quartet], so no pair is separated.")
     return caption
 
 
@@ -232,27 +234,30 @@ def _join_caption(visit: Visit, join: Join | Family, part: int) -> Caption:
         return _family_caption(visit, join)
     if join.q is not None:
         return _neighbors_caption(visit, join, part)
-    m, votes = visit.m, visit.votes(part)
+    m, tests = visit.m, visit.declared_quartets(part)
     i, j, h = (m.name(m.cast.number[node]) for node in (join.left, join.right, join.hidden))
-    if votes is not None and votes.together:
-        word = "quartet keeps" if votes.together == 1 else "quartets keep"
-        why = say("{n} declared {word} them together, none separates them.",
-                  n=votes.together, word=word)  # fmt: skip
+    if tests is not None and tests.together:
+        word = (
+            "[quartet test] supports"
+            if tests.together == 1
+            else "[quartet tests|quartet test] support"
+        )
+        why = say("{n} " + word + " the pair, none separates it.", n=tests.together)
     elif join.supported:
-        why = say("A declared quartet keeps them together, none separates them.")
+        why = say("A [quartet test] supports the pair, none separates it.")
     else:
-        why = say("No declared quartet separates them; of such pairs they are the closest.")
+        why = say("No [quartet test] separates them; of such pairs they are the closest.")
     return say(
-        "{i} and {j} become [siblings] under {h}{passing}. {why} Their distance {d:.3f} is shared "
-        "out: {left:.3f} from {i} to {h}, {right:.3f} from {j}.",
-        i=i, j=j, h=h, passing=_passing(visit, join), why=why,
+        "{i} and {j} become [siblings] under {h}{temporary}. {why} Their distance {d:.3f} is "
+        "divided: {left:.3f} from {i} to {h}, {right:.3f} from {j}.",
+        i=i, j=j, h=h, temporary=_temporary(visit, join), why=why,
         d=join.left_length + join.right_length, left=join.left_length, right=join.right_length,
     )  # fmt: skip
 
 
-def _passing(visit: Visit, join: Join | Family) -> Caption | str:
+def _temporary(visit: Visit, join: Join | Family) -> Caption | str:
     stays = visit.m.cast.number[join.parent] < visit.m.result.graph.n_nodes
-    return "" if stays else say(" ([passing])")
+    return "" if stays else say(" ([temporary])")
 
 
 def _rest_caption(visit: Visit) -> Caption:
@@ -262,15 +267,15 @@ def _rest_caption(visit: Visit) -> Caption:
     left = m.names([m.cast.number[node] for node in visit.active(len(step.joins))])
     if step.stuck:
         return say(
-            "[Stuck|stuck]: every pair of the {k} nodes that are left, {names}, is separated by "
-            "some quartet. Their shortest tree connects them by {edges}.",
+            "[Stuck|stuck]: every pair of the {k} remaining nodes, {names}, is separated by a "
+            "[quartet test]. Their [minimum spanning tree] connects them by {edges}.",
             k=len(left), names=left, edges=counted(len(step.rest), "edge"),
         )  # fmt: skip
     if not step.rest:
-        return say("Two nodes are left, {names}, infinitely far apart: they stay apart.",
+        return say("The last two nodes, {names}, are infinitely far apart and not connected.",
                    names=left)  # fmt: skip
     return say(
-        "Two nodes are left, {names}. An edge of length {d:.3f} connects them, and the local tree "
+        "The last two nodes, {names}, are connected by an edge of length {d:.3f}. The [local tree] "
         "is complete.", names=left, d=step.rest[0].length,
     )  # fmt: skip
 
@@ -280,18 +285,17 @@ def _replace_caption(visit: Visit) -> Caption:
     after = m.replays.after(visit.at)
     hidden = len(m.shown(after)) - m.cast.n_observed
     if not change.added and not change.removed:
-        same = "only lengths change" if change.relengthened else "nothing changes in the graph"
-        return say("The tree has the edges that were there before: {same}.", same=same)
+        same = "only lengths change" if change.relengthened else "the graph does not change"
+        return say("The [local tree] has the same edges as before: {same}.", same=same)
     return say(
-        "In the whole graph {gone} and {come}. It now has {edges} and {hidden}.",
-        gone=counted(len(change.removed), "edge goes", "edges go"),
-        come=counted(len(change.added), "comes", "come"),
+        "In the graph, {removed} removed and {added} added. It now has {edges} and {hidden}.",
+        removed=counted(len(change.removed), "edge is", "edges are"), added=len(change.added),
         edges=counted(len(after), "edge"), hidden=counted(hidden, "hidden node"),
     )  # fmt: skip
 
 
 def _visit_caption(visit: Visit) -> Caption:
-    """The whole visit in a sentence or two, but for what it changed."""
+    """A summary of the visit, without its changes to the graph."""
     m, step = visit.m, visit.step
     family = ("family", "families") if m.result.settings.method == "relaxed" else ("join", "joins")
     caption = say(
@@ -301,13 +305,13 @@ def _visit_caption(visit: Visit) -> Caption:
         contractions=counted(len(step.contractions), "contraction"),
     )  # fmt: skip
     if step.stuck:
-        caption += say("Then no pair could be joined any more ([stuck]).")
+        caption += say("Then no further pair could be joined ([stuck]).")
     return caption
 
 
 @dataclass(frozen=True, slots=True)
 class Guesses:
-    """What to choose from, and what is right."""
+    """A question, its options and the right answer."""
 
     question: Caption
     options: tuple[str, ...]
@@ -315,7 +319,7 @@ class Guesses:
 
 
 def guesses(m: Material, place: Place) -> Guesses:
-    """Ask for the pair that is joined at a step, or for the parent of a family."""
+    """Ask which pair is joined at a step, or which node is the parent of a family."""
     visit = Visit.of(m, place)
     join = visit.step.joins[place.part - 1]
     if isinstance(join, Family):
@@ -326,18 +330,18 @@ def guesses(m: Material, place: Place) -> Guesses:
 def _parents(visit: Visit, family: Family) -> Guesses:
     members = sorted((*family.children, *(() if family.is_new else (family.parent,))))
     question = say(
-        "{members} are the next [family]. Who becomes its [parent]? Guess, then reveal.",
+        "{members} are the next [family]. Which node becomes its [parent]? Guess, then reveal.",
         members=visit.names(members),
     )
     near = [family.candidate, *(member for member in members if member != family.candidate)]
-    names = sorted(visit.name(member).text for member in near[: MOST_PAIRS - 1])
+    names = sorted(visit.name(member).text for member in near[: MAX_PAIRS - 1])
     answer = NEW if family.is_new else visit.name(family.parent).text
     return Guesses(question, (*dict.fromkeys(names), NEW), answer)
 
 
 def _pairs(visit: Visit, join: Join, before: int) -> Guesses:
     every = combinations(visit.active(before), 2)
-    few = sorted(every, key=lambda pair: (_apart(visit, before, *pair), pair))[:MOST_PAIRS]
+    few = sorted(every, key=lambda pair: (_apart(visit, before, *pair), pair))[:MAX_PAIRS]
     if {*join.children} not in map(set, few):
         few[-1] = (join.left, join.right)
     names = sorted(_name(visit.m, *pair) for pair in few)
@@ -352,7 +356,7 @@ def _name(m: Material, u: int, v: int) -> str:
 
 
 def _apart(visit: Visit, joins: int, u: int, v: int) -> float:
-    """How far the closest leaves under two nodes are from each other."""
+    """Distance of the closest leaves under two nodes."""
     left, right = sorted(visit.leaves_under(u, joins)), sorted(visit.leaves_under(v, joins))
     return float(visit.step.distances[left][:, right].min())
 
@@ -360,18 +364,18 @@ def _apart(visit: Visit, joins: int, u: int, v: int) -> float:
 # Relaxed grouping and neighbor joining -----------------------------------------------------
 
 
-def _stand_ins_caption(visit: Visit) -> Caption:
+def _surrogates_caption(visit: Visit) -> Caption:
     step, m = visit.step, visit.m
     hidden = [k for k, is_hidden in enumerate(step.hidden) if is_hidden]
     named = [
-        say("{column} for {h} ({gap:.3f} apart)", column=m.name(step.surrogates[k]),
+        say("{column} for {h} (distance {gap:.3f})", column=m.name(step.surrogates[k]),
             h=visit.name(step.neighbourhood[k]), gap=step.gaps[k])
-        for k in hidden[:MOST_STAND_INS]
+        for k in hidden[:MAX_SURROGATES]
     ]  # fmt: skip
     more = len(hidden) - len(named)
     return say(
-        "A [stand-in] takes {place}: {named}{more}.",
-        place="its place" if len(hidden) == 1 else "the place of each", named=joined(named),
+        "{it_is} represented by a [surrogate]: {named}{more}.",
+        it_is="It is" if len(hidden) == 1 else "Each is", named=joined(named),
         more=say(" and {n} more", n=more) if more else "",
     )  # fmt: skip
 
@@ -379,22 +383,22 @@ def _stand_ins_caption(visit: Visit) -> Caption:
 def _round_caption(visit: Visit, place: Place) -> Caption:
     found = visit.step.rounds[place.part - 1]
     caption = say(
-        "Round {t}: {n} nodes are left. {spreads}",
+        "Round {t}: {n} active nodes. {spreads}",
         t=place.part, n=len(found.active), spreads=_spreads(visit, found),
     )  # fmt: skip
     if found.silhouette is None:
-        return caption + say("Three nodes are always one [family].")
+        return caption + say("Three nodes always form one [family].")
     if math.isinf(found.least):
-        return caption + say("Nothing tells them apart: all are one [family].")
+        return caption + say("All spreads are zero: all nodes form one [family].")
     if len(found.families) == 1:
         return caption + say(
-            "No split reaches the mean [silhouette] that counts, {least:.3f}; the best has "
-            "{best:.3f}. All are one [family].", least=found.least, best=found.silhouette,
+            "No split exceeds the required mean [silhouette], {least:.3f}; the best has "
+            "{best:.3f}. All form one [family].", least=found.least, best=found.silhouette,
         )  # fmt: skip
     alone = sum(len(family) == 1 for family in found.families)
     single = say(", {n} of them single nodes", n=alone) if alone else ""
     return caption + say(
-        "The best split, into {k} [families|family]{single}, has the mean [silhouette] {best:.3f}, "
+        "The best split, into {k} [families|family]{single}, has mean [silhouette] {best:.3f}, "
         "above {least:.3f}.",
         k=len(found.families), single=single, best=found.silhouette, least=found.least,
     )  # fmt: skip
@@ -410,10 +414,9 @@ def _spreads(visit: Visit, found: Round) -> Caption:
         return say("{i} and {j}", i=visit.name(i), j=visit.name(j))
 
     if values[low] == values[high]:
-        return say("Every pair has the [spread] {s:.3f}.", s=float(values[low]))
+        return say("All pairs have [spread] {s:.3f}.", s=float(values[low]))
     return say(
-        "Of all pairs {near} have the smallest [spread], {low:.3f}; {apart} the largest, "
-        "{high:.3f}.",
+        "{near} have the smallest [spread], {low:.3f}; {apart} the largest, {high:.3f}.",
         near=pair(low), low=float(values[low]), apart=pair(high), high=float(values[high]),
     )  # fmt: skip
 
@@ -423,16 +426,16 @@ def _family_caption(visit: Visit, family: Family) -> Caption:
     fit = {"misfit": family.misfit, "limit": family.limit}
     if family.is_new:
         caption = say(
-            "{children} are a [family]. The best [parent] among them, {best}, misses by "
-            "{misfit:.3f}, not below {limit:.3f}: a new hidden node, {h}{passing}, is their "
+            "{children} form a [family]. The best candidate for [parent] among them, {best}, has "
+            "misfit {misfit:.3f}, not below {limit:.3f}: a new hidden node, {h}{temporary}, is the "
             "parent.",
             children=children, best=visit.name(family.candidate), h=visit.name(family.parent),
-            passing=_passing(visit, family), **fit,
+            temporary=_temporary(visit, family), **fit,
         )  # fmt: skip
     else:
         caption = say(
-            "{p} is the [parent] of {children}: it misses by {misfit:.3f}, below {limit:.3f}. "
-            "From now on {p} stands for them.",
+            "{p} is the [parent] of {children}: its misfit is {misfit:.3f}, below {limit:.3f}. "
+            "{p} now represents them.",
             p=visit.name(family.parent), children=children, **fit,
         )  # fmt: skip
     return caption + _lengths(visit, family)
@@ -440,25 +443,25 @@ def _family_caption(visit: Visit, family: Family) -> Caption:
 
 def _lengths(visit: Visit, family: Family) -> Caption:
     parent = visit.name(family.parent)
-    if len(family.children) > MOST_LENGTHS:
+    if len(family.children) > MAX_LENGTHS:
         return say(
-            "The edges to {p} are {low:.3f} to {high:.3f} long.",
+            "The edges to {p} have lengths from {low:.3f} to {high:.3f}.",
             p=parent, low=min(family.lengths), high=max(family.lengths),
         )  # fmt: skip
     named = [
         say("{d:.3f} to {child}", d=length, child=visit.name(child))
         for child, length in zip(family.children, family.lengths, strict=True)
     ]
-    return say("From {p} it is {named}.", p=parent, named=joined(named))
+    return say("Edge lengths from {p}: {named}.", p=parent, named=joined(named))
 
 
 def _neighbors_caption(visit: Visit, join: Join, part: int) -> Caption:
     left = len(visit.active(part - 1))
     return say(
-        "Of the {pairs} of nodes that are left, {i} and {j} have the smallest [Q], {q:.3f}. They "
-        "are joined under {h}{passing}; the {d:.3f} between them are shared out: {left:.3f} from "
-        "{i} to {h}, {right:.3f} from {j}.",
-        pairs=counted(left * (left - 1) // 2, "pair"), q=join.q, passing=_passing(visit, join),
+        "Of the {pairs} of active nodes, {i} and {j} have the smallest [Q], {q:.3f}. They are "
+        "joined under {h}{temporary}. Their distance {d:.3f} is divided: {left:.3f} from {i} to "
+        "{h}, {right:.3f} from {j}.",
+        pairs=counted(left * (left - 1) // 2, "pair"), q=join.q, temporary=_temporary(visit, join),
         i=visit.name(join.left), j=visit.name(join.right), h=visit.name(join.hidden),
         d=join.left_length + join.right_length, left=join.left_length, right=join.right_length,
     )  # fmt: skip
@@ -472,15 +475,15 @@ def _other_rest_caption(visit: Visit) -> Caption:
     edges = [edge for edge in step.rest if edge not in twins]
     if edges:
         caption = say(
-            "Two nodes are left, {names}. An edge of length {d:.3f} connects them, and the local "
-            "tree is complete.", names=visit.names(left), d=edges[0].length,
+            "The last two nodes, {names}, are connected by an edge of length {d:.3f}. The [local "
+            "tree] is complete.", names=visit.names(left), d=edges[0].length,
         )  # fmt: skip
     else:
-        caption = say("One node is left, {names}, and the local tree is complete.",
+        caption = say("One node is left, {names}. The [local tree] is complete.",
                       names=visit.names(left))  # fmt: skip
     for edge in twins:
         caption += say(
-            "{u} and {v} have one [stand-in] and so the distance {zero}.",
+            "{u} and {v} have the same [surrogate], so their distance is {zero}.",
             u=visit.name(edge.u), v=visit.name(edge.v), zero=0,
         )  # fmt: skip
     return caption

@@ -1,7 +1,7 @@
-"""A lesson: steps that can be entered anywhere, each drawn, and all as one HTML page.
+"""A lesson: steps with random access, their drawings, and the lesson as one HTML page.
 
-The page plays anywhere, also without a network: ``page.html`` is the template, ``page.css`` and
-``page.js`` are what it holds. Its steps are written as differences, each from the one before it.
+The page also plays offline. ``page.html`` is its template, with ``page.css`` and ``page.js``. Each
+step is written as its difference from the previous one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from loopylatent.exporting.graph_files import Provenance, rendered
 from loopylatent.figures import network
 from loopylatent.figures.layout import FONT_SIZE, NODE_SIZE, positions, shown_label
 from loopylatent.figures.network import ThemeName
-from loopylatent.figures.overlays import GONE, NEW
+from loopylatent.figures.overlays import ADDED, REMOVED
 from loopylatent.figures.recovery import FALSE_EDGE
 from loopylatent.graph import LatentGraph
 from loopylatent.learning.grouping import VERDICTS
@@ -64,8 +64,8 @@ class Lesson:
     >>> lesson.n_steps("fine"), lesson.n_steps("coarse")
     (17, 11)
     >>> print(lesson.frame(lesson.find("visit-1-join-1")).caption)
-    a and b become siblings under h1. No declared quartet separates them; of such pairs they are \
-the closest. Their distance 1.000 is shared out: 0.400 from a to h1, 0.600 from b.
+    a and b become siblings under h1. No quartet test separates them; of such pairs they are \
+the closest. Their distance 1.000 is divided: 0.400 from a to h1, 0.600 from b.
     """
 
     material: Material
@@ -76,7 +76,7 @@ the closest. Their distance 1.000 is shared out: 0.400 from a to h1, 0.600 from 
         return self.material.cast
 
     def frame(self, index: int, detail: Detail = "fine") -> Frame:
-        """Return a step by its place in the full lesson; ``detail`` decides how much is said."""
+        """Return a step by its index in the full lesson; ``detail`` selects the caption."""
         place = self.places[index]
         frame = chapters.FRAMES[place.phase](self.material, place)
         if detail == "fine" or frame.overview is None:
@@ -84,7 +84,7 @@ the closest. Their distance 1.000 is shared out: 0.400 from a to h1, 0.600 from 
         return replace(frame, caption=frame.overview)
 
     def pair(self, i: int, j: int) -> Frame:
-        """Return the step on one distance, for two columns of choice."""
+        """Return the step on a single distance, for two chosen columns."""
         return chapters.pair_frame(self.material, self.places[self.find("pair")], (i, j))
 
     # Walking -------------------------------------------------------------------------------
@@ -94,18 +94,18 @@ the closest. Their distance 1.000 is shared out: 0.400 from a to h1, 0.600 from 
         return tuple(k for k, place in enumerate(self.places) if place.is_coarse)
 
     def indices(self, detail: Detail) -> tuple[int, ...] | range:
-        """Return the steps of a level of detail, as places in the full lesson."""
+        """Return the steps of a level of detail, as indices in the full lesson."""
         return range(len(self.places)) if detail == "fine" else self._coarse
 
     def n_steps(self, detail: Detail) -> int:
         return len(self.indices(detail))
 
     def at(self, index: int, detail: Detail) -> int:
-        """Return how many steps of a level come before a step; inside a visit, before its end."""
+        """Return how many steps of a level precede a step; inside a visit, its last step."""
         return min(bisect_left(self.indices(detail), index), self.n_steps(detail) - 1)
 
     def next_change(self, index: int) -> int | None:
-        """Return the next step, of those in both levels, at which edges come or go."""
+        """Return the next step, of those in both levels, that adds or removes edges."""
         return next((k for k in self._coarse if k > index and self._changes(self.places[k])), None)
 
     def _changes(self, place: Place) -> bool:
@@ -117,7 +117,7 @@ the closest. Their distance 1.000 is shared out: 0.400 from a to h1, 0.600 from 
         return False
 
     def guesses(self, index: int) -> Guesses:
-        """Return what a class is asked before a join, and what is right."""
+        """Return the question before a join, and its answer."""
         return guesses(self.material, self.places[index])
 
     # Finding -------------------------------------------------------------------------------
@@ -127,9 +127,9 @@ the closest. Their distance 1.000 is shared out: 0.400 from a to h1, 0.600 from 
         return {place.anchor: k for k, place in enumerate(self.places)}
 
     def find(self, anchor: str) -> int:
-        """Return the step that an anchor names."""
+        """Return the step with an anchor."""
         if anchor not in self._anchors:
-            raise DataError(f"this lesson has no step {anchor[:40]!r}; it begins with 'data'.")
+            raise DataError(f"This lesson has no step {anchor[:40]!r}. Its first step is 'data'.")
         return self._anchors[anchor]
 
     def has(self, anchor: str) -> bool:
@@ -143,12 +143,12 @@ the closest. Their distance 1.000 is shared out: 0.400 from a to h1, 0.600 from 
         return next(k for k, place in enumerate(self.places) if place.chapter == chapter)
 
     def first(self, phase: Phase, node: int) -> int | None:
-        """Return the first step of a phase, such as the ball or the visit, of a column."""
+        """Return the first step of a phase (such as its ball or visit) of a column."""
         places = enumerate(self.places)
         return next((k for k, at in places if at.phase == phase and at.node == node), None)
 
     def why_node(self, node: int) -> int | None:
-        """Return the step that made a hidden node of the finished graph."""
+        """Return the step that created a hidden node of the learned graph."""
         for k, place in enumerate(self.places):
             if place.phase == "join":
                 join = self.material.visit(place.step).joins[place.part - 1]
@@ -157,7 +157,7 @@ the closest. Their distance 1.000 is shared out: 0.400 from a to h1, 0.600 from 
         return None
 
     def why_edge(self, u: int, v: int) -> int | None:
-        """Return the step that put an edge of the finished graph where it is."""
+        """Return the step that added an edge of the learned graph."""
         edge = (u, v) if u < v else (v, u)
         for k, place in reversed(list(enumerate(self.places))):
             if place.phase in ("cleanup", "replace"):
@@ -168,7 +168,7 @@ the closest. Their distance 1.000 is shared out: 0.400 from a to h1, 0.600 from 
         return self.find(f"tree-{owners[0] + 1}") if owners else None
 
     def _join_of(self, edge: tuple[int, int], place: Place, index: int) -> int:
-        """Return the join that drew an edge; where it came about otherwise, the replacement."""
+        """Return the join that created an edge; if there is none, the given step."""
         for part, join in enumerate(self.material.visit(place.step).joins, start=1):
             if edge in {self.cast.key(child, join.parent) for child in join.children}:
                 return self.find(f"visit-{place.visit}-join-{part}")
@@ -184,23 +184,23 @@ def build(
     places: NDArray[np.float64] | None = None,
     hidden_names: Mapping[int, str] | None = None,
 ) -> Lesson:
-    """Make a lesson of a traced result; its nodes stand at ``places`` from the first step on."""
+    """Turn a traced result into a lesson, with its nodes at ``places`` in every step."""
     if D.digest != result.data_digest:
-        raise DataError("these are not the distances from which the graph was learned.")
+        raise DataError("The graph was not learned from these distances.")
     where = positions(result.graph) if places is None else np.asarray(places, dtype=np.float64)
     cast = cast_of(result, where, truth, hidden_names)
     return Lesson(Material(result, D, obs, cast), places_of(result, cast.truth is not None))
 
 
 LOCAL = "#CC79A7"
-"""The local tree that is being built."""
+"""Colour of the local tree of a visit."""
 TREE = "#3B9BD9"
-"""The local tree of a ball, where the union has it already."""
+"""Colour of known edges in the local MST of a ball."""
 FADED = 0.3
 CENTRE = 1.5
-"""How many times as large the node in the middle is."""
+"""Relative size of the central node."""
 MARKED_WIDTH = 3.2
-"""The least width of an edge that a step is about."""
+"""Smallest width of a marked edge."""
 _LAYERS: Mapping[Mark, int] = {
     "kept": 0, "truth": 0, "removed": 1, "tree": 2, "added": 3, "wrong": 3, "sketch": 4,
     "sketch-new": 5, "sketch-gone": 6,
@@ -209,7 +209,7 @@ _LAYERS: Mapping[Mark, int] = {
 
 @dataclass(frozen=True, slots=True)
 class MarkLook:
-    """What sets an edge off that something happens to."""
+    """How a marked edge is drawn."""
 
     colour: str
     dashed: bool = False
@@ -217,19 +217,19 @@ class MarkLook:
 
 
 MARKS: Mapping[Mark, MarkLook] = {
-    "added": MarkLook(NEW),
+    "added": MarkLook(ADDED),
     "wrong": MarkLook(FALSE_EDGE),
-    "removed": MarkLook(GONE, dashed=True),
+    "removed": MarkLook(REMOVED, dashed=True),
     "sketch": MarkLook(LOCAL),
     "sketch-new": MarkLook(LOCAL, wider=1.5),
-    "sketch-gone": MarkLook(GONE, dashed=True),
+    "sketch-gone": MarkLook(REMOVED, dashed=True),
     "tree": MarkLook(TREE),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """What a page draws; everything is plain JSON."""
+    """The drawing of a step, as JSON values."""
 
     nodes: list[dict[str, Any]]
     edges: list[dict[str, Any]]
@@ -239,7 +239,7 @@ class Drawing:
 
 
 def draw(lesson: Lesson, frame: Frame, scale: float = 1.0) -> Drawing:
-    """Draw a step; ``scale`` enlarges symbols and names, for a projector."""
+    """Draw a step; ``scale`` enlarges symbols and labels for a projector."""
     cast = lesson.cast
     shade = None
     if frame.shade is not None:
@@ -255,7 +255,7 @@ def draw(lesson: Lesson, frame: Frame, scale: float = 1.0) -> Drawing:
 
 
 def in_layers(edges: tuple[DrawnEdge, ...]) -> list[DrawnEdge]:
-    """Order edges so that what happens comes after what stays."""
+    """Order edges so that marked ones are drawn on top."""
     return sorted(edges, key=lambda edge: _LAYERS[edge.mark])
 
 
@@ -308,14 +308,14 @@ def _edge(cast: Cast, frame: Frame, edge: DrawnEdge, scale: float) -> dict[str, 
 
 
 def edge_title(cast: Cast, edge: DrawnEdge) -> str:
-    """Say of an edge what it joins, how long it is and, where known, why it is there."""
+    """Describe an edge: its ends, its length and, if known, its origin."""
     names = " – ".join(shown_label(cast.labels[end], 60) for end in (edge.u, edge.v))
     lengths = f"distance {edge.length:.3g}, strength {math.exp(-edge.length):.2f}"
     return "\n".join(line for line in (names, lengths, edge.note) if line)
 
 
 def edge_id(edge: DrawnEdge) -> str:
-    """Return an id; vis draws in the order in which ids came, so each layer has its own."""
+    """Return an id per layer, because vis draws in the order in which ids were added."""
     return f"{_LAYERS[edge.mark]}:{edge.u}-{edge.v}"
 
 
@@ -342,7 +342,7 @@ def _groups(theme: ThemeName, scale: float) -> dict[str, Any]:
         font = {"color": ink, "size": round((FONT_SIZE - 2 * hidden) * scale)}
         size = NODE_SIZE * scale
         fill, border = plain.fill, plain.border
-        faint = font | {"color": network.see_through(ink, FADED + 0.15)}
+        faint = font | {"color": network.with_opacity(ink, FADED + 0.15)}
         groups[kind] = _group(fill, border, font, size)
         groups[f"{kind}-faded"] = _group(fill, border, faint, size) | {"opacity": FADED}
         groups[f"{kind}-centre"] = _group(fill, colours.emphasis, font, size * CENTRE, 3)
@@ -358,7 +358,7 @@ def _group(
 
 
 def legend_of(cast: Cast, frame: Frame, theme: ThemeName) -> list[dict[str, str]]:
-    """Say what the shapes and colours of a step mean."""
+    """Return the legend of a step."""
     colours = network.THEMES[theme]
     items: list[tuple[str, ...]] = []
     for hidden in (False, True)[: 1 + any(map(cast.is_hidden, frame.nodes))]:
@@ -376,26 +376,26 @@ def legend_of(cast: Cast, frame: Frame, theme: ThemeName) -> list[dict[str, str]
     return [dict(zip(names, item, strict=True)) for item in items]
 
 
-MOST_COLUMNS = 200
-"""Columns up to which the matrix of distances is part of the page."""
-MOST_NODES = 9
-"""Nodes of a neighbourhood up to which its quartets are part of the page."""
-MOST_POINTS = 400
-ASKS: Mapping[Method, str] = {
+MAX_COLUMNS = 200
+"""Largest number of columns for which the page includes the distance matrix."""
+MAX_NODES = 9
+"""Largest neighbourhood for which the page includes the quartets."""
+MAX_POINTS = 400
+QUESTIONS: Mapping[Method, str] = {
     "quartet": "Which two nodes of A become siblings next?",
-    "relaxed": "Which nodes are the next family, and who is its parent?",
+    "relaxed": "Which nodes are the next family, and which is its parent?",
     "nj": "Which two nodes of A are joined next?",
 }
 
 
 def to_page(lesson: Lesson, provenance: Provenance, *, title: str = "Lesson") -> str:
-    """Return one page that plays the lesson; it may run the two scripts inside and ask nobody."""
+    """Return the lesson as one page that loads nothing from outside."""
     data = lesson_data(lesson)
     return rendered("lesson/page", ["lesson/page.js"], title, provenance, lesson=data)
 
 
 def lesson_data(lesson: Lesson) -> dict[str, Any]:
-    """Return everything that the page needs, as plain values."""
+    """Return the data of the page, as JSON values."""
     writer = _Writer(lesson)
     steps = [writer.step(k) for k in range(len(lesson.places))]
     first = draw(lesson, lesson.frame(0))
@@ -404,7 +404,7 @@ def lesson_data(lesson: Lesson) -> dict[str, Any]:
         "chapters": list(CHAPTERS.values()),
         "code": [[line.indent, line.text, line.meaning] for line in pseudocode(method)],
         "glossary": dict(GLOSSARY),
-        "asks": ASKS[method],
+        "question": QUESTIONS[method],
         "nodes": [_written_node(cast, node) for node in range(cast.n_nodes)],
         "n_observed": cast.n_observed,
         "looks": first.looks,
@@ -429,12 +429,12 @@ def _written_node(cast: Cast, node: int) -> list[Any]:
 
 
 class _Writer:
-    """Writes steps one after the other, each as what it changes."""
+    """Writes steps in turn, each as its difference from the previous one."""
 
     def __init__(self, lesson: Lesson) -> None:
         self.lesson = lesson
         self.edges: list[list[Any]] = []
-        """[u, v, width, opacity, what is said of it] of every edge that a step draws."""
+        """[u, v, width, opacity, title] of every edge that a step draws."""
         self.legends: list[dict[str, Any]] = []
         self._number: dict[tuple[Any, ...], int] = {}
         self._drawn: dict[int, str] = {}
@@ -447,7 +447,7 @@ class _Writer:
             "phase": place.phase,
             "chapter": place.chapter,
             "line": frame.line,
-            "says": caption_parts(frame.caption),
+            "caption": caption_parts(frame.caption),
             "legend": self._legend(frame),
         }
         if place.is_coarse:
@@ -511,9 +511,9 @@ def _visit(lesson: Lesson, place: Place) -> dict[str, Any]:
     visit = Visit.of(lesson.material, place)
     names = [xml_text(shown_label(lesson.cast.labels[node])) for node in visit.members]
     found: dict[str, Any] = {"names": names, "distances": _finite(visit.step.distances)}
-    asked = lesson.material.result.settings.method == "quartet"
-    table = visit.quartets if asked else None
-    if table is not None and len(names) <= MOST_NODES:
+    by_quartets = lesson.material.result.settings.method == "quartet"
+    table = visit.quartets if by_quartets else None
+    if table is not None and len(names) <= MAX_NODES:
         columns = (table.nodes, table.products, table.lead, table.verdicts)
         found["quartets"] = [
             [*nodes, *(round(x, 5) for x in products), round(lead, 5), VERDICTS[verdict]]
@@ -536,13 +536,13 @@ def _pair(lesson: Lesson) -> dict[str, Any]:
             "counts": view.table.to_numpy().tolist(),
         }
     elif view.points is not None:
-        found["points"] = view.points[:: max(1, len(view.points) // MOST_POINTS)].tolist()
+        found["points"] = view.points[:: max(1, len(view.points) // MAX_POINTS)].tolist()
     return found
 
 
 def _matrix(lesson: Lesson) -> dict[str, Any] | None:
     m = lesson.material
-    if m.D.n_columns > MOST_COLUMNS:
+    if m.D.n_columns > MAX_COLUMNS:
         return None
     order = np.asarray(chapters.heatmap_order(m.result.graph))
     return {

@@ -1,6 +1,6 @@
-"""What every step of a lesson is made from: the trace, balls and local trees, visits, quartets.
+"""Input of the steps of a lesson: trace, balls and local MSTs, visits, quartets.
 
-Trees and verdicts come from the kernels with which the learner builds them.
+Trees and verdicts are computed by the learner's own kernels.
 """
 
 from __future__ import annotations
@@ -29,13 +29,12 @@ from loopylatent.settings import Thresholds
 from loopylatent.tables.observations import Observations
 
 LONGEST_NAME = 40
-MOST_BALLS = 6
-"""Balls that an edge names."""
+MAX_NAMED_BALLS = 6
 
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """A learned result with its trace, the data behind it and, where known, the truth."""
+    """A learned result with its trace, its data and, if known, the true graph."""
 
     result: LearnResult
     D: DistanceMatrix
@@ -60,12 +59,12 @@ class Material:
 
     @cached_property
     def initial(self) -> dict[EdgeKey, float]:
-        """The edges of the initial graph."""
+        """Edges of the initial graph."""
         return self.replays.after(0)
 
     @cached_property
     def learned(self) -> dict[EdgeKey, float]:
-        """The edges of the finished graph."""
+        """Edges of the learned graph."""
         return self.replays.after(len(self.trace) - 1)
 
     @cached_property
@@ -84,18 +83,19 @@ class Material:
         return found
 
     def name(self, node: int) -> Name:
-        """Return the name of a node of the lesson, short enough for a sentence."""
+        """Return the name of a node, shortened for a sentence."""
         return Name(shown_label(self.cast.labels[node], LONGEST_NAME))
 
     @cached_property
     def ball_notes(self) -> dict[EdgeKey, str]:
-        """What is said of each edge of the initial graph: which balls put it there."""
+        """For each edge of the initial graph, the balls whose local MST contains it."""
         notes = {}
         for edge in self.initial:
             balls = self.balls.owners(edge)
-            named = ", ".join(self.name(v).text for v in balls[:MOST_BALLS])
-            more = f" and {len(balls) - MOST_BALLS} more" if len(balls) > MOST_BALLS else ""
-            word = "tree" if len(balls) == 1 else f"{len(balls)} trees"
+            named = ", ".join(self.name(v).text for v in balls[:MAX_NAMED_BALLS])
+            n_more = len(balls) - MAX_NAMED_BALLS
+            more = f" and {n_more} more" if n_more > 0 else ""
+            word = "local MST" if len(balls) == 1 else f"{len(balls)} local MSTs"
             notes[edge] = f"in the {word} of {named}{more}"
         return notes
 
@@ -103,7 +103,7 @@ class Material:
         return tuple(self.name(node) for node in nodes)
 
     def shown(self, edges: dict[EdgeKey, float]) -> tuple[int, ...]:
-        """Return all columns, and the hidden nodes that have an edge."""
+        """Return all columns and the hidden nodes that have an edge."""
         hidden = {node for edge in edges for node in edge if self.cast.is_hidden(node)}
         return (*self.columns, *sorted(hidden))
 
@@ -121,7 +121,7 @@ class Balls:
         return np.flatnonzero(self.D.values[v] <= self.r)
 
     def tree(self, v: int) -> tuple[EdgeKey, ...]:
-        """Return the edges of the local tree of ``v``, sorted; equal balls have one tree."""
+        """Return the edges of the local MST of ``v``, sorted; equal balls share one tree."""
         ball = self.members(v)
         key = ball.tobytes()
         if key not in self._trees:
@@ -140,11 +140,11 @@ class Balls:
         return {edge: tuple(balls) for edge, balls in sorted(found.items())}
 
     def owners(self, edge: EdgeKey) -> tuple[int, ...]:
-        """Return the columns in whose local trees an edge is, ascending; none if it is in none."""
+        """Return the columns whose local MST contains an edge, ascending."""
         return self._owners.get(edge, ())
 
     def union(self, upto: int) -> dict[EdgeKey, float]:
-        """Return the edges of the local trees of the columns 0 to ``upto`` with their lengths."""
+        """Return the edges of the local MSTs of columns 0 to ``upto``, with their lengths."""
         return {
             edge: float(self.D.values[edge])
             for edge, balls in self._owners.items()
@@ -152,7 +152,7 @@ class Balls:
         }
 
     def adds(self, v: int) -> tuple[EdgeKey, ...]:
-        """Return the edges that no local tree before that of ``v`` had."""
+        """Return the edges of the local MST of ``v`` that no earlier one contains."""
         return tuple(edge for edge in self.tree(v) if self._owners[edge][0] == v)
 
 
@@ -163,10 +163,10 @@ Phase = Literal[
 ]  # fmt: skip
 _PHASES: tuple[Phase, ...] = get_args(Phase)
 CHAPTERS: Mapping[int, str] = {
-    1: "Data", 2: "Distance", 3: "Balls and local trees", 4: "Grouping", 5: "Result",
+    1: "Data", 2: "Distance", 3: "Initial graph", 4: "Grouping", 5: "Result",
 }  # fmt: skip
 _FIRST: tuple[Phase, ...] = ("data", "pair", "ball", "order", "gained")
-"""The phases with which the chapters begin."""
+"""The first phase of each chapter."""
 _ONLY_FINE = frozenset({"ball", "look", "quartets", "round", "join", "rest", "contract"})
 
 
@@ -176,13 +176,13 @@ class Place:
 
     phase: Phase
     node: int | None = None
-    """The column whose ball it is, or that is visited."""
+    """The visited column, or the one whose ball is shown."""
     visit: int = 0
     """Counted from 1 over all visits; 0 outside them."""
     part: int = 0
-    """Which round, join or contraction of the visit, counted from 1."""
+    """Number of the round, join or contraction in the visit, counted from 1."""
     step: int = -1
-    """The step of the trace that this is part of; -1 before the initial graph is complete."""
+    """Index in the trace; -1 before the initial graph is complete."""
 
     @property
     def chapter(self) -> int:
@@ -196,7 +196,7 @@ class Place:
 
     @property
     def anchor(self) -> str:
-        """A short name for links."""
+        """Name of the step in links."""
         if self.visit:
             part = f"-{self.part}" if self.part else ""
             return f"visit-{self.visit}-{self.phase}{part}"
@@ -204,7 +204,7 @@ class Place:
 
 
 def places_of(result: LearnResult, has_truth: bool) -> tuple[Place, ...]:
-    """List every step, at full detail."""
+    """List every step, in full detail."""
     trace = casts.checked_trace(result)
     truth, compared = [Place("truth")], [Place("compared", step=len(trace) - 1)]
     found = [Place("data"), *truth[:has_truth], Place("pair"), Place("matrix")]
@@ -240,51 +240,50 @@ def _of_visit(step: VisitStep, visit: int, at: int, by_quartets: bool) -> list[P
     return found
 
 
-def nearest(places: tuple[Place, ...], wanted: Place) -> int:
-    """Return the counterpart of a step: by chapter, ball or visit, column, phase, part."""
+def nearest(places: tuple[Place, ...], target: Place) -> int:
+    """Return the most similar step: by chapter, ball or visit, column, phase, part."""
 
-    def unlikeness(k: int) -> tuple[float, ...]:
+    def dissimilarity(k: int) -> tuple[float, ...]:
         place = places[k]
         return (
-            abs(place.chapter - wanted.chapter),
-            bool(place.visit) != bool(wanted.visit),
-            place.node != wanted.node,
-            abs(place.visit - wanted.visit),
-            abs(_PHASES.index(place.phase) - _PHASES.index(wanted.phase)),
-            abs(place.part - wanted.part),
+            abs(place.chapter - target.chapter),
+            bool(place.visit) != bool(target.visit),
+            place.node != target.node,
+            abs(place.visit - target.visit),
+            abs(_PHASES.index(place.phase) - _PHASES.index(target.phase)),
+            abs(place.part - target.part),
             k,
         )
 
-    return min(range(len(places)), key=unlikeness)
+    return min(range(len(places)), key=dissimilarity)
 
 
 Mark = Literal[
     "kept", "tree", "added", "wrong", "removed", "sketch", "sketch-new", "sketch-gone", "truth"
 ]
-"""What an edge is at a step.
+"""Role of an edge in a step.
 
-The graph at the step is made of the edges marked kept, tree, added and wrong (which the truth does
-not have). ``removed`` are edges that this step took away, drawn once more; ``sketch`` is a local
-tree that is not part of the graph yet, and ``truth`` what the learner never sees.
+The graph of the step consists of the edges marked kept, tree, added and wrong (not in the true
+graph). ``removed`` edges were removed by this step; ``sketch`` is a local tree that is not yet part
+of the graph; ``truth`` is the true graph.
 """
 IN_GRAPH: frozenset[Mark] = frozenset({"kept", "tree", "added", "wrong"})
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnEdge:
-    """An edge as it is drawn at a step."""
+    """An edge as drawn in a step."""
 
     u: int
     v: int
     length: float
     mark: Mark
     note: str = ""
-    """What is said of it beside its length."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shade:
-    """Nodes on a common ground, and the lines along which it runs."""
+    """A shaded area: nodes and the lines along which it is drawn."""
 
     nodes: tuple[int, ...]
     lines: tuple[EdgeKey, ...]
@@ -299,23 +298,22 @@ class Frame:
     line: int
     """The line of the pseudocode, counted from 1."""
     nodes: tuple[int, ...]
-    """The nodes that are there, ascending."""
+    """Ascending."""
     edges: tuple[DrawnEdge, ...]
     focus: frozenset[int] = frozenset()
-    """The nodes that matter; the others step back. Empty: all of them."""
+    """Highlighted nodes; the other nodes are faded. Empty: all nodes are highlighted."""
     centre: int | None = None
-    """The column whose ball or neighbourhood it is."""
+    """The column whose ball or neighbourhood is shown."""
     sketched: frozenset[int] = frozenset()
-    """Hidden nodes that are not part of the graph yet, or no more."""
+    """Hidden nodes that are not yet, or no longer, part of the graph."""
     shade: Shade | None = None
     legend: Mapping[Mark, str] = field(default_factory=dict)
-    """What the edges that are marked are called."""
     overview: Caption | None = None
-    """What the coarse lesson says in the place of the caption."""
+    """Caption in the coarse lesson, if different."""
 
     @property
     def graph_edges(self) -> dict[EdgeKey, float]:
-        """The edges of the graph at this step, with their lengths."""
+        """Edges of the graph at this step, with their lengths."""
         return {(e.u, e.v): e.length for e in self.edges if e.mark in IN_GRAPH}
 
 
@@ -325,7 +323,7 @@ def drawn(
     marks: Mapping[EdgeKey, Mark] = MappingProxyType({}),
     notes: Mapping[EdgeKey, str] = MappingProxyType({}),
 ) -> tuple[DrawnEdge, ...]:
-    """Mark edges, all of them alike but those that ``marks`` names."""
+    """Give each edge its mark from ``marks``, by default ``mark``."""
     return tuple(
         DrawnEdge(*edge, length, marks.get(edge, mark), notes.get(edge, ""))
         for edge, length in edges.items()
@@ -333,18 +331,18 @@ def drawn(
 
 
 def all_marked(edges: Iterable[EdgeKey], mark: Mark) -> dict[EdgeKey, Mark]:
-    """Give every edge the same mark."""
+    """Map every edge to the same mark."""
     return dict.fromkeys(edges, mark)
 
 
 def ends_of(edges: Iterable[EdgeKey]) -> set[int]:
-    """Return the nodes at which edges end."""
+    """Return the end nodes of edges."""
     return {node for edge in edges for node in edge}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Visit:
-    """A visit in the numbers of the lesson."""
+    """A visit, in node numbers of the lesson."""
 
     m: Material
     step: VisitStep
@@ -357,17 +355,17 @@ class Visit:
 
     @property
     def members(self) -> tuple[int, ...]:
-        """The neighbourhood A, in the order in which its distances stand."""
+        """The neighbourhood A, in the order of its distance matrix."""
         return tuple(self.m.cast.number[node] for node in self.step.neighbourhood)
 
     @property
     def node(self) -> int:
         return self.step.node
 
-    # The local tree while it is built: joins, the rest, contractions
+    # The local tree while it is built: joins, remaining nodes, contractions
 
     def after_joins(self, count: int) -> dict[EdgeKey, float]:
-        """Return the edges that the first ``count`` joins have made."""
+        """Return the edges created by the first ``count`` joins."""
         return {
             self.m.cast.key(child, join.parent): length
             for join in self.step.joins[:count]
@@ -376,7 +374,7 @@ class Visit:
 
     @property
     def complete(self) -> dict[EdgeKey, float]:
-        """All joins, and the edges that connect what was left."""
+        """Edges of all joins and between the remaining nodes."""
         return self.after_joins(len(self.step.joins)) | casts.edge_lengths(
             self.step.rest, self.m.cast
         )
@@ -392,7 +390,7 @@ class Visit:
 
     @property
     def shade(self) -> Shade:
-        """A lies around the visited node."""
+        """A star around the visited node."""
         others = (other for other in self.members if other != self.node)
         return Shade(self.members, tuple((min(self.node, v), max(self.node, v)) for v in others))
 
@@ -402,7 +400,7 @@ class Visit:
 
     @property
     def quartets(self) -> QuartetTable | None:
-        """The quartets of A; None where there are too many to list."""
+        """The quartets of A; None if there are too many to list."""
         return quartet_table(self.step.distances, self.m.thresholds.Lambda)
 
     def leaves_under(self, node: int, joins: int) -> frozenset[int]:
@@ -413,16 +411,16 @@ class Visit:
             under[join.parent] = set().union(*(under[member] for member in family))
         return frozenset(under[node])
 
-    def votes(self, part: int) -> Votes | None:
-        """Count the quartets that spoke on a join; None where they are not listed."""
+    def declared_quartets(self, part: int) -> QuartetCounts | None:
+        """Count the declared quartets for and against a join; None if they are not listed."""
         table = self.quartets
         if table is None:
             return None
         children = self.step.joins[part - 1].children
-        return votes_on(table, *(self.leaves_under(child, part - 1) for child in children))
+        return count_quartets(table, *(self.leaves_under(child, part - 1) for child in children))
 
     def active(self, joins: int) -> tuple[int, ...]:
-        """Return the working nodes that can still be joined after some joins."""
+        """Return the active nodes after some joins, in working numbers."""
         there = list(self.step.neighbourhood)
         for join in self.step.joins[:joins]:
             there = [n for n in there if n not in (*join.children, join.parent)] + [join.parent]
@@ -436,7 +434,7 @@ class Visit:
         return tuple(self.name(node) for node in nodes)
 
     def joins_before(self, place: Place) -> int:
-        """How many joins are over when a step of the visit is shown."""
+        """Return how many joins precede a step of the visit."""
         joins = self.step.joins
         if place.phase in ("look", "quartets"):
             return 0
@@ -445,7 +443,7 @@ class Visit:
         return place.part - 1 if place.phase == "join" else len(joins)
 
     def round_at(self, place: Place) -> Round | None:
-        """Return the round of relaxed grouping that a step belongs to; after them, the last."""
+        """Return the round of relaxed grouping of a step; after the last round, that round."""
         if not self.step.rounds:
             return None
         join = self.step.joins[min(self.joins_before(place), len(self.step.joins) - 1)]
@@ -453,7 +451,7 @@ class Visit:
         return self.step.rounds[join.round - 1]
 
     def criterion_at(self, place: Place) -> Criterion:
-        """Return what neighbor joining compares at a step, in working numbers."""
+        """Return the criterion of neighbor joining at a step, in working numbers."""
         (part,) = finite_parts(self.step.distances)
         joins = self.step.joins
         found = criterion(part.distances, min(self.joins_before(place), len(joins) - 1))
@@ -461,8 +459,8 @@ class Visit:
         return replace(found, nodes=tuple(ids[node] for node in found.nodes))
 
 
-MOST_NODES = 40
-"""Nodes of a neighbourhood whose quartets are listed; 40 have 91,390."""
+MAX_NODES = 40
+"""Largest neighbourhood whose quartets are listed; 40 nodes have 91,390."""
 PAIRINGS: tuple[tuple[int, int, int, int], ...] = ((0, 1, 2, 3), (0, 2, 1, 3), (0, 3, 1, 2))
 """Positions of ab|cd, ac|bd and ad|bc among four nodes."""
 
@@ -473,18 +471,18 @@ class Pairing:
 
     name: Verdict
     total: float
-    """d + d' of its two pairs: the smallest belongs together."""
+    """d + d' of its two pairs; the smallest is the best pairing."""
     product: float
     """s * s', that is e to the minus total."""
     lowered: float
-    """(s - Lambda)(s' - Lambda), each at least 0: what it brings as a candidate."""
+    """(s - Lambda)(s' - Lambda), each factor at least 0: its value as a candidate."""
     raised: float
-    """(s + Lambda)(s' + Lambda): what a rival has to beat."""
+    """(s + Lambda)(s' + Lambda): its value as a rival."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What the test says of four nodes."""
+    """The quartet test of four nodes."""
 
     pairings: tuple[Pairing, ...]
     """ab|cd, ac|bd and ad|bc."""
@@ -493,11 +491,11 @@ class Inspection:
     winner: Verdict
     """The pairing with the largest product."""
     turning_point: float
-    """Below this Lambda the winner is declared, from it on the verdict is ⊥; 0: never declared."""
+    """The winner is declared below this Lambda, and not from it on; 0: never declared."""
 
 
 def inspect(distances: FloatArray, Lambda: float) -> Inspection:
-    """Look at the quartet of four nodes from their (4, 4) distances."""
+    """Test a quartet given its (4, 4) distances."""
     d = np.asarray(distances, dtype=np.float64)
     s = np.exp(-d)
     pairings: list[Pairing] = []
@@ -516,7 +514,7 @@ def inspect(distances: FloatArray, Lambda: float) -> Inspection:
 
 
 def turning_point(s: FloatArray, pairing: tuple[int, int, int, int]) -> float:
-    """Return the Lambda from which a pairing is declared no more; 0 if it never is.
+    """Return the Lambda from which on a pairing is not declared; 0 if it never is.
 
     For each rival it is the root of (s - L)(s' - L) = (1 + 1e-9)(t + L)(t' + L).
     """
@@ -543,7 +541,7 @@ class QuartetTable:
     products: FloatArray
     """(q, 3) of ab|cd, ac|bd and ad|bc, without the margin."""
     lead: FloatArray
-    """(q,) the largest product, lowered by the margin, less its best rival, raised by it."""
+    """(q,) the largest product, lowered by the margin, minus its best rival, raised by it."""
     verdicts: IntArray
     """(q,) 0 for ⊥, else 1, 2 or 3 for the pairing."""
 
@@ -557,8 +555,8 @@ class QuartetTable:
 
 
 def quartet_table(distances: FloatArray, Lambda: float) -> QuartetTable | None:
-    """List the quartets of a neighbourhood; None where it has more than ``MOST_NODES`` nodes."""
-    if len(distances) > MOST_NODES:
+    """List the quartets of a neighbourhood; None if it has more than ``MAX_NODES`` nodes."""
+    if len(distances) > MAX_NODES:
         return None
     s = np.exp(-np.asarray(distances, dtype=np.float64))
     rows = list_quartets(s, float(Lambda))
@@ -579,25 +577,27 @@ def quartet_table(distances: FloatArray, Lambda: float) -> QuartetTable | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Votes:
-    """Declared quartets that speak for a pair, against it, and about other nodes only."""
+class QuartetCounts:
+    """Declared quartets that support and that separate a pair."""
 
     together: int
     apart: int
 
 
-def votes_on(table: QuartetTable, left: frozenset[int], right: frozenset[int]) -> Votes:
+def count_quartets(
+    table: QuartetTable, left: frozenset[int], right: frozenset[int]
+) -> QuartetCounts:
     """Count the declared quartets with one leaf of each set and two outside both."""
     if table.n_quartets == 0:
-        return Votes(0, 0)
+        return QuartetCounts(0, 0)
     side = np.zeros(int(table.nodes.max()) + 1, dtype=np.int64)
     side[list(left)], side[list(right)] = 1, 2
     sides = side[table.nodes]
-    asked = ((sides == 1).sum(axis=1) == 1) & ((sides == 2).sum(axis=1) == 1)
+    relevant = ((sides == 1).sum(axis=1) == 1) & ((sides == 2).sum(axis=1) == 1)
     together = apart = 0
     for k, pairing in enumerate(PAIRINGS):
-        here = sides[asked & (table.verdicts == k + 1)][:, pairing]
+        here = sides[relevant & (table.verdicts == k + 1)][:, pairing]
         one_side = (here[:, 0] + here[:, 1] == 3) | (here[:, 2] + here[:, 3] == 3)
         together += int(one_side.sum())
         apart += int((~one_side).sum())
-    return Votes(together, apart)
+    return QuartetCounts(together, apart)

@@ -15,7 +15,7 @@
     return made;
   }
 
-  /* The edges of each step: those of the step before it, and what it changes. */
+  /* The edges of each step: those of the previous step with its changes. */
   const states = [];
   function stateAt(index) {
     for (let k = states.length; k <= index; k += 1) {
@@ -72,8 +72,8 @@
   }
 
   function update(set, rows) {
-    const wanted = new Set(rows.map((row) => row.id));
-    set.remove(set.getIds().filter((id) => !wanted.has(id)));
+    const ids = new Set(rows.map((row) => row.id));
+    set.remove(set.getIds().filter((id) => !ids.has(id)));
     set.update(rows);
   }
 
@@ -116,11 +116,11 @@
     return term;
   }
 
-  function say(step) {
+  function showCaption(step) {
     const parts = isHidden()
-      ? [`${lesson.asks} Guess, then go on.`]
-      : now.overview && Array.isArray(step.overview) ? step.overview : step.says;
-    by("says").replaceChildren(...parts.map(partNode));
+      ? [`${lesson.question} Guess, then continue.`]
+      : now.overview && Array.isArray(step.overview) ? step.overview : step.caption;
+    by("caption").replaceChildren(...parts.map(partNode));
     for (const [k, line] of [...by("code").children].entries()) {
       if (k + 1 === step.line) line.setAttribute("aria-current", "step");
       else line.removeAttribute("aria-current");
@@ -195,8 +195,8 @@
       const rows = counts.counts.map((row, k) => [counts.rows[k], ...row]);
       parts.push(table(`${names[0]} (down) and ${names[1]} (across)`, ["", ...counts.columns], rows));
     } else if (points) parts.push(drawPoints(points));
-    if (quantities.length) parts.push(table("What goes into the distance", [], quantities));
-    if (!parts.length) parts.push(element("p", "", "The distances were given; there are no rows."));
+    if (quantities.length) parts.push(table("Computation of the distance", [], quantities));
+    if (!parts.length) parts.push(element("p", "", "The distances are precomputed; there are no rows."));
     box.replaceChildren(...parts);
   }
 
@@ -243,7 +243,7 @@
     const step = lesson.steps[now.index];
     const at = position();
     drawGraph(shownIndex());
-    say(step);
+    showCaption(step);
     drawLegend(lesson.steps[shownIndex()]);
     drawNumbers(lesson.steps[shownIndex()]);
     by("scrubber").max = String(level().length);
@@ -346,8 +346,8 @@
   }
 
   build();
-  const asked = lesson.steps.findIndex((step) => `#${step.at}` === window.location.hash);
+  const requested = lesson.steps.findIndex((step) => `#${step.at}` === window.location.hash);
   drawNetwork();
-  go(Math.max(asked, 0));
+  go(Math.max(requested, 0));
   network.fit({ animation: false });
 })();

@@ -1,4 +1,4 @@
-"""Lessons for a class: data with something to see, three of them made up here."""
+"""Lessons to choose from; three use synthetic data generated here."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from loopylatent.synthetic.families import from_skeleton, latent_cycle, latent_t
 from loopylatent.synthetic.model import SyntheticModel
 
 LETTERS = "abcdefgijkmnpqrstuvwxyz"
-"""Without h, the letter of hidden nodes, and without those that look like digits."""
+"""Without h, the letter of hidden nodes, and without letters that look like digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +26,17 @@ class Preset:
 
     title: str
     look_at: str
-    """What there is to see, in a sentence or two."""
+    """One or two sentences on what to look for."""
     sample: str | None = None
-    """The bundled table that it is on; None for data that are made up."""
+    """Its bundled table; None for synthetic data."""
 
 
 PRESETS: Mapping[str, Preset] = {name: Preset(**one) for name, one in WORDS["presets"].items()}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MadeUp:
-    """Data that were made up for a lesson, as a file and the recipe to open it."""
+class SyntheticData:
+    """Synthetic data of a preset: a file and the recipe to open it."""
 
     recipe: Recipe
     content: bytes
@@ -44,14 +44,14 @@ class MadeUp:
 
 
 @cache
-def made_up(name: str) -> MadeUp:
-    """Return the data of a preset that is no bundled table."""
+def synthetic_data(name: str) -> SyntheticData:
+    """Return the data of a preset without a bundled table."""
     if name == "cage":
         model = _lettered(from_skeleton(nx.petersen_graph(), leaves=2, lengths=(0.5, 0.6)))
         content = model.distances().to_frame().to_csv(index_label="column").encode()
         r = round(3.1 * float(model.graph.lengths.max()), 2)
-        given: dict[str, Any] = {"source_kind": "distances", "r": r, "Lambda": 0.0, "tau": 0.05}
-        return _opened(model, content, "cage", **given)
+        settings: dict[str, Any] = {"source_kind": "distances", "r": r, "Lambda": 0.0, "tau": 0.05}
+        return _opened(model, content, "cage", **settings)
     if name == "tree":
         model = _lettered(latent_tree(5, 1, leaves=2, lengths=(0.25, 0.5), seed=9))
         content = _rows(model, n=5000, seed=9)
@@ -61,10 +61,12 @@ def made_up(name: str) -> MadeUp:
     return _opened(model, content, "noisy cycle", r=1.16, Lambda=0.0, tau=0.1)
 
 
-def made_up_files(digest: str | None) -> dict[str, bytes]:
-    """Return the file of a preset by its digest; nothing where no preset has it."""
+def synthetic_files(digest: str | None) -> dict[str, bytes]:
+    """Return the file of the preset with this digest, if any."""
     names = [] if digest is None else [name for name, one in PRESETS.items() if one.sample is None]
-    by_digest = {str(made_up(name).recipe.data_digest): made_up(name).content for name in names}
+    by_digest = {
+        str((data := synthetic_data(name)).recipe.data_digest): data.content for name in names
+    }
     return {known: content for known, content in by_digest.items() if known == digest}
 
 
@@ -74,14 +76,14 @@ def _rows(model: SyntheticModel, n: int, seed: int) -> bytes:
     return frame.to_csv(index=False).encode()
 
 
-def _opened(model: SyntheticModel, content: bytes, source: str, **settings: Any) -> MadeUp:
+def _opened(model: SyntheticModel, content: bytes, source: str, **settings: Any) -> SyntheticData:
     settings = {"source_kind": "table", "data_digest": digest_of(content), **settings}
-    recipe = Recipe(source=f"made-up {source}.csv", **settings)
-    return MadeUp(recipe, content, model.graph)
+    recipe = Recipe(source=f"synthetic {source}.csv", **settings)
+    return SyntheticData(recipe, content, model.graph)
 
 
 def _lettered(model: SyntheticModel) -> SyntheticModel:
-    """Name the columns after the hidden node they hang on: a1, a2, b1, ..."""
+    """Name the columns after the hidden node they are attached to: a1, a2, b1, ..."""
     graph = model.graph
     letters = dict(zip(graph.hidden_nodes, LETTERS, strict=False))
     names: list[str] = []

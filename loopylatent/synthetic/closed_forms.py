@@ -1,7 +1,7 @@
-"""Models in closed form: Gaussian ones, and Ising models without fields with at most one cycle.
+"""Closed forms: Gaussian models, and Ising models without fields and with at most one cycle.
 
-Of spins on a forest the correlation of two nodes is the product along their path; on a ring with a
-and b the products along its two arcs it is (a + b) / (1 + ab).
+On a forest the correlation of two spins is the product along their path; on a ring it is
+(a + b) / (1 + ab), where a and b are the products along its two arcs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from loopylatent.graph import LatentGraph
 
 Spins = NDArray[np.int8]
 START = -1
-"""The node from which a walk enters all trees, one after the other."""
+"""A dummy node connected to all roots, where the search over the trees starts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class GaussianLaw:
 
     @classmethod
     def of(cls, graph: LatentGraph, correlations: FloatArray) -> GaussianLaw:
-        """Return the model whose edges have these correlations on their own."""
+        """Return the model in which each edge, taken alone, has its correlation."""
         u, v = graph.edges.T
         matrix = np.eye(graph.n_nodes)
         odds = correlations**2 / (1 - correlations**2)
@@ -49,8 +49,8 @@ class GaussianLaw:
         lowest = float(np.linalg.eigvalsh(matrix)[0])
         if lowest < 1e-9:
             raise InferenceError(
-                "these edges are too strong for their cycles: no Gaussian model has them (the "
-                f"smallest eigenvalue would be {lowest:.3g}). Give longer edges."
+                "No Gaussian model has these edges: they are too strong for their cycles (the "
+                f"smallest eigenvalue is {lowest:.3g}). Use longer edges."
             )
         return cls(graph, frozen_array(matrix, np.float64))
 
@@ -75,24 +75,24 @@ class GaussianLaw:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
-    """A model with at most one cycle, as that ring and the trees that hang on it or lie apart."""
+    """A graph with at most one cycle, split into the ring and trees."""
 
     ring: IntArray
-    """Nodes of the ring in order; none on a forest."""
+    """Nodes of the ring in order; empty on a forest."""
     ring_weights: FloatArray
-    """Correlations of its edges; the last one leads back to the first node."""
+    """Correlations of its edges; the last edge leads back to the first node."""
     trees: LatentGraph
     """The graph without the edges of the ring."""
     roots: tuple[int, ...]
-    """One node for each tree: that on the ring, else the first."""
+    """One node per tree: the one on the ring, else the first."""
     arcs: tuple[tuple[int, int, float], ...]
-    """The edges of the trees with their correlations, walked from the roots breadth first."""
+    """The tree edges with their correlations, breadth first from the roots."""
 
     @classmethod
     def of(cls, graph: LatentGraph, correlations: FloatArray) -> Parts:
-        """Cut a graph with at most one cycle; ``correlations`` are those of its edges."""
+        """Split a graph with at most one cycle; ``correlations`` are those of its edges."""
         if graph.n_cycles > 1:
-            raise InferenceError(f"the graph has {graph.n_cycles} cycles, not at most one.")
+            raise InferenceError(f"The graph has {graph.n_cycles} cycles; at most one is allowed.")
         ring = [node for cycle in graph.cycles for node in cycle]
         # with one cycle, an edge between two of its nodes lies on it
         kept = ~np.isin(graph.edges, ring).all(axis=1)
@@ -117,7 +117,7 @@ class Parts:
         for known, new, correlation in self.arcs:
             signs[new] = signs[known] * np.sign(correlation)
         along_trees = signs[:p, None] * signs * np.exp(-self.trees.path_lengths(range(p)))
-        # a column hangs on at most one node of the ring
+        # each column is connected to at most one node of the ring by trees
         to_ring = along_trees[:, self.ring]
         around = to_ring @ _ring_correlations(self.ring_weights) @ to_ring.T
         tree = self.trees.component_of[:p]
@@ -132,14 +132,14 @@ def _ring_correlations(weights: FloatArray) -> FloatArray:
         along = np.cumprod(np.roll(weights, -start)[:-1])
         one_way[start, (start + 1 + np.arange(k - 1)) % k] = along
     whole = np.prod(weights)
-    # the way from j to i goes on where that from i to j ends; on the diagonal it is the whole ring
+    # the arc from j to i completes that from i to j; on the diagonal it is the whole ring
     other_way = one_way.T - np.diag(np.full(k, 1 - whole))
     correlations: FloatArray = (one_way + other_way) / (1 + whole)
     return correlations
 
 
 def sample_spins(parts: Parts, n: int, rng: np.random.Generator) -> Spins:
-    """(nodes, n) spins: first the roots, then each other node given the one before it."""
+    """(nodes, n) spins: first the roots, then each node given its predecessor."""
     spins = np.empty((parts.trees.n_nodes, n), dtype=np.int8)
     for root in parts.roots:
         if root not in parts.ring[1:]:
@@ -152,8 +152,8 @@ def sample_spins(parts: Parts, n: int, rng: np.random.Generator) -> Spins:
 
 
 def _sample_ring(spins: Spins, parts: Parts, rng: np.random.Generator) -> None:
-    """Draw the ring after its first node, each node given the one before it and the first."""
-    # the way from a node on to the first acts like one edge whose correlation is the product
+    """Sample the ring after its first node, each node given its predecessor and the first."""
+    # the arc from a node to the first acts like one edge with the product of the correlations
     if len(parts.ring) == 0:
         return
     first = spins[parts.ring[0]]

@@ -1,6 +1,6 @@
-"""Pairwise models of two or more states with known tables: exact pairs of columns, exact rows.
+"""Discrete pairwise models with known tables: exact joint tables of column pairs, exact rows.
 
-Rows are drawn backwards along the elimination order; where its tables are too large they come from
+Rows are sampled backwards along the elimination order; if its tables are too large, they come from
 Gibbs sampling, with diagnostics.
 """
 
@@ -20,15 +20,15 @@ from loopylatent.inference.circuit import LARGEST_TABLE, Elimination, eliminate
 from loopylatent.inference.exact import ExactPartition
 from loopylatent.inference.parameters import Layout
 
-NEVER = -1e5
-"""The log-potential of a state that is ruled out; it weighs nothing beside any other."""
+EXCLUDED = -1e5
+"""The log-potential of an excluded state, of negligible probability."""
 BLOCK = 2**16
-"""Rows drawn at a time, so that a million of them need little memory."""
+"""Rows sampled at a time, to bound memory."""
 MOST_WORK = 4e9
-"""Cells that may be touched for the distances of all columns: about a minute."""
+"""Cells that may be summed for the distances of all columns: about a minute."""
 CHAINS = 8
 BURN_IN = 500
-"""Sweeps over all nodes before the first row of a chain is kept."""
+"""Sweeps over all nodes before the first row of a chain."""
 THINNING = 10
 """Sweeps between two rows of a chain."""
 MOST_UNIFORMS = 2**21
@@ -38,7 +38,7 @@ GOOD_R_HAT = 1.05
 
 @dataclass(frozen=True, eq=False)
 class DiscreteLaw:
-    """A pairwise model whose tables are known.
+    """A pairwise model with known tables.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class DiscreteLaw:
 
     @cached_property
     def marginals(self) -> FloatArray:
-        """(cells,) probabilities of the states of nodes and edges; beliefs where not exact."""
+        """(cells,) probabilities of the states of nodes and edges; approximate if not exact."""
         sums = (ExactPartition if self.is_exact else Propagation)(self.layout, self.elimination)
         return frozen_array(sums.evaluate(self.cells).by_cells, np.float64)
 
@@ -111,7 +111,7 @@ class DiscreteLaw:
 
     def pair_tables(self, progress: Progress | None = None) -> FloatArray:
         """(p, K, p, K) exact joint probabilities of the states of every two columns."""
-        self._check_exact("the distances of all columns", 2 * self.graph.n_observed)
+        self._check_exact("Exact distances", 2 * self.graph.n_observed)
         p, size = self.graph.n_observed, self.n_states
         partition = ExactPartition(self.layout, self.elimination)
         shares = self.marginals[: p * size].reshape(p, size)
@@ -119,40 +119,40 @@ class DiscreteLaw:
         for column in range(p):
             report(progress, column, p)
             for state in range(size):
-                held = self.cells.copy()
-                self.layout.node_table(held, column)[np.arange(size) != state] = NEVER
-                given = partition.evaluate(held).by_cells[: p * size].reshape(p, size)
+                fixed = self.cells.copy()
+                self.layout.node_table(fixed, column)[np.arange(size) != state] = EXCLUDED
+                given = partition.evaluate(fixed).by_cells[: p * size].reshape(p, size)
                 found[column, state] = shares[column, state] * given
         return (found + found.transpose(2, 3, 0, 1)) / 2
 
     def draw(
         self, n: int, rng: np.random.Generator, progress: Progress | None = None
     ) -> StateArray:
-        """(n, nodes) states of independent rows, exactly."""
-        self._check_exact("exact rows")
+        """(n, nodes) states of independent rows, sampled exactly."""
+        self._check_exact("Exact rows")
         steps = _backward_steps(self.layout, self.cells, self.elimination.order)
         rows = np.empty((n, self.graph.n_nodes), np.int16)
         for first in range(0, n, BLOCK):
             report(progress, first, n)
             block = rows[first : first + BLOCK]
-            for node, given, lower in steps:
-                chances = lower[tuple(block[:, given].T)]
-                block[:, node] = (rng.random(len(block))[:, None] >= chances).sum(axis=1)
+            for node, given, cumulative in steps:
+                bounds = cumulative[tuple(block[:, given].T)]
+                block[:, node] = (rng.random(len(block))[:, None] >= bounds).sum(axis=1)
         return rows
 
     def _check_exact(self, what: str, times: int = 1) -> None:
         if self.is_exact and times * self.elimination.total_size <= MOST_WORK:
             return
         raise InferenceError(
-            f"{what} need tables of 2^{self.elimination.log2_largest:.0f} entries (treewidth "
-            f"{self.elimination.treewidth}), which is out of reach; use ",
+            f"{what} would need tables of 2^{self.elimination.log2_largest:.0f} entries (treewidth "
+            f"{self.elimination.treewidth}); use ",
             Remedy("call", "distances(), or sample()"),
             ".",
         )
 
 
 def report(progress: Progress | None, done: int, total: int) -> None:
-    """Say how far the work is; what it raises ends it."""
+    """Report progress; the callback may raise to stop the work."""
     if progress is not None:
         progress(done, total)
 
@@ -160,19 +160,19 @@ def report(progress: Progress | None, done: int, total: int) -> None:
 def _backward_steps(
     layout: Layout, cells: FloatArray, order: IntArray
 ) -> list[tuple[int, list[int], FloatArray]]:
-    """Sum out the nodes; return, in the order of drawing, how each node is drawn."""
-    # the node, those given, and for each of their states (an axis a node) the chance of each state
-    # of the node but the last, or a lower one
-    Factor = tuple[list[int], FloatArray]  # logarithms over some nodes, ascending
+    """Eliminate the nodes; return their conditional distributions in sampling order."""
+    # the node, those it depends on, and for their states (one axis per node) the cumulative
+    # probabilities of its own states but the last
+    Factor = tuple[list[int], FloatArray]  # log-potentials over some nodes, ascending
     edges = layout.graph.edges.tolist()
-    waiting: list[Factor] = [
+    factors: list[Factor] = [
         ([v], layout.node_table(cells, v)) for v in range(layout.graph.n_nodes)
     ]
-    waiting += [(ends, layout.edge_table(cells, k)) for k, ends in enumerate(edges)]
+    factors += [(ends, layout.edge_table(cells, k)) for k, ends in enumerate(edges)]
     steps = []
     for node in order.tolist():
-        used = [factor for factor in waiting if node in factor[0]]
-        waiting = [factor for factor in waiting if node not in factor[0]]
+        used = [factor for factor in factors if node in factor[0]]
+        factors = [factor for factor in factors if node not in factor[0]]
         scope = sorted({other for nodes, _ in used for other in nodes})
         table: FloatArray = np.zeros((1,) * len(scope))
         for nodes, logs in used:
@@ -185,7 +185,7 @@ def _backward_steps(
         total = weights.sum(axis=-1, keepdims=True)
         steps.append((node, given, (weights / total).cumsum(axis=-1)[..., :-1]))
         if given:
-            waiting.append((given, (top + np.log(total))[..., 0]))
+            factors.append((given, (top + np.log(total))[..., 0]))
     return steps[::-1]
 
 
@@ -194,10 +194,10 @@ def _backward_steps(
 
 @dataclass(frozen=True, slots=True)
 class Diagnostics:
-    """Whether chains of a Gibbs sampler tell the same story, at the worst of columns and energy.
+    """Convergence diagnostics of a Gibbs sampler: the worst over the columns and the energy.
 
-    ``r_hat`` is split R-hat: above 1.05 the rows are not to be trusted. ``autocorrelation`` is that
-    of two rows that follow each other in a chain; ``burn_in`` and ``thinning`` count sweeps.
+    ``r_hat`` is split R-hat: above 1.05 the chains have not converged. ``autocorrelation`` is that
+    of consecutive rows of a chain; ``burn_in`` and ``thinning`` count sweeps.
     """
 
     r_hat: float
@@ -217,7 +217,7 @@ class GibbsRun:
     """Rows of a Gibbs sampler."""
 
     states: StateArray = field(repr=False)
-    """(n, nodes) rows of the first chain, then those of the second, and so on."""
+    """(n, nodes) rows, chain after chain."""
     diagnostics: Diagnostics
 
 
@@ -231,7 +231,7 @@ def gibbs(
     thinning: int = THINNING,
     progress: Progress | None = None,
 ) -> GibbsRun:
-    """Draw ``n`` rows by Gibbs sampling, from chains that begin in random states.
+    """Sample ``n`` rows by Gibbs sampling, from chains that start in random states.
 
     Examples
     --------
@@ -264,25 +264,25 @@ def _diagnose(law: DiscreteLaw, kept: StateArray, burn_in: int, thinning: int) -
     n_chains, each, size = kept.shape
     level = energy(law, kept.reshape(-1, size)).reshape(n_chains, each)
     columns = np.moveaxis(kept[:, :, : law.graph.n_observed], 2, 0)
-    r_hat, first, slowness = 0.0, -1.0, 1.0
+    r_hat, first, time = 0.0, -1.0, 1.0
     for trace in (level, *columns):
         numbers = trace.astype(np.float64)
         rho = autocorrelations(numbers)
         r_hat = max(r_hat, split_r_hat(numbers))
         first = max(first, float(rho[1]) if each > 1 else 0.0)
-        slowness = max(slowness, _slowness(rho))
-    return Diagnostics(r_hat, first, level.size / slowness, n_chains, burn_in, thinning)
+        time = max(time, _autocorrelation_time(rho))
+    return Diagnostics(r_hat, first, level.size / time, n_chains, burn_in, thinning)
 
 
-def _slowness(rho: FloatArray) -> float:
-    """Rows worth one independent row, by Geyer: pairs of lags count until only noise is left."""
+def _autocorrelation_time(rho: FloatArray) -> float:
+    """Rows per independent row (Geyer): pairs of lags count while their sum is positive."""
     pairs = rho[: len(rho) // 2 * 2].reshape(-1, 2).sum(axis=1)
     kept = int(np.argmax(pairs <= 0)) if (pairs <= 0).any() else len(pairs)
     return 2 * float(pairs[:kept].sum()) - 1
 
 
 def energy(law: DiscreteLaw, states: StateArray) -> FloatArray:
-    """(rows,) the sum of the log-potentials of whole rows."""
+    """(rows,) the sum of the log-potentials of each row."""
     total = np.zeros(len(states))
     for node, first in enumerate(law.layout.node_cell.tolist()):
         total += law.cells[first + states[:, node]]
@@ -292,7 +292,7 @@ def energy(law: DiscreteLaw, states: StateArray) -> FloatArray:
 
 
 def split_r_hat(traces: FloatArray) -> float:
-    """Return R-hat of (chains, rows) traces, each chain cut into halves."""
+    """Return R-hat of (chains, rows) traces, each chain split into halves."""
     half = traces.shape[1] // 2
     if half < 2:
         return np.inf
@@ -305,7 +305,7 @@ def split_r_hat(traces: FloatArray) -> float:
 
 
 def autocorrelations(traces: FloatArray) -> FloatArray:
-    """(lags,) mean autocorrelation of (chains, rows) traces at lags 0, 1, ..., by Fourier."""
+    """(lags,) mean autocorrelation of (chains, rows) traces at lags 0, 1, ..., by FFT."""
     centred = traces - traces.mean(axis=1, keepdims=True)
     n = traces.shape[1]
     spectrum = np.abs(np.fft.rfft(centred, 2 * n, axis=1)) ** 2

@@ -1,4 +1,4 @@
-"""The paper's synthetic experiment (section 6): normalised BIC over r, for growing tables.
+"""The paper's synthetic experiment (section 6): normalised BIC over r, for several n.
 
 The paper scores by belief propagation; here every likelihood is exact.
 """
@@ -27,13 +27,13 @@ from loopylatent.synthetic.model import SyntheticModel
 from loopylatent.tables.observations import Observations
 
 TREE, TRUTH = "r_max", "true graph"
-"""What stands for r: at r_max the initial graph is a tree; the true graph has no r."""
+"""Labels in place of r: at r_max the initial graph is a tree; the true graph has no r."""
 FIT = FitSettings(max_steps=100)
 
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """What is sampled, and where it is learned, besides r_max and the true graph."""
+    """The ring to sample and the radii to learn at, besides r_max and the true graph."""
 
     girth: int = 10
     leaves: int = 2
@@ -46,14 +46,14 @@ class Experiment:
 
 
 PAPER = Experiment()
-"""As the paper describes it; the sizes of the tables are ours, it names none."""
+"""The paper's settings; it gives no numbers of rows, these are ours."""
 STRONGER = Experiment(potentials=(0.6, 1.0), radii=(1.3, 1.6, 2.0, 2.5, 3.0))
-"""The same ring with edges strong enough for a few thousand rows to show them."""
+"""The same ring with edges strong enough to be detected in a few thousand rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """One graph of the experiment."""
+    """The score of one graph."""
 
     n: int
     repeat: int
@@ -61,7 +61,7 @@ class Scored:
     """The radius, or `TREE`, or `TRUTH`."""
     r: float
     bic: float
-    """(log-likelihood of n fresh rows - df/2 log n) / (n p)"""
+    """(log-likelihood of n new rows - df/2 log n) / (n p)"""
     n_hidden: int
     n_edges: int
     n_cycles: int
@@ -74,14 +74,14 @@ Outcome = Scored | FailedTrial
 def iter_experiment(
     plan: Experiment = PAPER, *, threads: int | None = None, progress: Progress | None = None
 ) -> Iterator[Outcome]:
-    """Run the experiment on threads; yield each graph's score as soon as it is there."""
+    """Run the experiment in threads; yield each score when it is ready."""
     places: tuple[float | str, ...] = (*plan.radii, TREE, TRUTH)
     sources = {}
     for n, k in product(plan.rows, range(plan.n_repeats)):
         seed = plan.seed + k
         model = latent_cycle(plan.girth, plan.leaves, potentials=plan.potentials, seed=seed)
         sources[n, k] = (model, model.sample(n, 2 * seed), model.sample(n, 2 * seed + 1))
-    # the longest fits first, so that no core waits at the end
+    # the longest fits first, so that no core is idle at the end
     order = sorted(product(plan.rows, range(plan.n_repeats), places), key=lambda one: -one[0])
     tasks = [partial(_outcome, plan.method, *sources[n, k], k, where) for n, k, where in order]
     for _, found in as_they_finish(tasks, progress, threads):
@@ -106,20 +106,20 @@ def _outcome(
             found = learn(D, LearnSettings(thresholds, method), trace=False)
             graph, r = found.graph, thresholds.r
         model = fit_parameters(graph, train, FIT, progress=check)
-        fresh = float(model.log_likelihood(test).sum())
+        log_likelihood = float(model.log_likelihood(test).sum())
     except LoopyLatentError as error:
         return FailedTrial(n, repeat, where, str(error))
-    bic = (fresh - 0.5 * model.df * math.log(n)) / (n * graph.n_observed)
+    bic = (log_likelihood - 0.5 * model.df * math.log(n)) / (n * graph.n_observed)
     counts = graph.n_hidden, graph.n_edges, graph.n_cycles
     return Scored(n, repeat, where, r, bic, *counts, model.is_exact)
 
 
 def experiment_table(outcomes: Sequence[Outcome]) -> pd.DataFrame:
-    """Return means over the repeats: a row for each n and place."""
-    good = [one for one in outcomes if isinstance(one, Scored)]
+    """Return means over the repeats, one row per n and radius or label."""
+    scored = [one for one in outcomes if isinstance(one, Scored)]
     rows = [
         (one.n, one.wanted, _rank(one.wanted), one.bic, one.n_hidden, one.n_edges, one.n_cycles)
-        for one in good
+        for one in scored
     ]
     sizes = ["hidden", "edges", "cycles"]
     groups = pd.DataFrame(rows, columns=["n", "where", "rank", "bic", *sizes]).groupby(
@@ -135,5 +135,5 @@ def experiment_table(outcomes: Sequence[Outcome]) -> pd.DataFrame:
 
 
 def _rank(where: float | str) -> float:
-    """Radii in their order, then r_max, then the true graph."""
+    """Sort key: radii, then r_max, then the true graph."""
     return where if isinstance(where, float) else {TREE: np.finfo(float).max}.get(where, math.inf)

@@ -27,7 +27,7 @@ from loopylatent.synthetic.discrete import DiscreteLaw
 from loopylatent.synthetic.model import LETTERS, Kind, SyntheticModel
 
 MOST_NODES = 2000
-"""Of a graph that is read from text or drawn at random."""
+"""Limit for graphs read from text or drawn at random."""
 BALABAN_11 = """
 44 26 -47 -15 35 -39 11 -27 38 -37 43 14 28 51 -29 -16 41 -11 -26 15 22 -51 -35 36 52 -14 -33
 -26 -46 52 26 16 43 33 -15 17 -53 23 -42 -35 -28 30 -22 45 -44 16 -38 -16 50 -55 20 28 -17 -43
@@ -53,11 +53,11 @@ CAGES: Mapping[str, Callable[[], nx.Graph[Any]]] = {
     ),
     "hoffman-singleton": nx.hoffman_singleton_graph,
 }
-"""The smallest graphs of their degree and girth; all cubic, the last one of degree 7."""
+"""The smallest graphs of their degree and girth; all cubic, except the last (degree 7)."""
 
 
 def cage(name: str) -> nx.Graph[Any]:
-    """Return a smallest regular graph of a girth, by its name (``CAGES`` has them).
+    """Return a smallest regular graph of its girth, by name (see ``CAGES``).
 
     Examples
     --------
@@ -65,26 +65,25 @@ def cage(name: str) -> nx.Graph[Any]:
     [('petersen', 10, 5), ('mcgee', 24, 7)]
     """
     if name not in CAGES:
-        raise DataError(f"no cage is called {quoted(name)}; {did_you_mean(name, list(CAGES))}")
+        raise DataError(f"No cage is called {quoted(name)}; {did_you_mean(name, list(CAGES))}")
     return CAGES[name]()
 
 
 def regular_skeleton(
     n_nodes: int = 30, degree: int = 3, girth: int = 5, *, seed: int = 0
 ) -> nx.Graph[int]:
-    """Return a random regular graph without the short cycles.
+    """Return a random regular graph without short cycles.
 
-    A graph is drawn uniformly from the regular ones; then its edges are gone through in random
-    order, and each is removed that lies on a cycle shorter than ``girth``; those that would not
-    close one in the end are put back. The ends of removed edges have a smaller degree; no removal
-    parts the graph.
+    A regular graph is drawn uniformly. Its edges are visited in random order and removed if they
+    lie on a cycle shorter than ``girth``; removed edges that would close no such cycle at the end
+    are restored. The ends of removed edges have a smaller degree; no removal disconnects the graph.
 
     Parameters
     ----------
     n_nodes, degree : int
-        Their product is even.
+        Their product must be even.
     girth : int
-        Edges on the shortest cycle that may remain.
+        Minimum length of the remaining cycles, in edges.
     seed : int
 
     Examples
@@ -97,8 +96,8 @@ def regular_skeleton(
     shortest = count("girth", girth, 3)
     if size > MOST_NODES or each >= size or size * each % 2:
         raise ThresholdError(
-            f"no graph has {size} nodes of degree {each}; the degree is below the number of "
-            f"nodes, their product is even, and at most {MOST_NODES:,} nodes are drawn."
+            f"No graph has {size} nodes of degree {each}; the degree must be below the number of "
+            f"nodes, their product even, and the number of nodes at most {MOST_NODES:,}."
         )
     rng = np.random.default_rng(count("seed", seed, 0))
     drawn: nx.Graph[int] = nx.random_regular_graph(each, size, seed=int(rng.integers(2**31)))
@@ -115,16 +114,17 @@ def regular_skeleton(
         graph.remove_edge(u, v)
         if not closes(u, v):
             graph.add_edge(u, v)
-    for u, v in shuffled:  # other removals may have made room for an edge again
+    for u, v in shuffled:  # later removals may have made an edge admissible
         if not graph.has_edge(u, v) and not closes(u, v):
             graph.add_edge(u, v)
     return graph
 
 
 def hidden_by_chance(skeleton: nx.Graph[Any], share: float, *, seed: int = 0) -> list[Hashable]:
-    """Return the nodes left hidden where each one is observed with probability ``share``.
+    """Return the hidden nodes if each node is observed with probability ``share``.
 
-    Nodes with fewer than three neighbours are always observed: no column could show them.
+    Nodes with fewer than three neighbours are always observed: hidden, they would not be
+    identifiable.
 
     Examples
     --------
@@ -132,20 +132,20 @@ def hidden_by_chance(skeleton: nx.Graph[Any], share: float, *, seed: int = 0) ->
     65
     """
     if not 0 < share < 1:
-        raise ThresholdError(f"share = {share:g} is no probability between 0 and 1.")
+        raise ThresholdError(f"share = {share:g} is not between 0 and 1.")
     seen = np.random.default_rng(count("seed", seed, 0)).random(len(skeleton)) < share
-    chances = zip(skeleton.degree, seen.tolist(), strict=True)
-    return [node for (node, degree), observed in chances if not observed and degree >= 3]
+    pairs = zip(skeleton.degree, seen.tolist(), strict=True)
+    return [node for (node, degree), observed in pairs if not observed and degree >= 3]
 
 
 def read_edges(text: str) -> nx.Graph[str]:
-    """Read a graph from lines that name the two ends of an edge, apart by a comma or space.
+    """Read a graph from lines with the two ends of an edge, separated by a comma or space.
 
-    Empty lines and those that begin with # are skipped.
+    Empty lines and lines that start with # are skipped.
 
     Examples
     --------
-    >>> sorted(read_edges("a, b\\nb c\\n# that was all").edges)
+    >>> sorted(read_edges("a, b\\nb c\\n# a comment").edges)
     [('a', 'b'), ('b', 'c')]
     """
     graph: nx.Graph[str] = nx.Graph()
@@ -155,29 +155,29 @@ def read_edges(text: str) -> nx.Graph[str]:
             continue
         if len(words) != 2:
             raise DataError(
-                f"line {number} of the edge list names {len(words)} nodes ({quoted(line.strip())})"
-                "; name two, with a comma or a space between them."
+                f"Line {number} of the edge list has {len(words)} names ({quoted(line.strip())}); "
+                "give two, separated by a comma or a space."
             )
         if words[0] == words[1]:
-            raise DataError(f"line {number} joins {quoted(words[0])} to itself; leave it out.")
+            raise DataError(f"Line {number} connects {quoted(words[0])} to itself; remove it.")
         graph.add_edge(*words)
         if len(graph) > MOST_NODES:
-            raise DataError(f"the edge list has more than {MOST_NODES:,} nodes; give fewer.")
+            raise DataError(f"The edge list has more than {MOST_NODES:,} nodes; use fewer.")
     if len(graph) == 0:
-        raise DataError("the edge list is empty; give one edge a line, such as: a b")
+        raise DataError("The edge list is empty; give one edge per line, such as: a b")
     return graph
 
 
 LENGTHS = (0.2, 0.4)
-"""The range from which edge lengths are drawn unless another one is given."""
+"""Default range of edge lengths."""
 STRONGEST_POTENTIAL = 10.0
-"""Its length is 4e-9: two nodes joined more strongly are one node in any table."""
-UNEVENNESS = 0.5
-"""Standard deviation of what is added to every log-potential of a random table."""
+"""Its length is 4e-9: with a larger one, two nodes are equal in any table."""
+TABLE_NOISE = 0.5
+"""Standard deviation of the noise added to the log-potentials of random tables."""
 
 
 class Drawing(TypedDict, total=False):
-    """The keywords, all of them optional, with which every family can be called."""
+    """Optional keywords of every family."""
 
     lengths: Range
     potentials: Range | None
@@ -201,10 +201,11 @@ class Choice:
     def __post_init__(self) -> None:
         check_choice("kind", self.kind, get_args(Kind))
         if self.fields is not None and self.kind != "ising":
-            raise ThresholdError(f"fields are for Ising models; kind = {self.kind!r} has none.")
+            raise ThresholdError(f"fields need kind 'ising', not {self.kind!r}.")
         if count("n_states", self.n_states, 2) > len(LETTERS):
             raise ThresholdError(
-                Remedy("setting", "n_states", self.n_states), f" is more than {len(LETTERS)}."
+                Remedy("setting", "n_states", self.n_states),
+                f" is too many; use at most {len(LETTERS)}.",
             )
         states = self.kind in ("symmetric", "tables")
         if self.n_states > 2 and not states:
@@ -214,16 +215,16 @@ class Choice:
             )
         if self.random_signs and states:
             raise ThresholdError(
-                "states have no sign; ", Remedy("signs"), " is for spins and numbers."
+                "Categorical nodes have no sign; ", Remedy("signs"), " needs 'ising' or 'gaussian'."
             )
         if self.potentials is not None and self.kind != "ising":
-            raise ThresholdError("potentials are those of Ising models; give lengths instead.")
+            raise ThresholdError("potentials need kind 'ising'; use lengths instead.")
 
 
 def latent_cycle(
     girth: int = 10, leaves: int = 2, depth: int = 1, *, seed: int = 0, **drawing: Unpack[Drawing]
 ) -> SyntheticModel:
-    """Return a ring of hidden nodes, each with observed leaves or with a tree below it.
+    """Return a ring of hidden nodes, each with observed leaves or a tree below it.
 
     Parameters
     ----------
@@ -232,9 +233,9 @@ def latent_cycle(
     leaves : int
         Columns on each of them, at least 1.
     depth : int
-        Edges from the ring down to the columns. With 2 or more, what hangs on a ring node are
-        hidden nodes with ``leaves`` nodes below each, and so on down to the columns; ``leaves``
-        is then at least 2.
+        Edges from the ring down to the columns. With 2 or more, each ring node has ``leaves``
+        hidden children, each of them has ``leaves`` children, and so on down to the columns;
+        ``leaves`` must then be at least 2.
     seed : int
 
     Other Parameters
@@ -243,17 +244,16 @@ def latent_cycle(
         Edge lengths are drawn uniformly from this range (default: 0.2 to 0.4).
     potentials : pair of float, optional
         Draw the Ising potentials of the edges instead; their lengths are -log tanh(theta). The
-        paper takes 0.05 to 0.2.
+        paper uses 0.05 to 0.2.
     random_signs : bool
         Whether the correlation of an edge is negative with probability one half (default: no).
     fields : pair of float, optional
-        Draw a node potential of every node uniformly from this range; Ising models only.
+        Draw a potential of every node uniformly from this range; Ising models only.
     kind : {"ising", "symmetric", "tables", "gaussian"}
-        What the nodes are: spins; ``n_states`` states, of which an edge keeps one or draws one of
-        the others evenly; the same with tables made uneven at random; numbers. The default is
-        "ising".
+        Binary; ``n_states`` states, where an edge keeps the state or draws any other with equal
+        probability; the same with noise in the tables; continuous. The default is "ising".
     n_states : int
-        States of every node, where ``kind`` is "symmetric" or "tables" (default: 2).
+        States of every node, if ``kind`` is "symmetric" or "tables" (default: 2).
 
     Examples
     --------
@@ -264,16 +264,16 @@ def latent_cycle(
     on_each, steps = count("leaves", leaves, 1), count("depth", depth, 1)
     if steps > 1 and on_each < 2:
         raise ThresholdError(
-            f"leaves = {on_each} with depth = {steps}: hidden nodes below the ring would have two "
-            "neighbours, and no column could show them; give at least 2 leaves."
+            f"leaves = {on_each} with depth = {steps} gives hidden nodes with two neighbours, "
+            "which are not identifiable; use at least 2 leaves."
         )
     lowest = list(ring)
     for _ in range(steps - 1):
         below = range(len(ring), len(ring) + on_each * len(lowest))
         ring.add_edges_from((lowest[k // on_each], new) for k, new in enumerate(below))
         lowest = list(below)
-    plan = _planted(ring, set(ring), dict.fromkeys(lowest, on_each))
-    return _with_law(plan, Choice(**drawing), np.random.default_rng(count("seed", seed, 0)))
+    graph = _with_leaves(ring, set(ring), dict.fromkeys(lowest, on_each))
+    return _with_law(graph, Choice(**drawing), np.random.default_rng(count("seed", seed, 0)))
 
 
 def latent_tree(
@@ -286,16 +286,16 @@ def latent_tree(
 ) -> SyntheticModel:
     """Return a random tree whose inner nodes are hidden or observed.
 
-    The inner nodes form a tree drawn uniformly from all trees. Then observed leaves are added: on
-    every hidden node ``leaves``, or more where its degree would be below 3, and on observed inner
+    The inner nodes form a tree drawn uniformly from all trees. Then observed leaves are added:
+    ``leaves`` to every hidden node, more if its degree would be below 3, and to observed inner
     nodes as many as make them inner.
 
     Parameters
     ----------
     n_hidden, n_observed_inner : int
-        How many inner nodes there are, together at least 1.
+        Numbers of inner nodes, together at least 1.
     leaves : int
-        The least number of leaves on every hidden node.
+        Minimum number of leaves per hidden node.
     seed : int
     **drawing
         ``lengths``, ``potentials``, ``random_signs``, ``fields``, ``kind`` and ``n_states``, as in
@@ -321,7 +321,7 @@ def latent_tree(
         node: max(least, 3 - degree) if node in hidden else max(0, 2 - degree)
         for node, degree in inner.degree
     }
-    return _with_law(_planted(inner, hidden, needed), Choice(**drawing), rng)
+    return _with_law(_with_leaves(inner, hidden, needed), Choice(**drawing), rng)
 
 
 def from_skeleton(
@@ -333,19 +333,19 @@ def from_skeleton(
     seed: int = 0,
     **drawing: Unpack[Drawing],
 ) -> SyntheticModel:
-    """Return the given graph with hidden nodes, each of them with observed leaves.
+    """Return the given graph with hidden nodes, each with observed leaves.
 
     Parameters
     ----------
     nx_graph : networkx.Graph
-        The skeleton; its own edge attributes are not read.
+        The skeleton; edge attributes are ignored.
     leaves : int
         Columns on each hidden node.
     hidden : iterable of nodes, optional
-        Which nodes are hidden (default: all). The others are columns, the first ones.
+        The hidden nodes (default: all). The others are the first columns.
     keep_names : bool
-        Whether columns are called as in the skeleton, and leaves after the node that they hang
-        on; else x1, x2, ...
+        Whether columns keep their names in the skeleton, and leaves are named after their node;
+        otherwise x1, x2, ...
     seed : int
     **drawing
         ``lengths``, ``potentials``, ``random_signs``, ``fields``, ``kind`` and ``n_states``, as in
@@ -354,7 +354,7 @@ def from_skeleton(
     Raises
     ------
     DataError
-        Where the skeleton is no simple graph, or a hidden node has a degree below 3.
+        If the skeleton is not a simple graph, or a hidden node has a degree below 3.
 
     Examples
     --------
@@ -364,29 +364,29 @@ def from_skeleton(
     """
     on_each = count("leaves", leaves, 0)
     if nx_graph.is_directed() or nx_graph.is_multigraph():
-        raise DataError("the skeleton is directed or has parallel edges; give a networkx.Graph.")
+        raise DataError("The skeleton is directed or has parallel edges; give a networkx.Graph.")
     if len(nx_graph) == 0:
-        raise DataError("the skeleton has no nodes; give a graph with at least one.")
+        raise DataError("The skeleton has no nodes; give a graph with at least one.")
     for node in nx.nodes_with_selfloops(nx_graph):
         raise DataError(
-            f"node {quoted(str(node))} of the skeleton has an edge to itself; remove it."
+            f"Node {quoted(str(node))} of the skeleton has an edge to itself; remove it."
         )
     chosen = dict.fromkeys(nx_graph if hidden is None else hidden)
     for node in (node for node in chosen if node not in nx_graph):
         raise DataError(
-            f"hidden node {quoted(str(node))} is not in the skeleton; give nodes that it has."
+            f"Hidden node {quoted(str(node))} is not in the skeleton; choose among its nodes."
         )
     for node, degree in nx_graph.degree:
         if node in chosen and degree + on_each < 3:
             raise DataError(
-                f"hidden node {quoted(str(node))} has {degree} neighbours and {on_each} leaves, "
-                "together below 3; give more leaves or make it observed."
+                f"Hidden node {quoted(str(node))} has {degree} neighbours and {on_each} leaves, "
+                "together below 3; add leaves or make it observed."
             )
-    plan = _planted(nx_graph, set(chosen), dict.fromkeys(chosen, on_each), keep_names)
-    return _with_law(plan, Choice(**drawing), np.random.default_rng(count("seed", seed, 0)))
+    graph = _with_leaves(nx_graph, set(chosen), dict.fromkeys(chosen, on_each), keep_names)
+    return _with_law(graph, Choice(**drawing), np.random.default_rng(count("seed", seed, 0)))
 
 
-def _planted(
+def _with_leaves(
     inner: nx.Graph[Any],
     hidden: Collection[Hashable],
     leaves: Mapping[Any, int],
@@ -404,12 +404,12 @@ def _planted(
     if keep_names:
         names = [*map(str, observed), *(f"{owner}.{k}" for owner, k in owners)]
         if len(set(names)) < len(names):
-            raise DataError("two columns would have one name; give the nodes other names.")
+            raise DataError("Two columns would have the same name; rename the nodes.")
     return LatentGraph.build(names, len(hidden), edges)
 
 
 def _with_law(plan: LatentGraph, choice: Choice, rng: np.random.Generator) -> SyntheticModel:
-    """Draw a length and a sign for each edge, in the order of the edges, then what else varies."""
+    """Draw a length and a sign for each edge, in edge order, then the other parameters."""
     if choice.potentials is None:
         lengths = rng.uniform(*range_above_0("lengths", choice.lengths), plan.n_edges)
     else:
@@ -436,8 +436,8 @@ def _with_lengths(plan: LatentGraph, lengths: FloatArray) -> LatentGraph:
 
 
 def _states(graph: LatentGraph, choice: Choice, rng: np.random.Generator) -> DiscreteLaw:
-    """Edges that keep a state with a chance that gives them their lengths, perhaps made uneven."""
-    # an edge whose ends agree by more than chance in a share s of rows has the determinant s^(K-1)
+    """Return tables in which edges keep a state with the probability that gives their length."""
+    # if the ends agree beyond chance in a share s of the rows, the determinant is s^(K-1)
     size = choice.n_states
     layout = Layout(graph, frozen_array(np.full(graph.n_nodes, size), np.int64))
     share = np.exp(-graph.lengths / (size - 1))
@@ -445,5 +445,5 @@ def _states(graph: LatentGraph, choice: Choice, rng: np.random.Generator) -> Dis
     cells = np.zeros(layout.n_cells)
     cells[size * graph.n_nodes :] = np.outer(bonus, np.eye(size).ravel()).ravel()
     if choice.kind == "tables":
-        cells[size * graph.n_nodes :] += rng.normal(0, UNEVENNESS, size**2 * graph.n_edges)
+        cells[size * graph.n_nodes :] += rng.normal(0, TABLE_NOISE, size**2 * graph.n_edges)
     return DiscreteLaw(layout, frozen_array(cells, np.float64))

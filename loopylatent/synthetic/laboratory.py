@@ -1,6 +1,6 @@
-"""Learn a made-up model back: how much of the true graph is found, and from how many rows.
+"""Recovery of synthetic models: how much of the true graph is learned, from how many rows.
 
-Hidden nodes are matched as the structure error asks, so that all numbers speak of one matching.
+Hidden nodes are matched as for the structure error, so all numbers refer to one matching.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from loopylatent.synthetic.model import Drawn, Kind, SyntheticModel
 
 Family = Literal["ring", "tree", "cage", "regular", "edges"]
 MOST_COLUMNS = 400
-"""Columns of a model that is made from a specification."""
+"""Limit for a model built from a specification."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Specification:
     girth : int
         Nodes on the ring; edges on the shortest cycle that a regular graph may have.
     leaves : int
-        Columns on every hidden node (of a tree: at least; of a deep ring: on the lowest ones).
+        Columns on every hidden node (tree: at least; deep ring: on the lowest ones).
     depth : int
         Edges from the ring down to the columns.
     n_hidden, n_inner : int
@@ -75,11 +75,11 @@ class Specification:
         Of a regular graph.
     share : float or None
         The probability with which each node of a cage or a regular graph is observed; None hides
-        all that have three neighbours, leaves counted.
+        all nodes with at least three neighbours, including leaves.
     edges : str
-        One edge a line, of the family "edges".
+        One edge per line, for the family "edges".
     hidden : str
-        The hidden nodes of that list, by name.
+        The names of the hidden nodes in that list.
     kind, n_states, lengths, potentials, fields, random_signs, seed
         As in `latent_cycle`.
 
@@ -115,7 +115,7 @@ class Specification:
         return hashlib.sha256(repr(self).encode()).hexdigest()[:16]
 
     def build(self) -> SyntheticModel:
-        """Make the model; the same specification gives the same one."""
+        """Build the model; equal specifications give equal models."""
         check_choice("family", self.family, get_args(Family))
         states, ising = self.kind in ("symmetric", "tables"), self.kind == "ising"
         drawing = Drawing(
@@ -132,8 +132,8 @@ class Specification:
         }.get(self.family, 0)
         if columns > MOST_COLUMNS:
             raise ThresholdError(
-                f"the model would have about {columns:,.0f} columns; at most {MOST_COLUMNS} are "
-                "made here. Choose smaller numbers."
+                f"The model would have about {columns:,.0f} columns; at most {MOST_COLUMNS} are "
+                "allowed. Choose smaller numbers."
             )
         if self.family == "ring":
             model = latent_cycle(self.girth, self.leaves, self.depth, seed=self.seed, **drawing)
@@ -144,8 +144,8 @@ class Specification:
             model = self._on_skeleton(drawing)
         if model.graph.n_observed < 3:
             raise DataError(
-                f"the model has {model.graph.n_observed} columns; at least 3 are needed. Give "
-                "more leaves, or hide fewer nodes."
+                f"The model has {model.graph.n_observed} columns; at least 3 are needed. Add "
+                "leaves, or hide fewer nodes."
             )
         return model
 
@@ -154,15 +154,15 @@ class Specification:
         if own:
             hidden = list(dict.fromkeys(re.findall(r"[^,;\s]+", self.hidden)))
         elif self.share is None:
-            # removed edges can leave nodes that no column could show: those are observed
+            # after edges were removed, some nodes would not be identifiable if hidden
             hidden = [node for node, degree in skeleton.degree if degree + leaves >= 3]
         else:
             leaves, hidden = 0, hidden_by_chance(skeleton, self.share, seed=self.seed)
         n_columns = len(skeleton) + (leaves - 1) * len(hidden)
         if n_columns > MOST_COLUMNS:
             raise ThresholdError(
-                f"the model would have {n_columns:,} columns; at most {MOST_COLUMNS} are made "
-                "here. Choose fewer leaves or a smaller graph."
+                f"The model would have {n_columns:,} columns; at most {MOST_COLUMNS} are allowed. "
+                "Choose fewer leaves or a smaller graph."
             )
         return from_skeleton(skeleton, leaves, hidden, keep_names=own, seed=self.seed, **drawing)
 
@@ -175,28 +175,28 @@ class Specification:
 
 
 Rule = Literal["tree", "loops"]
-"""Where r comes from if no number is given: r_max, or the radius below which loops appear."""
+"""The rule for r if no number is given: r_max, or the radius below which loops appear."""
 Source = Literal["rows", "exact", "paths"]
-"""Where distances came from: rows; the model itself; the lengths of shortest paths."""
+"""Origin of distances: sampled rows, the exact model, or shortest path lengths."""
 MISSED, FOUND, FALSE = -1, 0, 1
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """A true graph and a learned one on top of each other.
+    """A true graph and a learned one, matched.
 
     Parameters
     ----------
     truth, learned : LatentGraph
     error : StructureError
-        The paper's edit distance: differing adjacency entries, two for every edge.
+        The paper's edit distance: differing adjacency entries, two per edge.
     both : LatentGraph
-        All edges of either: the columns, the true hidden nodes, then the learned ones that match
-        none of them.
+        The union: columns, true hidden nodes, then learned hidden nodes without a match, and
+        all edges.
     status : (edges of both,) int64 array
-        -1 missed (only true), 0 found, 1 false (only learned).
+        -1 missed (only in the true graph), 0 found, 1 false (only in the learned one).
     nodes : (nodes of learned,) int64 array
-        Which node of ``both`` each learned node is.
+        The node of ``both`` for each learned node.
     """
 
     truth: LatentGraph
@@ -208,7 +208,7 @@ class Comparison:
 
     @property
     def n_found(self) -> int:
-        """Edges of the truth that were learned."""
+        """True edges that were learned."""
         return int((self.status == FOUND).sum())
 
     @property
@@ -221,12 +221,12 @@ class Comparison:
 
     @property
     def precision(self) -> float:
-        """Share of the learned edges that are true; 1 where none were learned."""
+        """Share of the learned edges that are true; 1 if none were learned."""
         return self.n_found / self.learned.n_edges if self.learned.n_edges else 1.0
 
     @property
     def recall(self) -> float:
-        """Share of the true edges that were learned; 1 where there are none."""
+        """Share of the true edges that were learned; 1 if there are none."""
         return self.n_found / self.truth.n_edges if self.truth.n_edges else 1.0
 
     @cached_property
@@ -248,13 +248,13 @@ class Comparison:
         return LatentGraph.build(self.both.names, self.both.n_hidden, ends, own.lengths)
 
     def status_of(self, which: Literal["truth", "learned"]) -> IntArray:
-        """(edges of that part,) found or not, in the order of its edges."""
+        """(edges of that part,) the status of its edges, in their order."""
         own = self.status != (FALSE if which == "truth" else MISSED)
         return frozen_array(self.status[own], np.int64)
 
 
 def compare(truth: LatentGraph, learned: LatentGraph) -> Comparison:
-    """Lay a learned graph on the true one."""
+    """Compare a learned graph with the true one."""
     error = structure_error(learned, truth)
     p, n_true = truth.n_observed, truth.n_hidden
     true_edges = _lengths(truth.edges, truth.lengths)
@@ -263,33 +263,35 @@ def compare(truth: LatentGraph, learned: LatentGraph) -> Comparison:
     inside = [edge for edge in learned.edges.tolist() if image.keys() >= set(edge)]
     shared = [edge for edge in inside if tuple(sorted(image[end] for end in edge)) in true_edges]
     kept = {*range(p), *(end for edge in shared for end in edge)}
-    # matched to nothing, or to a node with which it has no edge in common
-    spare = [h for h in learned.hidden_nodes if h not in kept]
-    image |= {h: p + n_true + k for k, h in enumerate(spare)}
+    # without a match, or without an edge in common with it
+    unmatched = [h for h in learned.hidden_nodes if h not in kept]
+    image |= {h: p + n_true + k for k, h in enumerate(unmatched)}
     nodes = frozen_array([image[node] for node in range(learned.n_nodes)], np.int64)
     new = _lengths(nodes[learned.edges], learned.lengths)
     union = new | true_edges
-    both = LatentGraph.build(truth.names, n_true + len(spare), list(union), list(union.values()))
+    both = LatentGraph.build(
+        truth.names, n_true + len(unmatched), list(union), list(union.values())
+    )
     status = [(edge in new) - (edge in true_edges) for edge in map(tuple, both.edges.tolist())]
     return Comparison(truth, learned, error, both, frozen_array(status, np.int64), nodes)
 
 
 def _lengths(edges: IntArray, lengths: FloatArray) -> dict[tuple[int, int], float]:
-    """The length of each edge, by its ends, the smaller one first."""
+    """Return edge lengths by their ends, the smaller one first."""
     pairs = [(u, v) for u, v in np.sort(edges, axis=1).tolist()]
     return dict(zip(pairs, lengths.tolist(), strict=True))
 
 
 @dataclass(frozen=True, eq=False)
 class Recovery:
-    """A model learned back."""
+    """The result of learning a model back."""
 
     comparison: Comparison
     result: LearnResult = field(repr=False)
     distances: DistanceMatrix = field(repr=False)
     source: Source
     drawn: Drawn | None = field(default=None, repr=False)
-    """The rows, where there were some."""
+    """The sampled rows, if any."""
 
     @property
     def thresholds(self) -> Thresholds:
@@ -299,9 +301,9 @@ class Recovery:
 def distances_of(
     model: SyntheticModel, n: int | None, seed: int = 0, progress: Progress | None = None
 ) -> Measured:
-    """Return distances from ``n`` rows, or, for None, those of infinitely many.
+    """Return distances from ``n`` rows or, for None, from infinitely many.
 
-    Where the latter are out of reach they are the lengths of the shortest paths.
+    If the latter are infeasible, shortest path lengths are returned.
     """
     if n is not None:
         drawn = model.draw(n, seed, progress)
@@ -314,7 +316,7 @@ def distances_of(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measured:
-    """Distances, and where they came from."""
+    """Distances and their origin."""
 
     distances: DistanceMatrix
     source: Source
@@ -327,11 +329,11 @@ def thresholds_of(
     Lambda: float | None = None,
     tau: float | None = None,
 ) -> Thresholds:
-    """Return thresholds by rule, with those given instead of the rule's."""
+    """Return thresholds by rule, except those given as numbers."""
     default = default_thresholds(D)
     if isinstance(r, str):
         if r not in ("tree", "loops"):
-            raise ThresholdError(f"r = {r!r} is no rule; give 'tree', 'loops' or a number.")
+            raise ThresholdError(f"r = {r!r} is not a rule; use 'tree', 'loops' or a number.")
         r = default.r if r == "tree" else loop_radius(D)
     return Thresholds(
         r, default.Lambda if Lambda is None else Lambda, default.tau if tau is None else tau
@@ -349,22 +351,22 @@ def learn_back(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Recovery:
-    """Learn a model back from rows or from exact distances, and compare.
+    """Learn a model back from rows or exact distances, and compare.
 
     Parameters
     ----------
     model : SyntheticModel
     n : int, optional
-        Rows to draw; without it the distances are exact.
+        Rows to sample; without it the distances are exact.
     r : float, "tree" or "loops"
         A radius, or the rule for it.
     Lambda, tau : float, optional
-        By the default rule where they are not given.
+        By the default rule if not given.
     method : {"quartet", "relaxed", "nj"}
     seed : int
         For the rows.
     progress : callable, optional
-        Told how far the drawing of rows, then the learner is; may raise to end it.
+        Called during sampling, then during learning; may raise to stop.
 
     Examples
     --------
@@ -386,7 +388,7 @@ def learn_back(
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """Rows to draw once, and the radii to learn at from them."""
+    """One sample of rows, and the radii to learn at."""
 
     n: int | None
     repeat: int
@@ -395,11 +397,12 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class TrialPoint:
-    """What one graph of a curve came to."""
+    """One learned graph of a curve."""
 
     n: int | None
     repeat: int
     wanted: float | Rule
+    """The requested radius or rule."""
     r: float
     precision: float
     recall: float
@@ -411,7 +414,7 @@ class TrialPoint:
 
 @dataclass(frozen=True, slots=True)
 class FailedTrial:
-    """Why there is no graph at a radius, or where else one was wanted."""
+    """The reason why a graph could not be learned or scored."""
 
     n: int | None
     repeat: int
@@ -430,7 +433,7 @@ def against_n(
 
 
 def against_r(radii: Sequence[float], n: int | None, n_repeats: int = 5) -> tuple[Trial, ...]:
-    """Return the trials of a curve over the radius; rows are drawn once for all radii."""
+    """Return the trials of a curve over the radius; rows are sampled once for all radii."""
     once = n_repeats if n is not None else 1
     return tuple(Trial(n, k, tuple(radii)) for k in range(once))
 
@@ -444,10 +447,10 @@ def iter_trials(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Iterator[tuple[Tried, ...]]:
-    """Learn all trials on threads; yield the points of each as soon as they are there.
+    """Learn all trials in threads; yield the points of each when they are ready.
 
-    Rows of repeat k are drawn with the seed ``seed + k``, so that the order and the number of
-    threads change nothing. ``progress`` may raise to stop the work.
+    Repeat k is sampled with the seed ``seed + k``, so the order and the number of threads have no
+    effect. ``progress`` may raise to stop the work.
     """
     tasks = [partial(_tried, model, trial, method, seed) for trial in trials]
     for _, points in as_they_finish(tasks, progress, threads):
@@ -463,19 +466,19 @@ def _tried(
     except LoopyLatentError as error:
         return tuple(FailedTrial(trial.n, trial.repeat, r, str(error)) for r in trial.radii)
     found: list[Tried] = []
-    for wanted in trial.radii:
+    for radius in trial.radii:
         try:
-            thresholds = thresholds_of(measured.distances, wanted)
+            thresholds = thresholds_of(measured.distances, radius)
             settings = LearnSettings(thresholds, method)
             graph = learn(measured.distances, settings, trace=False, progress=check).graph
             check(0, 1)
             with_truth = compare(model.graph, graph)
             rates = (with_truth.precision, with_truth.recall, with_truth.error.value)
             sizes = (graph.n_hidden, graph.n_cycles, with_truth.is_right)
-            place = (trial.n, trial.repeat, wanted, thresholds.r)
+            place = (trial.n, trial.repeat, radius, thresholds.r)
             found.append(TrialPoint(*place, *rates, *sizes))
         except LoopyLatentError as error:
-            found.append(FailedTrial(trial.n, trial.repeat, wanted, str(error)))
+            found.append(FailedTrial(trial.n, trial.repeat, radius, str(error)))
     return tuple(found)
 
 
@@ -483,7 +486,7 @@ MEASURES = ("precision", "recall", "structure_error", "n_hidden", "n_cycles", "i
 
 
 def summary(points: Sequence[Tried], by: Literal["n", "r"]) -> pd.DataFrame:
-    """Return mean, least and largest of every measure over the repeats, a row for each n or r.
+    """Return mean, minimum and maximum of every measure over the repeats, one row per n or r.
 
     Examples
     --------
@@ -494,9 +497,9 @@ def summary(points: Sequence[Tried], by: Literal["n", "r"]) -> pd.DataFrame:
     >>> table["n"].tolist(), table["repeats"].tolist()
     ([200, 5000], [3, 3])
     """
-    good = [one for one in points if isinstance(one, TrialPoint)]
-    places = [one.n if by == "n" else one.wanted for one in good]
-    values = {name: [float(getattr(one, name)) for one in good] for name in MEASURES}
+    learned = [one for one in points if isinstance(one, TrialPoint)]
+    places = [one.n if by == "n" else one.wanted for one in learned]
+    values = {name: [float(getattr(one, name)) for one in learned] for name in MEASURES}
     frame = pd.DataFrame({by: places} | values)
     groups = frame.groupby(by, sort=True)
     table = groups.size().rename("repeats").reset_index()

@@ -1,7 +1,7 @@
-"""A model with a known graph: what the learner should find, exact distances, rows.
+"""A model with a known graph: exact distances and sampled rows.
 
-An edge of length l has, on its own, the strength e^-l: |tanh(theta)| for Ising potentials theta,
-the normalised determinant of the joint table for more states, |correlation| for numbers.
+An edge of length l has, taken alone, the strength e^-l: |tanh(theta)| for Ising potentials theta,
+the normalised determinant of the joint table for more states, |correlation| if continuous.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from loopylatent.tables.observations import Observations
 
 Kind = Literal["ising", "symmetric", "tables", "gaussian"]
 LETTERS = string.ascii_lowercase
-"""What the states of columns with more than two of them are called."""
+"""Names of states, if there are more than two."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Drawn:
-    """Rows of a model, and how they were drawn."""
+    """Rows of a model, and how they were sampled."""
 
     observations: Observations
     diagnostics: Diagnostics | None
-    """None where the rows are exact and independent."""
+    """None if the rows are exact and independent."""
 
     @property
     def is_exact(self) -> bool:
@@ -51,13 +51,13 @@ class Drawn:
 
 @dataclass(frozen=True, eq=False)
 class SyntheticModel:
-    """A graph with edge lengths, and a distribution that has them.
+    """A graph with edge lengths, and a distribution with these lengths.
 
     Parameters
     ----------
     graph : LatentGraph
-        The truth; an edge of length l has the correlation e^-l, up to its sign, on its own. With
-        node potentials or random tables, its length is that of its two ends in the model.
+        The true graph; an edge of length l has, taken alone, the correlation e^-l up to its sign.
+        With node potentials or random tables, its length is the distance of its ends.
     signs : (m,) int64 array
         1 or -1 for each edge, in the order of ``graph.edges``.
     kind : {"ising", "symmetric", "tables", "gaussian"}
@@ -82,12 +82,12 @@ class SyntheticModel:
 
     @cached_property
     def edge_correlations(self) -> FloatArray:
-        """(m,) the correlation that each edge would give on its own, tanh(theta)."""
+        """(m,) the correlation of each edge taken alone, tanh(theta)."""
         return frozen_array(self.signs * np.exp(-self.graph.lengths), np.float64)
 
     @property
     def n_states(self) -> int:
-        """States of every node; 0 for numbers."""
+        """States of every node; 0 if continuous."""
         if isinstance(self.law, GaussianLaw):
             return 0
         return 2 if self.law is None else self.law.n_states
@@ -99,41 +99,41 @@ class SyntheticModel:
 
     @property
     def is_exact(self) -> bool:
-        """Whether rows are drawn exactly; else they come from Gibbs sampling."""
+        """Whether rows are sampled exactly; else they come from Gibbs sampling."""
         always = self.has_closed_form or isinstance(self.law, GaussianLaw)
         return always or self.discrete.is_exact
 
     @cached_property
     def discrete(self) -> DiscreteLaw:
-        """The tables of the model; not for numbers."""
+        """The tables of the model; not for Gaussian models."""
         if isinstance(self.law, GaussianLaw):
-            raise InferenceError("a Gaussian model has no tables; choose a model with states.")
+            raise InferenceError("A Gaussian model has no tables; choose a discrete model.")
         if self.law is not None:
             return self.law
         return DiscreteLaw.ising(self.graph, np.arctanh(self.edge_correlations))
 
     @cached_property
     def potentials(self) -> FloatArray:
-        """(m,) the Ising potentials of the edges; `InferenceError` where the model has none."""
+        """(m,) the Ising potentials of the edges; `InferenceError` if the model has none."""
         if self.kind != "ising":
             raise InferenceError(
-                f"a model of kind {self.kind!r} has no Ising potentials", Remedy("ising"), "."
+                f"A model of kind {self.kind!r} has no Ising potentials", Remedy("ising"), "."
             )
         if self.law is None:
             return frozen_array(self.signs * np.arctanh(np.exp(-self.graph.lengths)), np.float64)
         return self.discrete.couplings
 
     def distances(self) -> DistanceMatrix:
-        """Return the shortest path lengths between the columns: what the learner hopes for."""
+        """Return the shortest path lengths between the columns: ideal input for the learner."""
         p = self.graph.n_observed
         values = self.graph.path_lengths(range(p))[:, :p]
         return DistanceMatrix.from_array(values, self.graph.names)
 
     def exact_distances(self, progress: Progress | None = None) -> DistanceMatrix:
-        """Return the distances of the columns that infinitely many rows would give.
+        """Return the distances of the columns from infinitely many rows.
 
-        On a forest these are the path lengths. On a ring both arcs count, which brings its columns
-        nearer to each other where all signs are positive. `InferenceError`: sums out of reach.
+        On a forest these are the path lengths. On a ring both arcs contribute, so distances are
+        shorter if all signs are positive. Raises `InferenceError` if infeasible.
         """
         strengths = self._strengths(progress)
         values = np.full_like(strengths, np.inf)
@@ -143,7 +143,7 @@ class SyntheticModel:
         return DistanceMatrix.from_array(np.maximum(values, 0.0), self.graph.names)
 
     def ising_distances(self) -> DistanceMatrix:
-        """Return -log|correlation| of the columns: `exact_distances` under its first name."""
+        """Return -log|correlation| of the columns; an alias of `exact_distances`."""
         return self.exact_distances()
 
     def _strengths(self, progress: Progress | None) -> FloatArray:
@@ -158,7 +158,7 @@ class SyntheticModel:
     def correlations(self, progress: Progress | None = None) -> FloatArray:
         """Return the exact (columns, columns) correlations.
 
-        Raises `InferenceError` where sums are out of reach or columns have more than two states.
+        Raises `InferenceError` if infeasible, or if columns have more than two states.
         """
         if self.has_closed_form:
             parts = Parts.of(self.graph, self.edge_correlations)
@@ -167,7 +167,7 @@ class SyntheticModel:
             return self.law.correlations()
         if self.n_states > 2:
             raise InferenceError(
-                f"columns with {self.n_states} states have no correlation; use ",
+                f"Columns with {self.n_states} states have no correlation; use ",
                 Remedy("call", "exact_distances()"),
                 ".",
             )
@@ -179,14 +179,14 @@ class SyntheticModel:
         return found
 
     def sample(self, n: int, seed: int = 0) -> Observations:
-        """Draw ``n`` rows of the columns; `draw` says how well they are drawn."""
+        """Sample ``n`` rows of the columns; `draw` also returns diagnostics."""
         return self.draw(n, seed).observations
 
     def draw(self, n: int, seed: int = 0, progress: Progress | None = None) -> Drawn:
-        """Draw ``n`` rows: exact and independent where possible, else by Gibbs sampling.
+        """Sample ``n`` rows: exact and independent if possible, else by Gibbs sampling.
 
-        Columns of two states have the values 0 and 1, those of more the letters a, b, c, ...
-        ``progress`` is told how far long work is, and may raise to end it.
+        Binary columns have the values 0 and 1, categorical ones the letters a, b, c, ...
+        ``progress`` is called during long work, and may raise to stop it.
         """
         rows, rng = count("n", n, 1), np.random.default_rng(count("seed", seed, 0))
         p, names = self.graph.n_observed, list(self.graph.names)
@@ -204,7 +204,7 @@ class SyntheticModel:
         return Drawn(self._coded(run.states[:, :p]), run.diagnostics)
 
     def _coded(self, states: StateArray) -> Observations:
-        """Return rows of states as a table whose columns know all of their states."""
+        """Return states as a table whose columns list all possible states."""
         size = self.n_states
         values = tuple("01" if size == 2 else LETTERS[:size])
         kind: Literal["binary", "categorical"] = "binary" if size == 2 else "categorical"

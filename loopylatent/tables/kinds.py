@@ -354,11 +354,8 @@ def _type_numbers(name: str, numbers: FloatArray, wanted: Kind | None, seen: See
     kind = wanted or _number_kind(distinct[~np.isnan(distinct)])
     if kind in ("ordinal", "continuous"):
         return TypedColumn(Column(name, kind), numbers)
-    present = ~np.isnan(numbers)
-    distinct, codes = np.unique(numbers[present], return_inverse=True)
-    all_codes = np.full(len(numbers), -1, dtype=np.intp)
-    all_codes[present] = codes
-    return _type_levels(name, _Levels(all_codes, [*map(_number_text, distinct)], seen), kind)
+    codes, distinct = pd.factorize(numbers, sort=True)
+    return _type_levels(name, _Levels(codes, [*map(_number_text, distinct)], seen), kind)
 
 
 def check_range(name: str, numbers: FloatArray) -> None:

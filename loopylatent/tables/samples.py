@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -106,19 +106,26 @@ def load_sample(name: str) -> Sample:
     if name not in catalogue:
         raise DataError(f"there is no sample {quoted(name)}; {did_you_mean(name, list(catalogue))}")
     entry = catalogue[name]
-    labels = tuple(entry["labels"])
-    frame = read_frame(folder / f"{name}.csv.gz")
-    kinds: dict[str, Kind] = {n: entry["kind"] for n in frame.columns if n not in labels}
     return Sample(
         name=name,
         title=entry["title"],
         about=entry["about"],
-        observations=Observations.from_frame(frame, kinds=kinds, labels=labels),
+        observations=replace(_observations(folder, name)),
         groups=dict(entry["groups"]) if entry["groups"] else None,
         truth=_truth(folder / f"{name}_truth.json"),
-        labels=labels,
+        labels=tuple(entry["labels"]),
         opening=dict(entry.get("opening", {})),
     )
+
+
+@lru_cache(maxsize=4)
+def _observations(folder: Path, name: str) -> Observations:
+    """Rows of a sample; all sessions of the app share its read-only arrays."""
+    entry = _catalogue(folder)[name]
+    labels = tuple(entry["labels"])
+    frame = read_frame(folder / f"{name}.csv.gz")
+    kinds: dict[str, Kind] = {n: entry["kind"] for n in frame.columns if n not in labels}
+    return Observations.from_frame(frame, kinds=kinds, labels=labels)
 
 
 def load_word_pmi() -> pd.DataFrame:

@@ -1,8 +1,8 @@
-"""What the paper promises: its conditions, thresholds and sample sizes, as numbers.
+"""The conditions of the paper's theorems (section 5), and the tree-likeness of distances.
 
-Distances are the normalised ones. Three of its lines are corrected: the bound on r after (B3) reads
-r < (g/4) d_min, the exponent under uniform sampling is 2 and not 4, and zeta is C alpha^l with a C
-that you can set. Where it says o(1), omega(1) or Omega there is a quantity and no verdict.
+Distances are the normalised ones. Three lines of the paper are corrected: the bound on r after (B3)
+reads r < (g/4) d_min, the exponent under uniform sampling is 2 instead of 4, and zeta is C alpha^l
+with an adjustable C. Asymptotic conditions (o(1), omega(1), Omega) have a value but no verdict.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Verdict = Literal["holds", "fails", "not decided"]
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One condition of the paper, what it comes to, and whether it holds."""
+    """One condition of the paper, its value, and whether it holds."""
 
     name: str
     value: float
@@ -38,12 +38,12 @@ class Condition:
 
 
 def depth(graph: LatentGraph) -> float:
-    """Return how far hidden nodes are from the columns that show them, in edges.
+    """Return how many edges hidden nodes are from the columns that reveal them.
 
-    A hidden node is shown by four columns with it as a middle node of their tree: two that lie in
-    two of its branches and two in a third one. Its depth is the largest number of edges to these,
-    for the nearest such four; the depth of the graph is that of its deepest hidden node: 1 without
-    hidden nodes, infinite where a hidden node has no such four.
+    A hidden node is revealed by four columns if it is an inner node of their tree: two in two
+    different branches and two in a third. Its depth is the largest number of edges to such four
+    columns, minimised over all choices. The depth of the graph is the largest over its hidden
+    nodes: 1 without hidden nodes, infinite if a hidden node has no such four columns.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def depth(graph: LatentGraph) -> float:
 
 
 def _depth_of(graph: LatentGraph, node: int) -> float:
-    """The nearest column of two branches, the two nearest ones of a third, whichever is best."""
+    """Minimise over the branch that contains two of the four columns."""
     branches = _branches(graph, node)
     nearest = [steps[0] if steps else math.inf for steps in branches]
     found: float = math.inf
@@ -67,7 +67,7 @@ def _depth_of(graph: LatentGraph, node: int) -> float:
 
 
 def _branches(graph: LatentGraph, node: int) -> list[list[int]]:
-    """Edges to the columns, nearest first, for each neighbour through which they are nearest."""
+    """Numbers of edges to the columns, ascending, for each branch."""
     neighbours = graph.neighbours(node)
     branch = {node: -1} | {other: k for k, other in enumerate(neighbours)}
     found: list[list[int]] = [[] for _ in neighbours]
@@ -84,7 +84,7 @@ def _branches(graph: LatentGraph, node: int) -> list[list[int]]:
 
 
 def ensemble_of(model: SyntheticModel, decay_constant: float = 1.0) -> Ensemble:
-    """Return the numbers of a model whose graph and potentials are known.
+    """Return the ensemble of a model with known graph and potentials.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def ensemble_of(model: SyntheticModel, decay_constant: float = 1.0) -> Ensemble:
 
 
 def _largest_field(model: SyntheticModel) -> float:
-    """The largest atanh of a mean where all potentials are taken without their signs."""
+    """The largest atanh of a mean after replacing all potentials by their absolute values."""
     if model.law is None:
         return 0.0
     layout, cells = model.discrete.layout, model.discrete.cells
@@ -115,53 +115,53 @@ def _largest_field(model: SyntheticModel) -> float:
 
 
 def conditions(e: Ensemble, thresholds: Thresholds | None = None) -> tuple[Condition, ...]:
-    """Return every condition with its value, whether it holds, and what that means.
+    """Return every condition with its value, verdict and meaning.
 
-    With ``thresholds`` those that depend on r are taken there, else at the best radius.
+    Conditions that depend on r use the r of ``thresholds``, by default the best radius.
     """
     r = e.best_radius if thresholds is None else thresholds.r
     inside = e.radius
     interval = f"{inside.low:.3g} to {inside.high:.3g}"
     return (
-        _judged("(A1), (B1) degree of hidden nodes", e.degree_min, e.degree_min >= 3,
-            "Every hidden node has at least three neighbours, so that it can be seen.",
-            "Some hidden node has fewer than three neighbours; the columns cannot show it."),
-        _judged("(A3) correlation decay, α = Δ tanh θ_max", e.alpha, e.alpha < 1,
-            f"α is below 1: potentials stay below the critical {e.critical_potential:.3g}, and "
-            "far columns hardly influence each other.",
-            f"α is not below 1: the largest potential exceeds the critical "
-            f"{e.critical_potential:.3g}, so cycles may bend distances everywhere."),
+        _condition("(A1), (B1) degree of hidden nodes", e.degree_min, e.degree_min >= 3,
+            "Every hidden node has at least three neighbours, so it is identifiable.",
+            "A hidden node has fewer than three neighbours, so it is not identifiable."),
+        _condition("(A3) correlation decay, α = Δ tanh θ_max", e.alpha, e.alpha < 1,
+            f"α is below 1: all potentials are below the critical {e.critical_potential:.3g}, so "
+            "correlations decay with distance.",
+            f"α is not below 1: the largest potential is not below the critical "
+            f"{e.critical_potential:.3g}, so cycles can distort all distances."),
         Condition("(A3) α^(g/2) / θ_min^(η(η+1)+2)", e.decay, "not decided",
-            "It has to vanish as graphs grow; the smaller, the less the cycles disturb."),
+            "It must tend to 0 as the graph grows; if small, cycles hardly distort distances."),
         Condition("(A4) g/4 − δ η (η+1)", e.slack, "fails" if e.slack <= 0 else "not decided",
-            "The cycles are too short for hidden nodes this deep and edges this unequal."
+            "The cycles are too short for this depth of hidden nodes and these unequal edges."
             if e.slack <= 0 else
-            "It has to grow with the graph; here it is above 0, which one graph alone allows."),
-        _judged("(A4), (B3) radius r", r, r in inside,
-            f"r lies in the admissible interval, {interval}.",
+            "It must grow with the graph; for this graph it is positive, which is necessary."),
+        _condition("(A4), (B3) radius r", r, r in inside,
+            f"r is in the admissible interval, {interval}.",
             "No radius is admissible: the interval is empty."
             if inside.is_empty else
-            f"r lies outside the admissible interval, {interval}."),
-        _judged("(B3) υ − |X|² ζ(g/2 − r/d_min − 1)", e.tolerance(r), e.tolerance(r) > 0,
-            "Distances may be wrong by this much, and the graph is still found.",
-            "Nothing is left for errors of distances; the theorem says nothing at this radius."),
-        _judged("(B5) d_min/2 − |X|² ζ(g/2 − 1)", e.shortest_edge, e.shortest_edge > 0,
-            "This τ tells true hidden nodes from spurious ones.",
-            "No τ is guaranteed to tell true hidden nodes from spurious ones."),
+            f"r is outside the admissible interval, {interval}."),
+        _condition("(B3) υ − |X|² ζ(g/2 − r/d_min − 1)", e.tolerance(r), e.tolerance(r) > 0,
+            "The graph is still recovered if the errors of the distances are smaller than this.",
+            "No error of the distances is tolerated; the theorem does not apply at this radius."),
+        _condition("(B5) d_min/2 − |X|² ζ(g/2 − 1)", e.shortest_edge, e.shortest_edge > 0,
+            "This τ separates true from spurious hidden nodes.",
+            "No τ is guaranteed to separate true from spurious hidden nodes."),
     )  # fmt: skip
 
 
-def _judged(name: str, value: float, holds: bool, yes: str, no: str) -> Condition:
+def _condition(name: str, value: float, holds: bool, yes: str, no: str) -> Condition:
     return Condition(name, float(value), "holds" if holds else "fails", yes if holds else no)
 
 
-MOST_QUARTETS = 5_000
-"""Of one neighbourhood; more are sampled evenly."""
+MAX_QUARTETS = 5_000
+"""Per ball; beyond this, quartets are sampled uniformly."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Distortion:
-    """How tree-like the balls of at least four columns are; to be held against ``inner``."""
+    """Distance of balls with at least four columns from a tree; compare with ``inner``."""
 
     columns: IntArray = field(repr=False)
     sizes: IntArray = field(repr=False)
@@ -172,7 +172,7 @@ class Distortion:
 
     @property
     def typical(self) -> float:
-        """The median over the neighbourhoods; NaN where there is none of four columns."""
+        """The median over the balls; NaN if no ball has four columns."""
         return float(np.median(self.median)) if len(self.median) else float("nan")
 
     @property
@@ -181,7 +181,7 @@ class Distortion:
 
 
 def quartet_sums(distances: FloatArray, quartets: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Return how far (k, 4) quartets are from a tree, and how long their inner path is."""
+    """Return the four-point distortion and inner path length of (k, 4) quartets."""
     i, j, k, m = np.asarray(quartets).T
     sums = np.sort(
         [
@@ -198,7 +198,7 @@ def quartet_sums(distances: FloatArray, quartets: IntArray) -> tuple[FloatArray,
 
 
 def distortion(D: DistanceMatrix, r: float, *, seed: int = 0) -> Distortion:
-    """Return how far the balls of radius r are from trees, by quartets of finite distances."""
+    """Return the four-point distortion in the balls of radius r, over finite quartets."""
     rng = np.random.default_rng(seed)
     rows: list[tuple[int, int, float, float, float]] = []
     total = 0
@@ -206,14 +206,14 @@ def distortion(D: DistanceMatrix, r: float, *, seed: int = 0) -> Distortion:
         ball = np.flatnonzero(D.values[column] <= r)
         if len(ball) < 4:
             continue
-        bent, inner_paths = quartet_sums(D.values, ball[_quartets(len(ball), rng)])
-        seen = np.isfinite(bent)
-        if not seen.any():
+        errors, inner_paths = quartet_sums(D.values, ball[_quartets(len(ball), rng)])
+        finite = np.isfinite(errors)
+        if not finite.any():
             continue
-        bent = bent[seen]
-        path = float(np.median(inner_paths[seen]))
-        rows.append((column, len(ball), float(np.median(bent)), float(bent.max()), path))
-        total += int(seen.sum())
+        errors = errors[finite]
+        path = float(np.median(inner_paths[finite]))
+        rows.append((column, len(ball), float(np.median(errors)), float(errors.max()), path))
+        total += int(finite.sum())
     table = np.array(rows, dtype=np.float64).reshape(-1, 5).T
     columns, sizes = (frozen_array(row, np.int64) for row in table[:2])
     median, largest, inner = (frozen_array(row, np.float64) for row in table[2:])
@@ -221,11 +221,11 @@ def distortion(D: DistanceMatrix, r: float, *, seed: int = 0) -> Distortion:
 
 
 def _quartets(size: int, rng: np.random.Generator) -> IntArray:
-    """(k, 4) all quartets of some columns, or an even sample of them."""
-    if comb(size, 4) <= MOST_QUARTETS:
+    """(k, 4) all quartets of ``size`` columns, or a uniform sample."""
+    if comb(size, 4) <= MAX_QUARTETS:
         return np.array(list(combinations(range(size), 4)), dtype=np.int64)
     found = np.zeros((0, 4), np.int64)
-    while len(found) < MOST_QUARTETS:
-        drawn = np.sort(rng.integers(size, size=(MOST_QUARTETS, 4)), axis=1)
+    while len(found) < MAX_QUARTETS:
+        drawn = np.sort(rng.integers(size, size=(MAX_QUARTETS, 4)), axis=1)
         found = np.concatenate([found, drawn[(np.diff(drawn, axis=1) > 0).all(axis=1)]])
-    return found[:MOST_QUARTETS]
+    return found[:MAX_QUARTETS]

@@ -1,6 +1,6 @@
-"""The numbers of an Ising model that the paper's guarantees depend on, and what follows from them.
+"""Parameters of an Ising model in the paper's guarantees, and the resulting bounds.
 
-Symbols are the paper's; `assumptions` says which of its lines are corrected.
+Symbols are the paper's; `assumptions` lists its corrected lines.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import numpy as np
 from loopylatent.errors import Remedy, ThresholdError
 
 KAPPA = 0.05
-"""The chance of failure that sample sizes allow unless another one is given."""
+"""Default probability of failure in sample sizes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Values strictly between two ends; empty where the lower one is not below the upper one."""
+    """An open interval."""
 
     low: float
     high: float
@@ -33,24 +33,24 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Ensemble:
-    """The numbers on which the guarantees for an Ising model depend.
+    """The parameters on which the guarantees for an Ising model depend.
 
     Parameters
     ----------
     theta_min, theta_max : float
         Bounds on the absolute edge potentials.
     degree_min, degree_max : int
-        Bounds on the number of neighbours of a node; `degree_min` is that of hidden nodes.
+        Smallest degree of a hidden node; largest degree of any node.
     girth : float
         Edges on the shortest cycle; infinite for a tree.
     depth : float
-        How far hidden nodes are from the columns that show them (see `depth`).
+        Distance, in edges, of hidden nodes from the columns that reveal them (see `depth`).
     n_observed, n_nodes : int
         Columns (p) and all nodes (m).
     field_max : float
-        Largest atanh of a mean under the attractive counterpart; 0 without node potentials.
+        Largest atanh of a mean in the attractive counterpart; 0 without node potentials.
     decay_constant : float
-        C of zeta(l) = C alpha^l, the rate at which far parts of the graph stop to matter.
+        C of zeta(l) = C alpha^l, the correlation decay.
 
     Examples
     --------
@@ -78,60 +78,63 @@ class Ensemble:
         if not 0 < self.theta_min <= self.theta_max:
             raise ThresholdError(
                 Remedy("potentials", f"{self.theta_min:g}", f"{self.theta_max:g}"),
-                " potentials are above 0, the smaller one first.",
+                " potentials must be positive, the smaller one first.",
             )
         if not 1 <= self.degree_min <= self.degree_max:
             raise ThresholdError(
-                f"degrees {self.degree_min} to {self.degree_max} are no range; give at least 1, "
-                "the smaller one first."
+                f"Degrees {self.degree_min} to {self.degree_max} are not a range. Give numbers of "
+                "at least 1, the smaller one first."
             )
         if self.girth < 3 or self.depth < 1:
             raise ThresholdError(
-                f"girth = {self.girth:g}, depth = {self.depth:g}: a cycle has at least 3 edges, "
-                "and the depth is at least 1."
+                f"girth = {self.girth:g}, depth = {self.depth:g}: the girth must be at least 3, "
+                "the depth at least 1."
             )
         if not 2 <= self.n_observed <= self.n_nodes:
             raise ThresholdError(
-                f"{self.n_observed} columns of {self.n_nodes} nodes: give at least 2 columns, and "
-                "no fewer nodes."
+                f"{self.n_observed} columns, {self.n_nodes} nodes: give at least 2 columns and at "
+                "least as many nodes."
             )
         if self.field_max < 0 or self.decay_constant <= 0:
-            raise ThresholdError("the node potential is at least 0, the decay constant above 0.")
+            raise ThresholdError(
+                f"field_max = {self.field_max:g}, decay_constant = {self.decay_constant:g}: the "
+                "first must be at least 0, the second positive."
+            )
 
     @property
     def critical_potential(self) -> float:
-        """atanh(1/degree_max): the potential below which correlations die out."""
+        """atanh(1/degree_max): below this potential, correlations decay."""
         return math.inf if self.degree_max == 1 else math.atanh(1 / self.degree_max)
 
     @property
     def alpha(self) -> float:
-        """degree_max tanh(theta_max): correlations die out where it is below 1."""
+        """degree_max tanh(theta_max): correlations decay if it is below 1."""
         return self.degree_max * math.tanh(self.theta_max)
 
     @property
     def d_min(self) -> float:
-        """Length of the strongest edge: highest potential, largest node potentials."""
+        """Length of the strongest edge: largest potential, largest node potentials."""
         return pair_distance(self.theta_max, self.field_max)
 
     @property
     def d_max(self) -> float:
-        """Length of the weakest edge: lowest potential, no node potentials."""
+        """Length of the weakest edge: smallest potential, no node potentials."""
         return pair_distance(self.theta_min, 0.0)
 
     @property
     def eta(self) -> float:
-        """d_max / d_min: how unequal the edges are; 1 where all are alike."""
+        """d_max / d_min; 1 if all edges are equal."""
         return self.d_max / self.d_min
 
     def zeta(self, steps: float) -> float:
-        """How much the graph beyond ``steps`` edges can still change a pair of columns."""
+        """Effect of the graph beyond ``steps`` edges on the distribution of a pair of columns."""
         if steps == math.inf:
             return 0.0 if self.alpha < 1 else math.inf
         return float(self.decay_constant * self.alpha**steps)
 
     @property
     def decay(self) -> float:
-        """(A3) alpha^(g/2) / theta_min^(eta(eta+1)+2), which has to vanish in large graphs."""
+        """(A3) alpha^(g/2) / theta_min^(eta(eta+1)+2), which must tend to 0 in large graphs."""
         if self.girth == math.inf:
             return 0.0 if self.alpha < 1 else math.inf
         eta = self.eta
@@ -140,16 +143,16 @@ class Ensemble:
 
     @property
     def slack(self) -> float:
-        """(A4) g/4 - depth eta (eta+1), which has to grow in large graphs."""
+        """(A4) g/4 - depth eta (eta+1), which must grow in large graphs."""
         return self.girth / 4 - self.depth * self.eta * (self.eta + 1)
 
     @property
     def radius(self) -> Interval:
-        """(A4), (B3): the radii r that can work, depth (eta+1) d_max < r < (g/4) d_min."""
+        """(A4), (B3): admissible radii, depth (eta+1) d_max < r < (g/4) d_min."""
         return Interval(self.depth * (self.eta + 1) * self.d_max, self.girth / 4 * self.d_min)
 
     def upsilon(self, r: float) -> float:
-        """(B3) How much error of a distance the learner stands at this radius."""
+        """(B3) Tolerated error of a distance at this radius, without distortion by cycles."""
         inside = self.radius
         return min(
             self.d_min,
@@ -165,21 +168,21 @@ class Ensemble:
 
     @property
     def shortest_edge(self) -> float:
-        """(B5) tau = d_min/2 - |X|^2 zeta(g/2 - 1); no threshold works where it is not above 0."""
+        """(B5) tau = d_min/2 - |X|^2 zeta(g/2 - 1); no guarantee unless positive."""
         return self.d_min / 2 - self.n_states**2 * self.zeta(self.girth / 2 - 1)
 
     def tolerance(self, r: float) -> float:
-        """(B3) upsilon less the distortion by cycles; the guarantee needs it above 0."""
+        """(B3) upsilon minus the distortion by cycles; no guarantee unless positive."""
         beyond = self.girth / 2 - r / self.d_min - 1
         return self.upsilon(r) - self.n_states**2 * self.zeta(beyond)
 
     def samples(self, r: float, kappa: float = KAPPA) -> float:
-        """Theorem 2: rows from which the graph is found with probability 1 - kappa.
+        """Theorem 2: rows that suffice to recover the graph with probability 1 - kappa.
 
-        Infinite where the radius leaves no tolerance.
+        Infinite if the tolerance at this radius is not positive.
         """
         if not 0 < kappa < 1:
-            raise ThresholdError(f"kappa = {kappa:g} is no probability between 0 and 1.")
+            raise ThresholdError(f"kappa = {kappa:g} is not between 0 and 1. Give a probability.")
         left = self.tolerance(r)
         if left <= 0:
             return math.inf
@@ -194,35 +197,35 @@ class Ensemble:
 
     @property
     def best_radius(self) -> float:
-        """The radius that asks for the fewest rows; the middle of the interval if none works."""
+        """The radius that requires the fewest rows; the middle of an empty interval."""
         inside = self.radius
         return (inside.low + inside.high) / 2 if inside.is_empty else fewest_samples(self).r
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Rows that Theorem 2 asks for at the radius that asks for the fewest."""
+    """The fewest rows that Theorem 2 requires, and their radius."""
 
     r: float
     n: float
-    """Infinite where no radius leaves any tolerance."""
+    """Infinite if no radius has a positive tolerance."""
 
 
 def fewest_samples(e: Ensemble, kappa: float = KAPPA) -> Need:
-    """Return the best radius and the rows that Theorem 2 asks for there, all radii at once."""
+    """Return the radius at which Theorem 2 requires the fewest rows, and that number."""
     inside = e.radius
     if inside.is_empty:
         return Need(e.best_radius if math.isfinite(inside.low) else math.nan, math.inf)
     high = inside.high if math.isfinite(inside.high) else inside.low + 4 * e.d_max
-    # just above the lower end upsilon is r less that end, and soon the rest is smaller
+    # Geometric grid: upsilon = r - low near the lower end, but other terms soon take over.
     r = inside.low + (high - inside.low) * np.geomspace(1e-13, 1, 1200)[:-1]
     margin = np.exp(-e.d_max / 2 * (r / e.d_min + 2))
     near = 0.5 * np.exp(-r) * math.expm1(e.d_min)
     upsilon = np.minimum.reduce([margin, near, inside.high - r, r - inside.low]).clip(max=e.d_min)
     with np.errstate(over="ignore"):
         beyond = e.girth / 2 - r / e.d_min - 1
-        bent = e.decay_constant * e.alpha**beyond if e.girth < math.inf else e.zeta(math.inf)
-    left = upsilon - e.n_states**2 * bent
+        decay = e.decay_constant * e.alpha**beyond if e.girth < math.inf else e.zeta(math.inf)
+    left = upsilon - e.n_states**2 * decay
     best = int(np.argmax(left))
     if not left[best] > 0:
         return Need(float(r[len(r) // 2]), math.inf)
@@ -230,7 +233,7 @@ def fewest_samples(e: Ensemble, kappa: float = KAPPA) -> Need:
 
 
 def pair_distance(theta: float, field: float = 0.0) -> float:
-    """Return -log|correlation| of two nodes with edge potential and equal node potentials.
+    """Return -log|correlation| of two nodes, given edge potential and equal node potentials.
 
     Examples
     --------
@@ -250,7 +253,7 @@ def pair_distance(theta: float, field: float = 0.0) -> float:
 
 @dataclass(frozen=True, slots=True)
 class DepthBound:
-    """Lemma 1: the depth stays below `depth` with at least this probability."""
+    """Lemma 1: the depth is below `depth` with at least this probability."""
 
     depth: float
     probability: float
@@ -264,9 +267,9 @@ def sampled_depth(
     girth: float,
     epsilon: float | None = None,
 ) -> DepthBound:
-    """Lemma 1: depth when every node is observed with probability ``share``.
+    """Lemma 1: depth if every node is observed with probability ``share``.
 
-    ``epsilon`` is between 0 and max(0, epsilon_0); the largest one up to 1 where none is given.
+    ``epsilon`` is between 0 and max(0, epsilon_0), by default the largest value up to 1.
 
     Examples
     --------
@@ -275,7 +278,7 @@ def sampled_depth(
     """
     if not 0 < share < 1 or degree_min < 3 or degree_max < degree_min or n_nodes < 2:
         raise ThresholdError(
-            "Lemma 1 needs a share between 0 and 1, degrees of at least 3 and two nodes; got "
+            "Lemma 1 requires a share between 0 and 1, degrees of at least 3 and two nodes; got "
             f"{share:g}, {degree_min} to {degree_max}, {n_nodes}."
         )
     decline = abs(math.log1p(-share))
@@ -283,22 +286,23 @@ def sampled_depth(
     largest = (reached * decline - math.log(4 * n_nodes * degree_max)) / math.log(n_nodes)
     chosen = min(1.0, max(0.0, largest)) if epsilon is None else epsilon
     if not 0 <= chosen <= max(0.0, largest):
-        raise ThresholdError(
-            f"epsilon = {chosen:g} is outside 0 to {max(0.0, largest):g}, its limits here."
-        )
+        raise ThresholdError(f"epsilon = {chosen:g} is not between 0 and {max(0.0, largest):g}.")
     log = math.log(4 * degree_max) + (1 + chosen) * math.log(n_nodes)
     found = math.log(log / decline) / math.log(degree_min - 1)
     return DepthBound(found, 1 - n_nodes**-chosen)
 
 
 def sampled_growth(n_observed: int, share: float, degree_min: int, degree_max: int) -> float:
-    """Rows under uniform sampling at best, up to a constant.
+    """Rows required under uniform sampling in the best case, up to a constant.
 
     Delta_max^2 (log p / |log(1-share)|)^(2 log Delta_max / log(Delta_min - 1)) log p; for equal
     degrees close to Delta^2 share^-2 (log p)^3. The paper prints the exponent 4.
     """
     if not 0 < share < 1 or degree_min < 3 or n_observed < 2:
-        raise ThresholdError("needs a share between 0 and 1, degrees of at least 3, two columns.")
+        raise ThresholdError(
+            "Uniform sampling requires a share between 0 and 1, degrees of at least 3 and two "
+            f"columns; got {share:g}, {degree_min} and {n_observed}."
+        )
     power = 2 * math.log(degree_max) / math.log(degree_min - 1)
     logs = math.log(n_observed)
     return degree_max**2 * bounded_exp(power * math.log(logs / abs(math.log1p(-share)))) * logs
@@ -314,9 +318,9 @@ def failure_bound(
     epsilon: float = 0.0,
     n_states: int = 2,
 ) -> float:
-    """Theorem 3: the least chance that *any* learner errs by more than epsilon m entries.
+    """Theorem 3: lower bound on the probability that *any* learner errs by over epsilon m entries.
 
-    It is 0, and says nothing, from `necessary_samples` rows on.
+    From `necessary_samples` rows on it is 0, a trivial bound.
     """
     logs = _log_graphs(n_nodes, degree_min, degree_max, girth, epsilon)
     log_ratio = n * n_observed * math.log(n_states) - logs
@@ -332,7 +336,7 @@ def necessary_samples(
     epsilon: float = 0.0,
     n_states: int = 2,
 ) -> float:
-    """Theorem 3: with fewer rows than this every learner must fail on some graph.
+    """Theorem 3: with fewer rows, every learner fails on some graph.
 
     Examples
     --------
@@ -345,11 +349,11 @@ def necessary_samples(
 
 
 def _log_graphs(m: int, degree_min: int, degree_max: int, girth: float, epsilon: float) -> float:
-    """log of how many graphs there are, less how many lie within epsilon m of one of them."""
+    """log of the number of graphs, minus that of graphs within epsilon m of one of them."""
     if girth * bounded_exp(girth * math.log(degree_max)) >= m:
         raise ThresholdError(
-            f"Theorem 3 counts graphs of more than g Δ_max^g nodes; {m} are too few for "
-            f"girth {girth:g} and degree {degree_max}."
+            f"Theorem 3 requires more than g Δ_max^g nodes; {m} are too few for girth {girth:g} "
+            f"and degree {degree_max}."
         )
     rest = math.log(m - girth * degree_max**girth)
     graphs = 0.5 * degree_min * m * (math.log(m) + rest)
@@ -357,5 +361,5 @@ def _log_graphs(m: int, degree_min: int, degree_max: int, girth: float, epsilon:
 
 
 def bounded_exp(log: float) -> float:
-    """Return e^log, infinite instead of an overflow."""
+    """Return e^log, or infinity instead of an overflow."""
     return math.inf if log > 700 else math.exp(log)

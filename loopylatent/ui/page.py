@@ -1,4 +1,4 @@
-"""What every page begins with: its frame, the sidebar, and the graph of the present choice."""
+"""The frame of every page: title line, sidebar, and the graph of the current settings."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ OWN = "own"
 def choose_data(s: Session) -> None:
     """Choose a bundled sample or open a file."""
     titles: dict[str, str] = {}
-    with suppress(LoopyLatentError):  # without the bundled tables one of your own can be opened
+    with suppress(LoopyLatentError):  # without the bundled tables, a file can still be opened
         titles = sample_titles()
     options = list(titles)
     here = s.recipe.sample_name if s.recipe.source_kind == "sample" else OWN
@@ -70,11 +70,11 @@ def choose_data(s: Session) -> None:
         "Data",
         options,
         format_func=lambda name: titles.get(name, s.recipe.source),
-        help="Bundled tables to try things on, each with something to see.",
+        help="Bundled example tables. Open file reads your own.",
         **bound("data", here, report),
     )
     left, right = st.columns(2)
-    if left.button("Open a file", width="stretch"):
+    if left.button("Open file", width="stretch"):
         open_file(s)
     if right.button("Columns", width="stretch"):
         open_columns(s)
@@ -83,32 +83,32 @@ def choose_data(s: Session) -> None:
 def choose_thresholds(
     s: Session, D: DistanceMatrix, scales: Scales, curve: EdgeDensity | None
 ) -> None:
-    """Draw the three sliders with their presets; what needs the curve comes with it."""
+    """Draw the presets and the three sliders; some parts need the density curve."""
     _presets(s, preset_radii(D, scales.few_loops, curve))
     _radius(s, D, scales.r, curve)
-    _slider(s, "Lambda", "Λ, the margin", scales.Lambda, words.margin)
-    _slider(s, "tau", "τ, the shortest edge", scales.tau, words.shortest)
-    note = st.container()  # always there, or what is open below would close
-    if words.no_part[s.recipe.method]:
-        note.caption(words.no_part[s.recipe.method])
+    _slider(s, "Lambda", "Margin Λ", scales.Lambda, words.margin)
+    _slider(s, "tau", "Minimum edge length τ", scales.tau, words.min_length)
+    note = st.container()  # always drawn: otherwise the expander below would close
+    if words.unused[s.recipe.method]:
+        note.caption(words.unused[s.recipe.method])
 
 
 def choose_method(s: Session, D: DistanceMatrix, bic_time: TimeNeeded | None) -> None:
-    """Draw what is seldom changed: distance, method, order."""
+    """Draw the settings that are rarely changed."""
 
     def choice(label: str, name: str, texts: Mapping[str, str], tip: str) -> None:
         st.selectbox(
             label, list(texts), format_func=lambda one: texts[one], help=tip, **_setting(s, name)
         )
 
-    with st.expander("Method and order"):
+    with st.expander("Method"):
         if D.metric != "given":
             choice("Distance", "metric", words.metrics, words.distance)
             if not D.is_additive:
                 st.caption(words.not_additive)
         choice("Grouping", "method", words.methods, words.method)
-        tip = "On noisy data the result depends on it: try another one to see how much."
-        choice("Order of visits", "order", words.order, tip)
+        tip = "On noisy data the graph depends on the order. Try another one to see how much."
+        choice("Visiting order", "order", words.order, tip)
         without = s.recipe.regularize == "none"
         if bic_time is not None:
 
@@ -116,7 +116,7 @@ def choose_method(s: Session, D: DistanceMatrix, bic_time: TimeNeeded | None) ->
                 s.change(regularize="bic" if on else "none")
 
             st.toggle(
-                "Hidden nodes must pay (BIC)",
+                "Penalise hidden nodes (BIC)",
                 help=words.bic,
                 disabled=not bic_time.is_allowed and without,
                 **bound("bic", s.recipe.regularize == "bic", report),
@@ -129,7 +129,7 @@ def choose_method(s: Session, D: DistanceMatrix, bic_time: TimeNeeded | None) ->
                 min_value=0,
                 max_value=10**9,
                 step=1,
-                help="Another seed shows how far chance moves the result.",
+                help="Another seed shows how much of the graph is random.",
                 **bound("seed", s.recipe.seed, lambda seed: s.change(seed=int(seed or 0))),
             )
             if without:
@@ -139,7 +139,7 @@ def choose_method(s: Session, D: DistanceMatrix, bic_time: TimeNeeded | None) ->
 def _setting(
     s: Session, name: str, widget: str | None = None, limits: Any = None
 ) -> Mapping[str, Any]:
-    """Tie a widget to one of the settings."""
+    """Bind a widget to one of the settings."""
     value = getattr(s.recipe, name)
     return bound(widget or name, value, lambda new: s.change(**{name: new}), limits=limits)
 
@@ -149,7 +149,7 @@ def step_through_history(s: Session) -> None:
     back, forward, reset = st.columns(3)
     back.button("Undo", on_click=s.step_back, disabled=not s.before, width="stretch")
     forward.button("Redo", on_click=s.step_forward, disabled=not s.after, width="stretch")
-    tip = "Back to the settings with which these data opened."
+    tip = "Restores the settings with which these data were opened."
     reset.button("Reset", on_click=s.reset, width="stretch", help=tip)
 
 
@@ -161,7 +161,7 @@ def _presets(s: Session, radii: Mapping[str, float]) -> None:
             s.change(r=radii[name])
 
     st.segmented_control(
-        "Start from",
+        "Presets",
         list(radii),
         help="  \n".join(f"**{name}**: {words.presets[name]}" for name in radii),
         width="stretch",
@@ -174,19 +174,19 @@ def _radius(s: Session, D: DistanceMatrix, within: Range, curve: EdgeDensity | N
         values = s.memo.get("radii", D.digest, lambda: [float(r) for r in curve.r])
         here = max((r for r in values if r <= s.recipe.r), default=values[0])
         st.select_slider(
-            "r, the radius",
+            "Radius r",
             values,
             format_func=lambda r: f"{r:.4g}",
             help=words.radius,
             **bound("r_snapped", here, lambda r: s.change(r=r), limits=D.digest),
         )
     else:
-        _slider(s, "r", "r, the radius", within, words.radius)
+        _slider(s, "r", "Radius r", within, words.radius)
         _marks(radius_marks(D, within.holding(s.recipe.r)))
 
     if curve is not None:
-        tied = bound("snap", s.snap, partial(setattr, s, "snap"))
-        st.toggle("only where it changes", help=words.snap, **tied)
+        binding = bound("snap", s.snap, partial(setattr, s, "snap"))
+        st.toggle("Snap to changes", help=words.snap, **binding)
 
 
 def _slider(s: Session, name: str, label: str, usual: Range, explanation: str) -> None:
@@ -204,7 +204,7 @@ def _slider(s: Session, name: str, label: str, usual: Range, explanation: str) -
 
 
 def _marks(marks: tuple[Mark, ...]) -> None:
-    """Small ticks under the slider of r, each with its name and a tooltip."""
+    """Draw ticks under the slider of r, each with its name and a tooltip."""
     ticks = "".join(
         f'<span class="row{mark.row}" style="left:{100 * mark.share:.2f}%" '
         f'title="{mark.name} = {mark.value:.3f}: {words.marks[mark.name]}">{mark.name}</span>'
@@ -226,28 +226,28 @@ class Range:
     step: float
 
     def holding(self, value: float) -> Range:
-        """Return a range that also holds ``value``."""
+        """Return the range, extended to ``value`` if necessary."""
         return Range(min(self.low, value), max(self.high, value), self.step)
 
     def share(self, value: float) -> float:
-        """How far along the slider a value stands, from 0 to 1."""
+        """Position of a value on the slider, from 0 to 1."""
         return (value - self.low) / (self.high - self.low)
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A place on the slider of r that means something."""
+    """A reference value on the slider of r."""
 
     name: str
     value: float
     share: float
     row: int = 0
-    """Marks that stand close together are written in rows below each other."""
+    """Labels that would overlap are written in rows below each other."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scales:
-    """What the sidebar says of a table, whatever is chosen."""
+    """What the sidebar needs to know about a table, independent of the settings."""
 
     r: Range
     Lambda: Range
@@ -255,7 +255,7 @@ class Scales:
     few_loops: float
     """The radius of this preset."""
     bic: TimeNeeded | None
-    """How long the BIC takes; None without rows."""
+    """Time of the BIC search; None without rows."""
 
 
 def scales_of(s: Session, source: Source) -> Scales:
@@ -271,7 +271,7 @@ def scales_of(s: Session, source: Source) -> Scales:
 
 
 def radius_range(D: DistanceMatrix) -> Range:
-    """From just above the smallest distance to a little beyond r_max."""
+    """From the smallest distance to slightly above r_max."""
     spread = max(D.r_max - D.smallest, 1e-3)
     step = _step(spread / 400)
     return Range(math.ceil(D.smallest / step) * step, D.r_max + max(0.03 * spread, step), step)
@@ -285,22 +285,22 @@ def margin_range(D: DistanceMatrix) -> Range:
 
 
 def contraction_range(D: DistanceMatrix) -> Range:
-    """From 0 to somewhat more than the median edge of the shortest tree."""
+    """From 0 to 1.2 times the median edge of the minimum spanning tree."""
     typical = 5 * default_thresholds(D).tau
     step = _step(max(typical, 1e-3) / 100)
     return Range(0.0, max(math.ceil(1.2 * typical / step) * step, step), step)
 
 
 def radius_marks(D: DistanceMatrix, within: Range) -> tuple[Mark, ...]:
-    """Where r_min, r_max and the noise floor stand, as far as they lie on the slider."""
+    """Return the marks of r_min, r_max and the noise floor that lie on the slider."""
     named = {"r min": D.r_min, "noise": D.noise_floor, "r max": D.r_max}
-    there = sorted(
+    visible = sorted(
         (value, name)
         for name, value in named.items()
         if value is not None and within.low <= value <= within.high
     )
     marks: list[Mark] = []
-    for value, name in there:
+    for value, name in visible:
         share = within.share(value)
         close = bool(marks) and share - marks[-1].share < CLOSE
         marks.append(Mark(name, value, share, (marks[-1].row + 1) % 3 if close else 0))
@@ -310,7 +310,7 @@ def radius_marks(D: DistanceMatrix, within: Range) -> tuple[Mark, ...]:
 def preset_radii(
     D: DistanceMatrix, few_loops: float, curve: EdgeDensity | None
 ) -> dict[str, float]:
-    """Return the radii to start from by name; the densest one is known with the curve."""
+    """Return the radii of the presets by name; Dense needs the density curve."""
     radii = {"Tree": D.r_max, "Few loops": few_loops}
     if curve is not None:
         radii["Dense"] = max(float(curve.r[int(np.argmax(curve.n_edges))]), D.smallest)
@@ -318,7 +318,7 @@ def preset_radii(
 
 
 def decimals(step: float) -> int:
-    """How many decimals show every step."""
+    """Return the number of decimals that a step needs."""
     return max(0, -math.floor(math.log10(step)))
 
 
@@ -332,7 +332,7 @@ N_SEEDS = 10
 
 
 def show_seeds(s: Session, D: DistanceMatrix) -> None:
-    """Offer to learn with other seeds, and say how far the graphs agree."""
+    """Offer to learn with other seeds, and say how well the graphs agree."""
     settings = replace(s.recipe.settings, seed=0)
     key = LearnedKey(D.digest, settings)
     job = s.jobs.of("seeds", key)
@@ -343,25 +343,25 @@ def show_seeds(s: Session, D: DistanceMatrix) -> None:
     if job is None or job.error == "stopped":
         time = time_needed(estimate("learn", 0, D.n_columns) * N_SEEDS, 1, "graph")
         st.button(
-            "How far does the seed move it?",
-            key="chance",
+            "Compare seeds",
+            key="seeds",
             width="stretch",
-            help=f"Learns with {N_SEEDS} seeds, in the background, and compares the graphs.",
+            help=f"Learns with {N_SEEDS} seeds in the background and compares the graphs.",
             on_click=begin,
             disabled=not time.is_allowed,
         )
         st.caption(time.words)
     elif job.is_running:
-        wait_for(job, lambda: f"{job.done} of {N_SEEDS} seeds", key="chance_cancel", columns=None)
+        wait_for(job, lambda: f"{job.done} of {N_SEEDS} seeds", key="cancel_seeds", columns=None)
     else:
-        st.caption(said(job.error) if job.error else sentence(job.result))
+        st.caption(said(job.error) if job.error else seeds_sentence(job.result))
 
 
-def sentence(effect: SeedEffect) -> str:
-    """Say what the seeds did."""
+def seeds_sentence(effect: SeedEffect) -> str:
+    """Say how the graphs of different seeds differ."""
     if effect.n_different == 1:
-        return f"{len(effect.seeds)} seeds give one and the same graph: here chance plays no part."
-    return f"{effect}. What other seeds do not find again is not to be read as a finding."
+        return f"{len(effect.seeds)} seeds give the same graph: the seed has no effect here."
+    return f"{effect}. Do not interpret parts that other seeds do not find."
 
 
 PAGES = {
@@ -380,17 +380,17 @@ SLOW_FROM = 200
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Present:
-    """The present choice and everything that follows from it."""
+    """The current data and settings with the graph learned from them."""
 
     session: Session
     source: Source
     curve: EdgeDensity | None
-    """None while the background follows it, which it does for large tables."""
+    """None until it is computed; for large tables that happens in the background."""
     result: LearnResult
 
 
 def setup(title: str) -> Session:
-    """Frame a page; the first line of each of them."""
+    """Set up a page and draw its title line; every page calls this first."""
     st.set_page_config(
         page_title=f"{title} · loopylatent",
         page_icon=_icon(),
@@ -398,32 +398,33 @@ def setup(title: str) -> Session:
         initial_sidebar_state="expanded",
     )
     st.html(Path(__file__).with_name("style.css"))
+    st.html(f'<div class="loopylatent-title"><h1>{title}</h1> <p>{words.pages[title]}</p></div>')
     upkeep().set()
     return session()
 
 
 @cache
 def _icon() -> str:
-    """The icon inside its address: as a file it is away for a moment when a page runs again."""
+    """Return the icon as a data URL; as a file it would flicker at every rerun."""
     picture = Path(__file__).with_name("icon.png").read_bytes()
     return "data:image/png;base64," + b64encode(picture).decode()
 
 
 def theme() -> ThemeName:
-    """Return whether the browser shows the light or the dark theme."""
+    """Return the theme that the browser shows."""
     return "dark" if st.context.theme.type == "dark" else "light"
 
 
 def choose(s: Session, linked: Mapping[str, str] | None = None) -> Present:
-    """Draw the sidebar and return what the choice gives; a refusal ends the page in one line.
+    """Draw the sidebar and learn the graph; an error ends the page with one line.
 
-    ``linked`` is what a page adds to the link to itself.
+    ``linked`` holds parameters that a page adds to its link.
     """
     source, curve = _sidebar(s)
     slow = source.distances.n_columns > SIMPLE_FROM
     with (
-        refusals(s, history=False),
-        st.spinner("The local trees at this r …") if slow else nullcontext(),
+        errors_shown(s, history=False),
+        st.spinner("Computing the initial graph …") if slow else nullcontext(),
     ):
         result = learned(s.memo, source.distances, s.recipe, _progress(source))
     warm_up_once()
@@ -434,12 +435,12 @@ def choose(s: Session, linked: Mapping[str, str] | None = None) -> Present:
 
 @contextmanager
 def chosen_first(s: Session) -> Iterator[Present]:
-    """Let a page draw before the sidebar where nothing has to be waited for.
+    """Let a page draw before the sidebar if the graph is quickly available.
 
-    Streamlit and the browser spend longer on the sidebar than we on a graph, and what a moved
-    slider is watched for is the graph. Elsewhere this is `choose`.
+    The sidebar takes Streamlit and the browser longer than the graph, and after a slider moves
+    users watch the graph. Otherwise this is `choose`.
     """
-    now = _known(s)
+    now = _quickly_known(s)
     if now is None:
         yield choose(s)
         return
@@ -448,8 +449,8 @@ def chosen_first(s: Session) -> Iterator[Present]:
     _sidebar(s)
 
 
-def _known(s: Session) -> Present | None:
-    """What the choice gives, where that is quick; None also where it is refused."""
+def _quickly_known(s: Session) -> Present | None:
+    """Return the current graph if that is quick; None otherwise, and on errors."""
     source: Source | None = s.memo.known("source", DataKey.of(s.recipe))
     if source is None or s.recipe.regularize != "none" or source.distances.n_columns >= SLOW_FROM:
         return None
@@ -462,14 +463,14 @@ def _known(s: Session) -> Present | None:
 
 
 def _sidebar(s: Session) -> tuple[Source, EdgeDensity | None]:
-    """Draw the sidebar; return the data and the curve, which its sliders need."""
+    """Draw the sidebar; return the data and the density curve."""
     with st.sidebar:
         show_pages()
         choose_data(s)
-        with refusals(s):
-            with st.spinner("Distances between all columns …"):
+        with errors_shown(s):
+            with st.spinner("Computing distances …"):
                 source = source_of(s.memo, s.uploads, s.recipe)
-            with st.spinner("Following the local trees over all radii …"):
+            with st.spinner("Computing the initial graphs over all r …"):
                 curve = known_curve(s.jobs, s.memo, source.distances)
             scales = scales_of(s, source)
             choose_thresholds(s, source.distances, scales, curve)
@@ -487,18 +488,18 @@ def _set_link(s: Session, linked: Mapping[str, str] | None) -> None:
 
 
 def show_pages(key: str = "pages") -> None:
-    """Links to the pages of the app; Streamlit's own list would call the first after its file."""
+    """Draw links to the pages; Streamlit's own list would name the first page after its file."""
     with st.container(horizontal=True, gap="small", key=key):
         for path, label in PAGES.items():
             st.page_link(path, label=label)
 
 
 def _regularized(s: Session, source: Source, meanwhile: LearnResult) -> LearnResult:
-    """Return the graph that the BIC pays for; until it is there, or if it fails, the plain one."""
+    """Return the graph with BIC penalty; without it until that is ready, or if it fails."""
     try:
         job = regularized_job(s.jobs, s.memo, source, s.recipe)
     except LimitError as error:
-        st.warning(f"Without the BIC: {said(error)}")
+        st.warning(f"Shown without BIC penalty: {said(error)}")
         return meanwhile
     if job is None:
         return meanwhile
@@ -509,16 +510,16 @@ def _regularized(s: Session, source: Source, meanwhile: LearnResult) -> LearnRes
             s.change(regularize="none")
 
         def line() -> str:
-            return f"Plain graph; the BIC has tried {job.done} of {job.total} replacements"
+            return f"Graph without BIC penalty; {job.done} of {job.total} replacements tried"
 
         wait_for(job, line, key="cancel_bic", every=0.7, cancel=cancel)
     elif job.error is not None:
-        st.warning(f"Without the BIC: {said(job.error)}")
+        st.warning(f"Shown without BIC penalty: {said(job.error)}")
     return job.found or meanwhile
 
 
 def _progress(source: Source) -> Progress | None:
-    """A bar for learning that takes its time; drawing it lets a newer choice stop the old one."""
+    """Return a progress bar for slow learning; drawing it lets a newer setting interrupt it."""
     if source.distances.n_columns < SLOW_FROM:
         return None
     bar = st.empty()
@@ -533,10 +534,10 @@ def _progress(source: Source) -> Progress | None:
 
 
 @contextmanager
-def refusals(s: Session, *, history: bool = True) -> Iterator[None]:
-    """Say in one line what is wrong and how to go on, and end the page there.
+def errors_shown(s: Session, *, history: bool = True) -> Iterator[None]:
+    """Show an error in one line and end the page there.
 
-    ``history`` is whether the way back has still to be drawn.
+    ``history`` says whether Undo, Redo and Reset have still to be drawn.
     """
     try:
         yield
@@ -544,13 +545,13 @@ def refusals(s: Session, *, history: bool = True) -> Iterator[None]:
         if history:
             with st.sidebar:
                 step_through_history(s)
-        back = " Undo takes the last step back." if s.before else ""
+        back = " Undo restores the previous settings." if s.before else ""
         st.error(said(error) + back, icon=":material/error:")
         st.stop()
 
 
 def say_notices(s: Session) -> None:
-    """What has to be said once; it goes when it has been read."""
+    """Show a notice until it is closed."""
     if s.notice is not None:
         left, right = st.columns([20, 1], vertical_alignment="center")
         left.info(said(s.notice), icon=":material/info:")
@@ -563,7 +564,7 @@ def say_notices(s: Session) -> None:
 
 
 def summary_line(result: LearnResult) -> str:
-    """Counts of the learned graph in one line."""
+    """Return the counts of the learned graph in one line."""
     g = result.graph
     girth = "" if math.isinf(g.girth) else f" (shortest: {g.girth:.0f} edges)"
     parts = [
@@ -571,7 +572,7 @@ def summary_line(result: LearnResult) -> str:
         f"**{g.n_hidden}** hidden",
         f"**{g.n_edges}** edges",
         f"**{g.n_cycles}** {'cycle' if g.n_cycles == 1 else 'cycles'}{girth}",
-        f"**{g.n_components}** {'piece' if g.n_components == 1 else 'pieces'}",
+        f"**{g.n_components}** {'component' if g.n_components == 1 else 'components'}",
     ]
     if result.n_stuck:
         parts.append(f"**{result.n_stuck}** of {result.n_visits} visits stuck")
@@ -579,16 +580,15 @@ def summary_line(result: LearnResult) -> str:
 
 
 def file_stem(s: Session) -> str:
-    """A harmless file name that says what the graph is of."""
+    """Return a safe file name with the data and r."""
     source = s.recipe.source.removeprefix("sample:").rsplit(".", 1)[0]
     kept = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "-" for c in source)
     return f"{kept[:40].strip('-') or 'graph'}-r{s.recipe.r:.3g}"
 
 
 def name_field(s: Session, result: LearnResult, node: int, label: str) -> None:
-    """Draw the field in which a hidden node is given a name."""
-    given = {named.name for named in s.now.names}
-    own = label if label in given else None
+    """Draw the field for the name of a hidden node."""
+    own = label if label in {named.name for named in s.now.names} else None
 
     def report(text: str) -> None:
         try:
@@ -597,20 +597,20 @@ def name_field(s: Session, result: LearnResult, node: int, label: str) -> None:
             s.notice = str(error)
 
     st.text_input(
-        "Name it",
+        "Name",
         placeholder="what do its neighbours share?",
         max_chars=60,
-        help="The name stays with this node while thresholds move, as long as it is recognisable.",
+        help="The name follows the node while thresholds change, as long as the node is matched.",
         **bound(f"name_{node}", own or "", report),
     )
 
 
 def read_groups(frame: pd.DataFrame, graph: LatentGraph) -> dict[str, str]:
-    """Take a grouping of the columns from a table of two columns."""
+    """Read groups of columns from a table with two columns, name and group."""
     if len(frame.columns) != 2:
-        raise DataError(f"a grouping has two columns, name and group; this has {frame.shape[1]}.")
+        raise DataError(f"Groups need two columns, name and group; this has {frame.shape[1]}.")
     pairs: pd.DataFrame = frame.dropna().astype(str)
     found = dict(zip(pairs.iloc[:, 0], pairs.iloc[:, 1], strict=True))
     if not set(found) & set(graph.names):
-        raise DataError("no name of the first column is a column of the table; check the spelling.")
+        raise DataError("No name in the first column is a column of the data. Check the spelling.")
     return found

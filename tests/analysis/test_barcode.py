@@ -30,7 +30,7 @@ TWO = columns_graph((0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5))
 NONE = columns_graph((0, 1))
 
 
-def test_a_cycle_lives_from_its_first_point_to_the_point_after_its_last():
+def test_a_cycle_lasts_from_its_first_point_to_the_point_after_its_last():
     bars = barcode([point(1, NONE), point(2, TRIANGLE), point(4, TWO), point(7, TRIANGLE)], end=9)
     assert bars == (
         Bar("cycle", ("a", "b", "c"), 2.0, 9.0),
@@ -43,7 +43,7 @@ def test_the_order_of_the_points_does_not_matter():
     assert barcode(points[::-1]) == barcode(points)
 
 
-def test_a_cycle_that_comes_back_is_born_again():
+def test_a_cycle_that_reappears_gets_a_new_bar():
     bars = barcode([point(1, TRIANGLE), point(2, NONE), point(4, TRIANGLE)], end=5)
     assert sorted((bar.start, bar.end) for bar in bars) == [(1.0, 2.0), (4.0, 5.0)]
 
@@ -67,8 +67,8 @@ def test_a_hidden_node_is_followed_by_its_profile():
     )
 
 
-def test_points_that_differ_in_more_than_r_are_refused():
-    with pytest.raises(DataError, match="in r alone"):
+def test_points_with_different_lambda_or_tau_are_rejected():
+    with pytest.raises(DataError, match="equal Lambda and tau"):
         barcode([point(1, TRIANGLE), point(2, TRIANGLE, Lambda=0.1)])
     assert barcode([]) == ()
 
@@ -105,7 +105,7 @@ def test_the_figure_draws_the_longest_bars_and_escapes_names():
     assert not any("<" in text or "\n" in text for text in texts)
 
 
-def test_what_lives_at_the_present_radius_stands_out():
+def test_bars_at_the_current_radius_are_highlighted():
     D = ll.DistanceMatrix.from_array([[0, 1, 3], [1, 0, 2.5], [3, 2.5, 0]])
     bars = [Bar("cycle", ("a",), 1.0, 2.0), Bar("cycle", ("b",), 2.0, 2.8)]
     first, second = barcode_figure(bars, r=1.5, D=D).data[0].marker.opacity

@@ -53,9 +53,9 @@ def test_a_pair_is_counted_where_both_are_known():
     assert found[1, 2] == pytest.approx(pairs_in_rows(Observations.from_frame(POSTS)).pmi[1, 2])
 
 
-def test_numbers_have_no_coherence():
+def test_coherence_needs_binary_columns():
     obs = Observations.from_array([[0.5, 1.2, 3], [1.5, 2.2, 1], [0.1, 0.2, 0.4]], list("abc"))
-    with pytest.raises(DataError, match="two values"):
+    with pytest.raises(DataError, match="needs binary columns"):
         pairs_in_rows(obs)
 
 
@@ -63,7 +63,7 @@ def test_the_papers_mean_over_topics():
     values = np.full((4, 4), np.nan)
     for (i, j), pmi in {(0, 1): 1.0, (0, 2): 2.0, (1, 2): 3.0, (0, 3): -4.0, (1, 3): 0.5}.items():
         values[i, j] = values[j, i] = pmi
-    pairs = WordPairs("made up", tuple("abcd"), values)
+    pairs = WordPairs("synthetic", tuple("abcd"), values)
     found = coherence([(0, 1, 2), (2, 0, 3)], pairs)
     # the first topic has pairs 1, 2, 3; of the second (0,2), (2,3), (0,3) only 2 and -4 are known
     assert found.by_topic == (2.0, -1.0)
@@ -77,7 +77,7 @@ def test_with_every_pair_covered_the_two_conventions_agree():
     values = rng.normal(size=(12, 12))
     values = values + values.T
     np.fill_diagonal(values, np.nan)
-    pairs = WordPairs("made up", tuple("abcdefghijkl"), values)
+    pairs = WordPairs("synthetic", tuple("abcdefghijkl"), values)
     chosen = [tuple(rng.permutation(12)[:10].tolist()) for _ in range(5)]
     found = coherence(chosen, pairs)
     # the paper: the sum over all pairs of all topics divided by 45 |H|
@@ -87,7 +87,7 @@ def test_with_every_pair_covered_the_two_conventions_agree():
 
 
 def test_topics_without_a_covered_pair_are_left_out_and_none_gives_nothing():
-    pairs = WordPairs("made up", tuple("abc"), np.full((3, 3), np.nan))
+    pairs = WordPairs("synthetic", tuple("abc"), np.full((3, 3), np.nan))
     found = coherence([(0, 1), (1, 2)], pairs)
     assert math.isnan(found.mean)
     assert found.with_zeros == 0.0
@@ -126,16 +126,16 @@ def test_counts_count_as_there_and_words_that_never_occur_are_not_covered():
 
 
 @pytest.mark.parametrize(
-    ("frame", "said"),
+    ("frame", "message"),
     [
-        (pd.DataFrame({"zebra": [1, 0], "lion": [1, 1]}), "fewer than two"),
-        (pd.DataFrame({"moon": ["a", "b"], "space": ["c", "d"]}), "one row for each text"),
+        (pd.DataFrame({"zebra": [1, 0], "lion": [1, 1]}), "Fewer than two"),
+        (pd.DataFrame({"moon": ["a", "b"], "space": ["c", "d"]}), "one row per text"),
         (
             pd.DataFrame({"w": ["moon", "god"], "moon": [0.0, 1.0], "god": [2.0, 0.0]}),
             "not symmetric",
         ),
     ],
 )
-def test_a_table_of_no_use_is_refused_in_one_line(frame, said):
-    with pytest.raises(DataError, match=said):
+def test_an_unusable_table_is_rejected_in_one_line(frame, message):
+    with pytest.raises(DataError, match=message):
         pairs_in_table(frame, "mine.csv", ["moon", "space", "god"])

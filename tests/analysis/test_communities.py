@@ -32,7 +32,7 @@ def truth(names):
     return {name: name[0] for name in names}
 
 
-def test_groups_find_three_factors_without_being_told_their_number(three_factors):
+def test_groups_find_three_factors_without_knowing_their_number(three_factors):
     found = groups(three_factors, n_resamples=20)
     assert found.n_groups == 3
     assert found.agreement(truth(found.names)) == 1.0
@@ -88,12 +88,12 @@ def test_agreement_is_the_adjusted_rand_index_over_columns_with_a_known_group(th
     known = {name: group for name, group in truth(found.names).items() if name != "a0"}
     labels = [found.as_dict()[name] for name in known]
     assert found.agreement(known) == adjusted_rand_score(list(known.values()), labels)
-    with pytest.raises(DataError, match="fewer than two"):
+    with pytest.raises(DataError, match="Fewer than two"):
         found.agreement({"a0": "a"})
 
 
 @pytest.mark.parametrize(("sample", "at_least"), [("bfi25", 0.7), ("holzinger24", 0.75)])
-def test_known_groups_of_the_bundled_questionnaires_come_back(sample, at_least):
+def test_known_groups_of_the_bundled_questionnaires_are_recovered(sample, at_least):
     data = load_sample(sample)
     assert groups(data.observations).agreement(data.groups) > at_least
 
@@ -126,7 +126,7 @@ NUMERIC = [name for name in SAMPLES if name != "mammals47_dna"]
 
 
 @pytest.mark.long
-def test_groups_are_ahead_of_methods_that_are_told_their_number():
+def test_groups_are_ahead_of_methods_that_know_their_number():
     """On average over the samples; docs/guide/groups.md has every one, and where it is behind."""
     ours, average, factors = [], [], []
     for name in NUMERIC:

@@ -14,7 +14,7 @@ GRAPH = LatentGraph.build(
 )
 
 
-def test_every_cycle_is_told_with_its_columns_and_groups():
+def test_every_cycle_has_its_columns_and_groups():
     found = cycle_groups(GRAPH, SECTORS)
     assert len(found) == GRAPH.n_cycles == 2
     first, second = found

@@ -32,7 +32,7 @@ from loopylatent.tables.observations import Observations
 NAMES = [f"w{k}" for k in range(8)]
 
 
-def made_up(n: int = 900) -> pd.DataFrame:
+def synthetic_frame(n: int = 900) -> pd.DataFrame:
     """Two themes of four words each, with a label that says which rows to keep apart."""
     rng = np.random.default_rng(5)
     theme = rng.normal(size=(n, 2)) + 0.6 * rng.normal(size=(n, 1))
@@ -43,7 +43,7 @@ def made_up(n: int = 900) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def obs() -> Observations:
-    return Observations.from_frame(made_up(), labels=["part"])
+    return Observations.from_frame(synthetic_frame(), labels=["part"])
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def test_independent_columns_by_hand(split, found, chosen):
     mine = one_of(found, chosen, "independent")
     assert mine.perp_ll == pytest.approx(perplexity(total, values.size), abs=1e-6)
     assert (mine.df, mine.n_hidden, mine.n_edges) == (8, 0, 0)
-    # independent columns foretell nothing from each other: half of the values, half of the sum
+    # independent columns do not predict each other: half of the values, half of the sum
     assert math.log(mine.pred_perp_ll) == pytest.approx(math.log(mine.perp_ll) / 2, rel=0.05)
 
 
@@ -118,7 +118,7 @@ def test_lda_scores_as_when_fitted_by_hand(split, found, chosen):
     assert mine.top_columns == model.top_words()
 
 
-def test_the_papers_estimate_is_exact_on_trees_and_beside_every_graph(found, chosen):
+def test_the_papers_estimate_is_exact_on_trees_and_given_for_every_graph(found, chosen):
     tree = one_of(found, chosen, "tree")
     assert tree.belief.perp_ll == pytest.approx(tree.perp_ll, abs=1e-7)
     assert tree.belief.pred_perp_ll == pytest.approx(tree.pred_perp_ll, abs=1e-7)
@@ -138,16 +138,16 @@ def test_threads_change_nothing(split, chosen, found):
     assert [again[place] for place in sorted(again)] == [found[k] for k in quick]
 
 
-def test_numbers_are_scored_too_and_lda_is_refused_in_one_line():
+def test_continuous_columns_are_scored_and_lda_is_rejected_in_one_line():
     rng = np.random.default_rng(1)
     factor = rng.normal(size=(200, 1))
     values = factor + rng.normal(size=(200, 5))
     split = split_by_share(Observations.from_array(values), share=0.5, seed=3)
     chosen = contestants([graph_settings(split.D.r_max)], n_topics=[2])
     found = dict(iter_evaluations(split, chosen, belief=True))
-    refused = one_of(found, chosen, "lda")
-    assert isinstance(refused, NotEvaluated)
-    assert "leave LDA out" in refused.reason
+    failed = one_of(found, chosen, "lda")
+    assert isinstance(failed, NotEvaluated)
+    assert "score without LDA" in failed.reason
     latent, alone = one_of(found, chosen, "latent"), one_of(found, chosen, "independent")
     assert latent.perp_ll < alone.perp_ll
     assert latent.belief is None
@@ -178,21 +178,21 @@ def test_a_split_by_column_takes_the_rows_that_it_names(obs, split):
 
 
 @pytest.mark.parametrize(
-    ("column", "test", "said"),
-    [("prat", "test", "part"), ("part", "nobody", "no row"), ("part", "", "no row")],
+    ("column", "test", "message"),
+    [("prat", "test", "part"), ("part", "nobody", "No row"), ("part", "", "No row")],
 )
-def test_a_split_column_of_no_use_is_refused(obs, column, test, said):
-    with pytest.raises(DataError, match=said):
+def test_an_unusable_split_column_is_rejected(obs, column, test, message):
+    with pytest.raises(DataError, match=message):
         split_by_column(obs, column, test)
 
 
-def test_every_row_kept_apart_is_refused():
-    frame = made_up(50).assign(part="test")
-    with pytest.raises(DataError, match="every row"):
+def test_holding_out_every_row_is_rejected():
+    frame = synthetic_frame(50).assign(part="test")
+    with pytest.raises(DataError, match="Every row"):
         split_by_column(Observations.from_frame(frame, labels=["part"]), "part")
 
 
-def test_contestants_name_what_they_need():
+def test_models_require_their_settings():
     with pytest.raises(ThresholdError, match="topics"):
         Contestant("lda")
     with pytest.raises(ThresholdError, match="settings"):

@@ -1,4 +1,4 @@
-"""LDA as a distribution over yes/no rows: by quadrature, by simulation, by its equations."""
+"""LDA as a distribution over binary rows: by quadrature, by simulation, by its equations."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LENGTHS = gammaincinv(TWO.shape, (np.arange(400) + 0.5) / 400) / TWO.rate
 
 
 def table(rows: list[tuple[float, ...]]) -> Observations:
-    """Yes/no rows; two rows that hold both values keep every column usable."""
+    """Binary rows; two rows with both values keep every column usable."""
     values = np.array([*rows, (0, 0, 0), (1, 1, 1)], dtype=float)
     kinds = dict.fromkeys("abc", "binary")
     return Observations.from_array(values, list("abc"), kinds=kinds).take(range(len(rows)))
@@ -80,8 +80,8 @@ def test_few_draws_give_an_unbiased_probability_and_an_honest_width():
     chances = np.exp([one.values[0] for one in estimates])
     error = chances.std(ddof=1) / math.sqrt(len(chances))
     assert abs(chances.mean() - probability(row)) < 4 * error
-    told = np.mean([one.variances[0] for one in estimates])
-    assert told == pytest.approx((chances / chances.mean()).var(), rel=0.3)
+    reported = np.mean([one.variances[0] for one in estimates])
+    assert reported == pytest.approx((chances / chances.mean()).var(), rel=0.3)
 
 
 def test_a_row_with_nothing_known_is_certain():
@@ -129,7 +129,7 @@ def two_themes() -> Observations:
     return Observations.from_array(values, [f"w{k}" for k in range(8)])
 
 
-def test_two_themes_come_back(two_themes):
+def test_two_themes_are_recovered(two_themes):
     model = fit_lda(two_themes, 2)
     found = {frozenset(words) for words in model.top_words(4)}
     assert found == {frozenset(range(4)), frozenset(range(4, 8))}
@@ -179,27 +179,27 @@ def test_the_gamma_density_is_scipys():
     np.testing.assert_allclose(_log_gamma(x, 1.6, 0.8), gamma.logpdf(x, 1.6, scale=1 / 0.8))
 
 
-def test_what_lda_cannot_read_is_refused(two_themes):
-    gaps = two_themes.dense().copy()
-    gaps[0, 0] = np.nan
+def test_tables_unsuitable_for_lda_are_rejected(two_themes):
+    missing = two_themes.dense().copy()
+    missing[0, 0] = np.nan
     with pytest.raises(DataError, match="missing"):
-        fit_lda(two_themes.with_values(gaps), 2)
+        fit_lda(two_themes.with_values(missing), 2)
     with pytest.raises(DataError, match="weights"):
         fit_lda(two_themes.with_weights(np.ones(1500)), 2)
     numbers = Observations.from_array(np.random.default_rng(0).normal(size=(9, 3)))
-    with pytest.raises(DataError, match="leave LDA out"):
+    with pytest.raises(DataError, match="score without LDA"):
         fit_lda(numbers, 2)
     with pytest.raises(ThresholdError, match="at least 2"):
         fit_lda(two_themes, 1)
 
 
 def test_the_estimate_can_be_stopped_and_tells_how_far_it_is(two_themes):
-    told = []
+    reported = []
     model = fit_lda(two_themes.take(range(300)), 2)
-    model.scores(two_themes.take(range(50)), n_draws=20, progress=lambda *at: told.append(at))
-    done = [done for done, _ in told]
+    model.scores(two_themes.take(range(50)), n_draws=20, progress=lambda *at: reported.append(at))
+    done = [done for done, _ in reported]
     assert done[-1] > 0
-    assert all(0 <= one <= total for one, total in told)
+    assert all(0 <= one <= total for one, total in reported)
 
     def stop(*_: int) -> None:
         raise KeyboardInterrupt

@@ -50,7 +50,7 @@ def test_loops_of_a_sampled_tree_are_explained_by_noise(n, seed):
     assert opening.reason.startswith("Opened as a tree")
 
 
-def test_at_r_max_there_are_no_loops_and_none_by_noise():
+def test_at_r_max_there_are_no_loops_and_none_in_simulations():
     D = sampled_tree(0)
     test = loop_test(D, 10 * D.r_max, n_simulations=5)
     assert test == LoopTest(n_loops=0, mean_by_noise=0.0, p_value=1.0, n_simulations=5, n_failed=0)
@@ -172,9 +172,9 @@ def test_progress_runs_to_the_end_and_can_stop_the_test():
         loop_test(D, loop_radius(D), n_simulations=4, progress=stop)
 
 
-def test_without_a_number_of_rows_there_is_no_test_but_an_opening():
+def test_without_a_number_of_rows_a_table_opens_without_a_test():
     D = DistanceMatrix.from_array(sampled_tree(0).values)
-    with pytest.raises(DataError, match="how many rows") as caught:
+    with pytest.raises(DataError, match="needs the number of rows") as caught:
         loop_test(D, loop_radius(D))
     assert "\n" not in str(caught.value)
     opening = opening_radius(D)
@@ -182,11 +182,11 @@ def test_without_a_number_of_rows_there_is_no_test_but_an_opening():
     assert "unknown" in opening.reason
 
 
-def test_distances_that_are_alike_open_as_a_tree_without_a_test():
+def test_similar_distances_open_as_a_tree_without_a_test():
     D = information_distances(load_sample("ability16").observations)
     opening = opening_radius(D)
     assert (opening.r, opening.test) == (D.r_max, None)
-    assert "alike" in opening.reason
+    assert "too similar" in opening.reason
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_reasons_read_as_sentences(count, as_many, sentence):
         (lambda D: loop_test(D, 1e-6), "below the smallest distance"),
     ],
 )
-def test_wrong_arguments_are_refused_in_one_line(call, message):
+def test_wrong_arguments_are_rejected_in_one_line(call, message):
     with pytest.raises(ThresholdError, match=message) as caught:
         call(sampled_tree(0, n=200))
     assert "\n" not in str(caught.value)

@@ -135,7 +135,7 @@ def test_a_moved_edge_of_the_largest_cage_costs_exactly_four(leaves: int) -> Non
     assert structure_error(graph, moved) == StructureError(4, 4, is_exact=True)
 
 
-def test_graphs_told_apart_by_no_degree_are_not_equal() -> None:
+def test_different_graphs_with_equal_degrees_are_not_equal() -> None:
     one_ring = LatentGraph.build([], 8, nx.cycle_graph(8).edges)
     two_rings = nx.disjoint_union(nx.cycle_graph(4), nx.cycle_graph(4))
     result = structure_error(one_ring, LatentGraph.build([], 8, two_rings.edges))
@@ -154,9 +154,9 @@ def test_different_columns_are_named_in_one_line() -> None:
         structure_error(STAR, many)
 
 
-def test_columns_of_one_name_are_refused() -> None:
+def test_duplicate_column_names_are_rejected() -> None:
     twice = LatentGraph.build("aab", 0, [])
-    with pytest.raises(DataError, match="two columns are called 'a'"):
+    with pytest.raises(DataError, match="Two columns are named 'a'"):
         structure_error(twice, LatentGraph.build("ab", 0, []))
 
 
@@ -172,7 +172,7 @@ def test_hidden_nodes_of_a_shuffled_graph_find_themselves() -> None:
     assert result.unmatched_left == result.unmatched_right == ()
 
 
-def test_a_hidden_node_without_counterpart_is_said_to_be_unmatched() -> None:
+def test_a_hidden_node_without_counterpart_is_unmatched() -> None:
     result = match_hidden(TWO_PAIRS, LatentGraph.build("abcd", 1, [(0, 4), (1, 4)]), 0.9)
     assert [(pair.left, pair.right) for pair in result.pairs] == [(4, 4)]
     assert result.unmatched_left == (5,)
@@ -208,7 +208,7 @@ def test_graphs_without_hidden_nodes_have_nothing_to_match() -> None:
 
 
 @pytest.mark.parametrize("threshold", [-0.1, 1.1, float("nan")])
-def test_a_threshold_that_is_no_cosine_is_refused(threshold: float) -> None:
+def test_a_threshold_outside_0_to_1_is_rejected(threshold: float) -> None:
     with pytest.raises(ThresholdError, match="from 0 to 1"):
         match_hidden(STAR, STAR, threshold)
 
@@ -268,7 +268,7 @@ def test_names_follow_their_nodes_through_any_order(seed: int, noise: int) -> No
     assert len(followed.unmatched) == graph.n_hidden - len(expected)
 
 
-def test_a_name_without_a_like_node_is_said_to_be_unmatched() -> None:
+def test_a_name_without_a_similar_node_is_unmatched() -> None:
     left, right = named_everywhere(TWO_PAIRS)
     one_left = LatentGraph.build("dcba", 1, [(3, 4), (2, 4), (0, 1)])
     assert follow_names([right, left], one_left) == FollowedNames({4: left.name}, (right.name,))
@@ -277,7 +277,7 @@ def test_a_name_without_a_like_node_is_said_to_be_unmatched() -> None:
     assert follow_names([], TWO_PAIRS) == FollowedNames({}, ())
 
 
-def test_columns_that_have_gone_or_come_do_not_count() -> None:
+def test_added_and_removed_columns_are_ignored() -> None:
     graph = hidden_skeleton(nx.path_graph(3), 3)
     others = LatentGraph.build(
         ["new", *graph.names[1:]], 3, graph.edges, graph.lengths
@@ -322,15 +322,15 @@ def test_a_node_that_reaches_no_column_carries_no_name() -> None:
 
 @pytest.mark.parametrize("node", [0, 2, 4, -1])
 def test_only_hidden_nodes_can_be_named(node: int) -> None:
-    with pytest.raises(DataError, match=f"node {node} is not hidden"):
+    with pytest.raises(DataError, match=f"Node {node} is not a hidden node"):
         name_node(STAR, node, "mood")
 
 
 @pytest.mark.parametrize(
     ("name", "columns", "profile", "message"),
     [
-        ("", ("a",), [1.0], "no name"),
-        (None, ("a",), [1.0], "no name"),
+        ("", ("a",), [1.0], "non-empty text"),
+        (None, ("a",), [1.0], "non-empty text"),
         ("m", ("a", "a"), [1.0, 1.0], "must differ"),
         ("m", (1,), [1.0], "must be text"),
         ("m", ("a",), [1.0, 1.0], "from 0 to 1"),
@@ -339,20 +339,20 @@ def test_only_hidden_nodes_can_be_named(node: int) -> None:
         ("m", ("a",), ["much"], "from 0 to 1"),
     ],
 )
-def test_what_is_no_named_node_is_refused(name, columns, profile, message) -> None:
+def test_an_invalid_named_node_is_rejected(name, columns, profile, message) -> None:
     with pytest.raises(DataError, match=message):
         NamedNode(name, columns, profile)
 
 
-def test_hidden_nodes_met_before_keep_their_numbers_and_new_ones_count_on():
+def test_known_hidden_nodes_keep_their_numbers_and_new_ones_continue():
     star = LatentGraph.build("abc", 1, [(0, 3), (1, 3), (2, 3)])
     uneven = LatentGraph.build("cab", 2, [(0, 3), (1, 3), (2, 4), (3, 4)], [0.1, 0.1, 4.0, 4.0])
-    met = matching.Met(star.names)
-    assert [met.meet(one)[0].tolist() for one in (star, star)] == [[0, 1, 2, 3]] * 2
-    assert met.meet(uneven)[0].tolist() == [2, 0, 1, 4, 3]
-    assert met.profiles.round(3).tolist()[0] == [0.577, 0.577, 0.577]
+    index = matching.HiddenIndex(star.names)
+    assert [index.add(one)[0].tolist() for one in (star, star)] == [[0, 1, 2, 3]] * 2
+    assert index.add(uneven)[0].tolist() == [2, 0, 1, 4, 3]
+    assert index.profiles.round(3).tolist()[0] == [0.577, 0.577, 0.577]
 
 
-def test_a_cycle_is_known_by_its_columns_and_those_beside_its_hidden_nodes():
+def test_a_cycle_is_identified_by_its_columns_and_those_adjacent_to_its_hidden_nodes():
     ring = LatentGraph.build("abc", 2, [(0, 3), (3, 4), (0, 4), (1, 3), (2, 1)])
     assert [sorted(columns) for columns in matching.cycle_columns(ring)] == [["a", "b"]]

@@ -6,11 +6,11 @@ import pytest
 
 from loopylatent import synthetic
 from loopylatent.analysis.matching import (
-    birth_of,
     columns_near_hidden,
     cycles_through,
     nearest_columns,
     neighbours_of,
+    origin_of,
 )
 from loopylatent.figures.charts import distribution_figure, value_counts
 from loopylatent.figures.overlays import difference, mark_changed_edges as mark_edges, mark_cycles
@@ -59,13 +59,13 @@ def test_nearest_columns_follow_path_lengths_and_leave_the_node_itself_out(learn
 
 def test_every_hidden_node_has_a_birth_at_the_visit_that_joined_it(learned):
     for node in learned.graph.hidden_nodes:
-        birth = birth_of(learned, node)
-        step = learned.trace[birth.step]
+        origin = origin_of(learned, node)
+        step = learned.trace[origin.step]
         assert isinstance(step, VisitStep)
-        assert step.node == birth.visited
+        assert step.node == origin.visited
         working = learned.trace[-1].hidden_ids[node - learned.graph.n_observed]
         assert working in {join.hidden for join in step.joins}
-    assert birth_of(learned, 0) is None
+    assert origin_of(learned, 0) is None
 
 
 def test_cycles_through_a_node_of_the_ring_and_none_through_a_leaf(learned):
@@ -84,7 +84,7 @@ def test_difference_marks_every_edge_as_gone_kept_or_new(learned):
     assert [bool(edge["dashes"]) for edge in drawn] == (both.status == -1).tolist()
 
 
-def test_edges_on_a_cycle_are_those_that_are_no_bridges(learned):
+def test_edges_on_a_cycle_are_those_that_are_not_bridges(learned):
     graph = learned.graph
     ring = set(graph.cycles[0])
     expected = [{u, v} <= ring for u, v in graph.edges.tolist()]

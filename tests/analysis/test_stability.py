@@ -1,4 +1,4 @@
-"""Support of edges, hidden nodes and cycles: definitions, truth, seeds, threads, failures."""
+"""Support of edges, hidden nodes and cycles: definitions, true graphs, seeds, threads, failures."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def by_names(found: Stability) -> dict[tuple[str, str], float]:
     }
 
 
-def test_support_is_higher_where_the_truth_has_the_part():
+def test_support_is_higher_for_true_parts():
     """Over seeds; the figures themselves are in docs/guide/stability.md."""
     hidden, column_edges = auc_over_seeds(range(6), n_resamples=15)
     assert hidden > 0.65
@@ -208,7 +208,7 @@ def test_support_is_higher_where_the_truth_has_the_part():
 
 
 @pytest.mark.long
-def test_support_is_higher_where_the_truth_has_the_part_over_many_seeds():
+def test_support_is_higher_for_true_parts_over_many_seeds():
     hidden, column_edges = auc_over_seeds(range(30), n_resamples=50)
     assert hidden > 0.75
     assert column_edges > 0.75
@@ -233,14 +233,14 @@ def auc_over_seeds(seeds, n_resamples):
 # Schemes -----------------------------------------------------------------------------------
 
 
-def test_random_orders_leave_the_local_trees_as_they_are():
+def test_random_orders_do_not_change_the_initial_graph():
     obs = ring_rows(n=200)
     found = stability(obs, loop_settings(obs), scheme="orders", n_resamples=6)
     assert (found.initial_edges == 1).all()
     assert found.edges.min() < 1
 
 
-def test_exact_distances_shaken_by_nothing_give_full_support():
+def test_exact_distances_without_noise_give_full_support():
     model = latent_cycle(girth=10, leaves=2, seed=2)
     exact = model.distances()
     D = DistanceMatrix.from_array(exact.values, exact.names, n_samples=10**14)
@@ -275,7 +275,7 @@ def test_a_subsample_takes_no_row_twice_and_counts_weights_as_rows(monkeypatch):
 
 
 def weights_of(draw, monkeypatch):
-    """The weights with which a resampler asks for distances."""
+    """The weights of a resample."""
     seen = []
     monkeypatch.setattr(
         "loopylatent.analysis.stability.resampling.information_distances",
@@ -308,7 +308,7 @@ def test_a_tree_stays_a_tree_in_every_resample():
     assert found.initial_edges.sum() > 0.4 * found.initial_graph.n_edges
 
 
-# Refusals, failures, stopping --------------------------------------------------------------
+# Errors, failures, stopping ----------------------------------------------------------------
 
 
 def test_failed_resamples_are_counted_with_their_reason():
@@ -327,13 +327,13 @@ def test_failed_resamples_are_counted_with_their_reason():
     assert sum(found.reasons.values()) == found.n_failed > 0
 
 
-def test_where_every_resample_fails_the_reason_is_said():
+def test_if_every_resample_fails_the_error_says_why():
     D = DistanceMatrix.from_array([[0, 1, 3], [1, 0, 2.5], [3, 2.5, 0]], n_samples=20)
     settings = LearnSettings(Thresholds(1.0, 0, 0.1))
     huge = DistanceMatrix.from_array(D.values, n_samples=10**6)
     result = learn(huge, settings, trace=False)
     tiny = LearnSettings(Thresholds(0.5, 0, 0.1))
-    with pytest.raises(DataError, match=r"none of 3 resamples could be learned: r = 0\.5"):
+    with pytest.raises(DataError, match=r"None of 3 resamples could be learned: r = 0\.5"):
         stability(huge, tiny, n_resamples=3, result=result)
 
 
@@ -348,21 +348,21 @@ def test_stopping_keeps_what_is_done():
     assert first[-1].n_asked == 500
 
 
-def test_progress_is_told_and_can_stop():
-    told = []
+def test_progress_is_reported_and_can_stop():
+    reported = []
 
     class Enough(Exception):
         pass
 
     def report(done, total):
-        told.append((done, total))
+        reported.append((done, total))
         if done == 3:
             raise Enough
 
     with pytest.raises(Enough):
         stability(ring_rows(), n_resamples=500, progress=report)
-    assert (3, 500) in told
-    assert max(done for done, _ in told) == 3
+    assert (3, 500) in reported
+    assert max(done for done, _ in reported) == 3
 
 
 @pytest.mark.parametrize(
@@ -372,13 +372,13 @@ def test_progress_is_told_and_can_stop():
         ({"scheme": "dice"}, "unknown"),
         ({"scheme": "blocks", "block": 0}, "block = 0"),
         ({"scheme": "subsample", "share": 1.0}, "share = 1"),
-        ({"scheme": "subsample", "share": 0.001}, "keep at least 3"),
+        ({"scheme": "subsample", "share": 0.001}, "at least 3 are needed"),
     ],
 )
-def test_what_cannot_be_done_is_refused_in_one_line(arguments, message):
-    with pytest.raises(ThresholdError, match=message) as refused:
+def test_invalid_arguments_are_rejected_in_one_line(arguments, message):
+    with pytest.raises(ThresholdError, match=message) as rejected:
         stability(ring_rows(), **arguments)
-    assert "\n" not in str(refused.value)
+    assert "\n" not in str(rejected.value)
 
 
 def test_distances_alone_have_no_rows_to_draw():
@@ -442,7 +442,7 @@ def test_the_scale_rises_and_its_table_shows_it():
         shares = [step.share for step in scale()[kind]]
         assert shares == sorted(shares)
         assert all(step.n_true <= step.n_parts for step in scale()[kind])
-    frame = scale_frame().set_index("of those with support")
+    frame = scale_frame().set_index("part, by support")
     first = scale()["hidden"][0]
     assert frame.loc["hidden node", "0 to 0.1"] == 100 * first.n_true / first.n_parts
     assert len(frame) == len(KINDS)
@@ -476,7 +476,7 @@ def test_the_command_writes_what_the_package_computes(tmp_path, capsys):
     assert len(json.loads(graph.read_text(encoding="utf-8"))["edges"]) == found.consensus().n_edges
 
 
-def test_the_command_refuses_in_one_line_with_status_2(capsys):
+def test_the_command_fails_in_one_line_with_status_2(capsys):
     assert main(["stability", "sample:bfi25", "-o", "support.xlsx"]) == 2
     assert main(["stability", "sample:bfi25", "--resamples", "1"]) == 2
     lines = capsys.readouterr().err.splitlines()

@@ -1,4 +1,4 @@
-"""Suggestions: at most three settings, each the best of its kind, with reason, cost and warning."""
+"""Suggestions: at most three settings, each best by one criterion, with reason and cost."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ numbers = st.lists(
 
 
 @given(numbers)
-def test_each_is_the_best_of_its_kind(values):
+def test_each_is_best_by_its_criterion(values):
     points = [point(1 + k / 2, k) for k in range(len(values))]
     scores = [scored(p, *pair) for p, pair in zip(points, values, strict=True)]
     found = choose(D, points, scores)
@@ -48,7 +48,7 @@ def test_each_is_the_best_of_its_kind(values):
     assert found[0].thresholds.r == max(p.thresholds.r for p in points)
     titles = " / ".join(f"{one.title} {one.thresholds.r}" for one in found).lower()
     by_r = {one.settings.thresholds.r: one for one in scores}
-    for wanted, measure in (("best bic", "bic_row"), ("best on unseen", "test_row")):
+    for wanted, measure in (("best bic", "bic_row"), ("best on held-out", "test_row")):
         assert titles.count(wanted) == 1
         named = next(one for one in found if wanted in one.title.lower())
         best = max(getattr(one, measure) for one in scores)
@@ -58,7 +58,7 @@ def test_each_is_the_best_of_its_kind(values):
 def test_one_graph_for_all_reasons_is_named_once():
     one = point(9.0, 0)
     (found,) = choose(D, [one], [scored(one, -1.0, -1.0)])
-    assert found.title == "Tree for reference, and best BIC, and best on unseen rows"
+    assert found.title == "Tree for reference, and best BIC, and best on held-out rows"
     assert found.reason.count(".") >= 3
 
 
@@ -77,7 +77,7 @@ def test_scores_so_far_are_enough():
     assert [one.thresholds.r for one in found] == [9.0, 2.0]
 
 
-def test_the_cost_is_told():
+def test_the_cost_is_stated():
     one = point(9.0, 0)
     (found,) = choose(D, [one], [scored(one, -1.0, -1.0)])
     assert found.cost == "2 edges, 0 hidden, 0 cycles, fit 0.5 s"

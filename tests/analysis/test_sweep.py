@@ -142,14 +142,14 @@ def test_a_threshold_that_the_method_does_not_read_is_not_learned_again(ring, mo
     assert len(calls) == 1
 
 
-def test_a_radius_below_the_smallest_distance_is_refused(ring):
+def test_a_radius_below_the_smallest_distance_is_rejected(ring):
     D = ll.information_distances(ring)
     with pytest.raises(ThresholdError, match="below the smallest distance"):
         ll.sweep(D, [D.smallest / 2, D.r_max])
 
 
 @pytest.mark.parametrize("values", [[], [[1.0, 2.0]], "wide", [1.0, "x"]])
-def test_values_that_are_no_list_of_numbers_are_refused(ring, values):
+def test_values_that_are_not_numbers_are_rejected(ring, values):
     with pytest.raises(ThresholdError):
         ll.sweep(ll.information_distances(ring), values)
 
@@ -191,7 +191,7 @@ def test_where_there_is_no_room_the_chosen_radii_leave_no_large_gap():
     assert between.max() <= 2 * total / 39 + 4
 
 
-def test_a_sweep_of_one_radius_is_refused():
+def test_a_sweep_of_one_radius_is_rejected():
     D = ll.DistanceMatrix.from_array([[0, 1, 5], [1, 0, 4], [5, 4, 0]])
     with pytest.raises(ThresholdError, match="most = 1"):
         radii(edge_density(D), 1)
@@ -270,7 +270,7 @@ def test_scores_do_not_depend_on_the_number_of_threads(ring):
     assert [p.graph for p in one.points] == [p.graph for p in three.points]
 
 
-def test_settings_that_cannot_be_scored_are_told_and_stop_nothing(ring):
+def test_settings_that_cannot_be_scored_are_reported_and_the_others_scored(ring):
     D = ll.information_distances(ring)
     split = Split.of(ring, D)
     wanted = along_r(LearnSettings(ll.default_thresholds(D)), [split.D.smallest / 2, D.r_max])
@@ -292,15 +292,15 @@ def test_a_table_of_mixed_kinds_gives_the_reason_for_every_setting(ring):
     assert found.to_frame()["failure"].str.contains("mixed").all()
 
 
-def test_given_distances_cannot_be_scored(ring):
+def test_precomputed_distances_cannot_be_scored(ring):
     values = ll.information_distances(ring).values
     D = ll.DistanceMatrix.from_array(values, ring.names, n_samples=600)
-    with pytest.raises(DataError, match="were given"):
+    with pytest.raises(DataError, match="precomputed"):
         ll.sweep(D, obs=ring)
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0, -1.0, 0.0001])
-def test_a_share_that_leaves_no_rows_is_refused(ring, share):
+def test_a_share_that_leaves_no_rows_is_rejected(ring, share):
     with pytest.raises(ll.LoopyLatentError):
         Split.of(ring, ll.information_distances(ring), share)
 
@@ -381,7 +381,7 @@ def test_stopping_reaches_the_work_that_has_begun():
     assert len(ended) == 2, "the two that had begun, not the third"
 
 
-def test_an_error_in_one_piece_of_work_comes_out():
+def test_an_error_in_one_task_is_raised():
     def bad(_: Any) -> None:
         raise DataError("no")
 
@@ -415,26 +415,26 @@ def answers(tmp_path, ring):
 def test_the_command_writes_what_the_package_finds(answers, tmp_path, capsys):
     target = tmp_path / "sweep.csv"
     assert main(["sweep", str(answers), "--most", "6", "-o", str(target)]) == 0
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert "6 settings" in said.err
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert "6 settings" in output.err
     D = ll.information_distances(ll.read_table(answers))
     pd.testing.assert_frame_equal(pd.read_csv(target), ll.sweep(D, most=6).to_frame())
 
 
-def test_the_command_scores_and_names_what_stands_out(answers, capsys):
+def test_the_command_scores_and_names_the_best(answers, capsys):
     values = ["--r", "1.2", "1.6", "--Lambda", "0", "--tau", "0.1", "0.2", "--score"]
     assert main(["sweep", str(answers), *values]) == 0
-    said = capsys.readouterr()
-    lines = said.out.splitlines()
+    output = capsys.readouterr()
+    lines = output.out.splitlines()
     assert len(lines) == 1 + 4
     assert "pred_perp_ll" in lines[0]
-    assert "Tree for reference" in said.err
-    assert "est BIC" in said.err
+    assert "Tree for reference" in output.err
+    assert "est BIC" in output.err
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "message"),
     [
         (["--r", "0.0001"], "below the smallest distance"),
         (["--Lambda", "2"], "Lambda = 2"),
@@ -443,11 +443,11 @@ def test_the_command_scores_and_names_what_stands_out(answers, capsys):
         (["--most", "1"], "most = 1"),
     ],
 )
-def test_what_cannot_be_done_is_said_in_one_line(answers, more, said, capsys):
+def test_invalid_options_fail_in_one_line(answers, more, message, capsys):
     assert main(["sweep", str(answers), *more]) == 2
     last = capsys.readouterr().err.splitlines()[-1]
     assert last.startswith("loopylatent: ")
-    assert said in last
+    assert message in last
 
 
 def test_distances_can_be_swept_but_not_scored(answers, tmp_path, capsys):

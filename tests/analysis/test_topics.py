@@ -126,7 +126,7 @@ def test_strengths_on_loopy_graphs_are_those_of_enumeration(small):
                 assert found[j] == pytest.approx((table[1, 1] - one * other) / spread, abs=1e-5)
 
 
-def test_a_model_of_another_graph_is_refused():
+def test_a_model_of_another_graph_is_rejected():
     other = LatentGraph.build(list("abcdef"), 1, [(k, 6) for k in range(6)])
     model = fit_parameters(other, as_continuous(rows_of_a_tree()))
     with pytest.raises(InferenceError, match="another graph"):

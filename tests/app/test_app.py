@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers.app import (
-    PATIENCE,
     RING,
+    TIMEOUT,
     button,
     counts_of,
     counts_on,
@@ -36,7 +36,7 @@ import loopylatent as ll
 from loopylatent.analysis.matching import follow_names
 from loopylatent.exporting.project.file import digest_of
 from loopylatent.figures.overlays import difference
-from loopylatent.ui.explore.scene import BROUGHT, CHANGED, FOUND, KNOWN, LOCAL, STAYED
+from loopylatent.ui.explore.scene import CHANGES, DETECTED, INITIAL, KNOWN, STAYED, UPLOADED
 from loopylatent.ui.shell.results import Memo
 from loopylatent.ui.shell.session import FIRST_SAMPLE, MOST_UPLOADS
 
@@ -195,7 +195,7 @@ def test_presets():
     assert page.button_group(key="preset").value is None
 
 
-def test_snapping_moves_r_only_to_where_the_first_graph_changes():
+def test_snapping_moves_r_only_to_where_the_initial_graph_changes():
     page = opened(sample=RING)
     curve = ll.edge_density(distances(RING))
     before = learned(page).graph
@@ -307,16 +307,16 @@ def test_three_views_on_one_layout():
     page = opened()
     result = learned(page)
     place = {node["id"]: (node["x"], node["y"]) for node in drawn(page)["nodes"]}
-    page = ran(page.button_group(key="view").set_value(LOCAL))
+    page = ran(page.button_group(key="view").set_value(INITIAL))
     initial = ll.initial_graph(distances(FIRST_SAMPLE), session_of(page).recipe.r)
     assert result.initial_graph == initial
     assert drawn_edges(page) == set(map(tuple, initial.edges.tolist()))
     assert {n["id"]: (n["x"], n["y"]) for n in drawn(page)["nodes"]} == {
         node: at for node, at in place.items() if node < initial.n_observed
     }
-    page = ran(page.button_group(key="view").set_value(CHANGED))
+    page = ran(page.button_group(key="view").set_value(CHANGES))
     legend = [item["text"] for item in drawn(page)["looks"]["dark"]["legend"]]
-    assert legend[-3:] == [STAYED, "put in by grouping", "taken away by grouping"]
+    assert legend[-3:] == [STAYED, "added by grouping", "removed by grouping"]
     both = difference(initial, result.graph)
     assert drawn_edges(page) == set(map(tuple, both.graph.edges.tolist()))
     assert {n["id"]: (n["x"], n["y"]) for n in drawn(page)["nodes"]} == place
@@ -325,18 +325,18 @@ def test_three_views_on_one_layout():
 
 
 def test_the_tables_are_the_graph_in_words():
-    page = turn_to(opened(), "As tables")
+    page = turn_to(opened(), "Tables")
     graph = learned(page).graph
-    nodes, edges = table_with(page, "next to"), table_with(page, "one end")
+    nodes, edges = table_with(page, "neighbours"), table_with(page, "to")
     assert nodes["node"].tolist() == list(graph.labels)
-    assert nodes["neighbours"].tolist() == graph.degrees.tolist()
-    assert (nodes["kind"] == "hidden").sum() == graph.n_hidden
+    assert nodes["degree"].tolist() == graph.degrees.tolist()
+    assert (nodes["type"] == "hidden").sum() == graph.n_hidden
     ends = [[graph.labels[u], graph.labels[v]] for u, v in graph.edges.tolist()]
-    assert edges[["one end", "other end"]].to_numpy().tolist() == ends
-    assert edges["distance"].tolist() == graph.lengths.tolist()
+    assert edges[["from", "to"]].to_numpy().tolist() == ends
+    assert edges["length"].tolist() == graph.lengths.tolist()
     assert edges["on a cycle"].tolist() == graph.on_cycle.tolist()
     page = ran(page.slider(key="slider_r").set_value(6.0))
-    assert len(table_with(page, "next to")) == learned(page).graph.n_nodes
+    assert len(table_with(page, "neighbours")) == learned(page).graph.n_nodes
 
 
 def test_cycles_stand_out():
@@ -352,17 +352,17 @@ def test_cycles_stand_out():
     assert looks[True].isdisjoint(looks[False])
 
 
-def test_groups_found_come_from_the_background():
+def test_detected_groups_come_from_the_background():
     page = opened(sample="bfi25")
-    page = ran(page.selectbox(key="colours").set_value(FOUND))
+    page = ran(page.selectbox(key="colours").set_value(DETECTED))
     job = session_of(page).jobs._current["groups"]
-    assert job.finished.wait(PATIENCE)
+    assert job.finished.wait(TIMEOUT)
     assert job.error is None
     page = ran(page)
     sample = ll.load_sample("bfi25")
     groups = ll.groups(sample.observations, seed=0)
     line = next(text.value for text in page.caption if "resamples" in text.value)
-    assert f"{groups.n_groups} groups" in line
+    assert f"{groups.n_groups} consensus groups" in line
     assert f"{groups.agreement(sample.groups):.2f}" in line
     colours = {node["id"]: node["group"] for node in drawn(page)["nodes"]}
     together = [
@@ -381,24 +381,24 @@ def test_known_groups():
     assert known is not None
     legend = [item["text"] for item in drawn(page)["looks"]["light"]["legend"]]
     assert set(known.values()) <= set(legend)
-    line = next(text.value for text in page.caption if "agree" in text.value)
+    line = next(text.value for text in page.caption if "Agreement" in text.value)
     agreement = ll.communities(learned(page).graph).agreement(known)
     assert f"{agreement:.2f}" in line
     page = ran(page.selectbox(key="data").set_value("irish_wind12"))
     assert KNOWN not in page.selectbox(key="colours").options
 
 
-def test_a_grouping_of_ones_own():
+def test_uploaded_groups():
     page = opened(sample=RING)
-    page = ran(page.selectbox(key="colours").set_value(BROUGHT))
+    page = ran(page.selectbox(key="colours").set_value(UPLOADED))
     names = learned(page).graph.names
     lines = ["name,group", *(f"{name},{'<b>even</b>' if k % 2 else 'odd'}"
                              for k, name in enumerate(names))]  # fmt: skip
-    upload = partial(page.file_uploader(key="brought_groups").set_value)
+    upload = partial(page.file_uploader(key="uploaded_groups").set_value)
     page = ran(upload(("groups.csv", "\n".join(lines).encode(), "text/csv")))
     legend = [item["text"] for item in drawn(page)["looks"]["light"]["legend"]]
     assert {"odd", "<b>even</b>"} <= set(legend)
-    upload = page.file_uploader(key="brought_groups").set_value
+    upload = page.file_uploader(key="uploaded_groups").set_value
     page = ran(upload(("bad.csv", b"a,b,c\n1,2,3\n", "text/csv")))
     assert len(page.error) == 1
     shows(page, learned(page).graph)
@@ -463,7 +463,7 @@ def test_positions_stay_while_the_graph_stays():
 
     before = place()
     page = ran(page.selectbox(key="find").set_value(5))
-    page = ran(page.selectbox(key="colours").set_value(FOUND))
+    page = ran(page.selectbox(key="colours").set_value(DETECTED))
     page = ran(page.toggle(key="cycles").set_value(True))
     assert place() == before
     page = ran(page.slider(key="slider_r").set_value(7.9))
@@ -523,7 +523,7 @@ def test_the_tour_can_be_taken_skipped_and_called_back():
     page = press(page, "Back")
     page = press(press(page, "Next"), "Done")
     assert not any(one.label == "Done" for one in page.button)
-    page = press(press(page, "Show me around"), "Skip")
+    page = press(press(page, "Start tour"), "Skip")
     assert not any(one.label == "Skip" for one in page.button)
     shows(page, learned(page).graph)
 
@@ -532,7 +532,7 @@ def test_without_hidden_nodes_and_without_edges_the_page_says_so():
     page = opened(sample=RING, r="1.5", tau="1000")
     shows(page, learned(page).graph)
     assert learned(page).graph.n_hidden == 0
-    assert any("no hidden node" in text.value for text in page.caption)
+    assert any("No hidden nodes" in text.value for text in page.caption)
 
 
 # Data of one's own -------------------------------------------------------------------------
@@ -578,8 +578,8 @@ def test_hostile_names_break_nothing(hostile_upload):
     page = upload(opened(sample=RING), "$(touch pwned) <b>.parquet", hostile_upload)
     graph = ll.learn(ll.information_distances(ll.read_table(hostile_upload))).graph
     shows(page, graph)
-    page = turn_to(page, "As tables")
-    assert table_with(page, "next to")["node"].tolist() == list(graph.labels)
+    page = turn_to(page, "Tables")
+    assert table_with(page, "neighbours")["node"].tolist() == list(graph.labels)
     assert graph.names == HOSTILE_NAMES
     link = link_of(page)
     assert link["digest"], "a link knows uploaded data by their fingerprint"
@@ -592,10 +592,10 @@ def test_hostile_names_break_nothing(hostile_upload):
         assert not any(text.proto.allow_html for text in page.markdown)
     for tab in page.tabs:
         page = turn_to(page, tab.label)
-    for view in (LOCAL, CHANGED):
+    for view in (INITIAL, CHANGES):
         page = ran(page.button_group(key="view").set_value(view))
-    page = ran(page.selectbox(key="colours").set_value(FOUND))
-    assert session_of(page).jobs._current["groups"].finished.wait(PATIENCE)
+    page = ran(page.selectbox(key="colours").set_value(DETECTED))
+    assert session_of(page).jobs._current["groups"].finished.wait(TIMEOUT)
     page = ran(page)
     page = ran(page.slider(key="slider_tau").set_value(0.0))
     assert counts_on(page)["observed"] == len(HOSTILE_NAMES)
@@ -604,7 +604,7 @@ def test_hostile_names_break_nothing(hostile_upload):
 def test_hostile_names_in_code_stay_text(hostile_upload):
     drop = HOSTILE_NAMES[:2] + HOSTILE_NAMES[19:26]
     page = upload(opened(sample=RING), "-o $(touch pwned).parquet", hostile_upload, drop=drop)
-    page = turn_to(page, "The same in code")
+    page = turn_to(page, "Code")
     script, command = (code.value for code in page.code)
     compile(script, "script", "exec")
     assert "\n" not in command
@@ -654,8 +654,8 @@ def test_given_distances():
     shows(page, ll.learn(D).graph)
     page = ran(page.selectbox(key="find").set_value(0))
     assert any(text.value.startswith(f"**{D.names[0]}**") for text in page.markdown)
-    page = ran(page.selectbox(key="colours").set_value(FOUND))
-    assert session_of(page).jobs._current["groups"].finished.wait(PATIENCE)
+    page = ran(page.selectbox(key="colours").set_value(DETECTED))
+    assert session_of(page).jobs._current["groups"].finished.wait(TIMEOUT)
     ran(page)
 
 

@@ -28,7 +28,7 @@ from loopylatent.errors import ThresholdError
 from loopylatent.exporting.project.file import digest_of
 from loopylatent.inference.fit import fit_parameters
 from loopylatent.tables.observations import Observations
-from loopylatent.ui.evaluate.page import MEETING, SCORES
+from loopylatent.ui.evaluate.page import OVERLAPS, SCORES
 from loopylatent.ui.evaluate.scores import KEY, read_radii
 from loopylatent.ui.evaluate.topics import (
     TRAINING,
@@ -37,16 +37,16 @@ from loopylatent.ui.evaluate.topics import (
     coherence_line,
     expressive_rows,
 )
-from loopylatent.ui.shell.session import Session
+from loopylatent.ui.shell.session import GROUPS, Session
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = "pages/4_Evaluate.py"
-PATIENCE = 180.0  # seconds for one run of the page, and for work in the background
+TIMEOUT = 180.0  # seconds for one run of the page, and for work in the background
 WORDS, SHARES, SMALL = "newsgroups100_roweislike", "stocks20_monthly_1990_2007", "latent_cycle"
 
 
 def opened(**params: str) -> AppTest:
-    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=PATIENCE)
+    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=TIMEOUT)
     for name, value in params.items():
         page.query_params[name] = value
     return ran(page.switch_page(PAGE))
@@ -70,7 +70,7 @@ def session_of(page: AppTest) -> Session:
 def finished(page: AppTest, kind: str) -> AppTest:
     job = session_of(page).jobs.current(kind)
     assert job is not None
-    assert job.finished.wait(PATIENCE)
+    assert job.finished.wait(TIMEOUT)
     assert job.error in (None, "stopped")
     return ran(page)
 
@@ -131,7 +131,7 @@ def test_coherence_is_that_of_the_package_in_every_corpus():
     assert session_of(page).memo.computed["topics"] == 1
 
 
-def test_numbers_have_topics_and_no_coherence():
+def test_continuous_columns_have_topics_and_no_coherence():
     page = opened(sample=SHARES)
     assert "Mean PMI" not in said(page)
     assert not [box for box in page.selectbox if box.key == "corpus"]
@@ -155,7 +155,7 @@ def test_a_fit_brings_signs_and_the_rows_that_express_a_topic():
 
 
 @pytest.mark.parametrize("is_binary", [True, False])
-def test_columns_and_labels_may_be_called_like_what_is_put_beside_them(is_binary):
+def test_columns_and_labels_may_have_the_names_of_added_columns(is_binary):
     values = np.arange(20.0).reshape(5, 4) % 3
     values = values > 0 if is_binary else values / 7
     frame = pd.DataFrame(values, columns=["_level", "b", "c", "d"])
@@ -169,7 +169,7 @@ def test_columns_and_labels_may_be_called_like_what_is_put_beside_them(is_binary
     assert len(shown.columns) == (4 if is_binary else 7)
 
 
-def test_a_name_given_here_stands_on_the_card():
+def test_a_name_given_here_is_shown_on_the_card():
     page = opened(sample=SMALL)
     node = page.selectbox(key="topic").value
     page = ran(page.text_input(key=f"name_{node}").set_value("<b>mine</b>"))
@@ -179,7 +179,7 @@ def test_a_name_given_here_stands_on_the_card():
 
 
 @pytest.mark.parametrize(("mean", "n_covered"), [(0.5, 45), (0.5, 90), (float("nan"), 0)])
-def test_the_name_of_a_file_of_texts_is_no_markup(mean, n_covered):
+def test_the_file_name_of_texts_is_escaped(mean, n_covered):
     found = Coherence(mean, 0.25, (0.5,), 90, n_covered, "![x](http://evil.example/a.png).csv")
     assert "![x](" not in coherence_line(found, 7, 10)
     assert r"evil\.example" in coherence_line(found, 7, 10)
@@ -204,11 +204,11 @@ def test_a_graph_without_hidden_nodes_says_so():
     assert "no topics" in page.info[0].value
 
 
-# Where they meet ---------------------------------------------------------------------------
+# Overlaps ----------------------------------------------------------------------------------
 
 
-def test_cycles_of_shares_name_the_sectors_they_join():
-    page = turn_to(opened(sample="stocks_sp100_daily_2003_2007"), MEETING)
+def test_cycles_of_shares_name_the_sectors_they_connect():
+    page = turn_to(opened(sample="stocks_sp100_daily_2003_2007"), OVERLAPS)
     graph = graph_of(page)
     found = cycle_groups(graph, ll.load_sample("stocks_sp100_daily_2003_2007").groups)
     shown = table_with(page, "cycle")
@@ -217,14 +217,14 @@ def test_cycles_of_shares_name_the_sectors_they_join():
         assert all(name in text for name in one.names)
 
 
-def test_words_on_cycles_are_listed_and_groups_can_be_brought():
-    page = turn_to(opened(sample=WORDS), MEETING)
+def test_words_on_cycles_are_listed_and_groups_can_be_uploaded():
+    page = turn_to(opened(sample=WORDS), OVERLAPS)
     graph = graph_of(page)
     shown = table_with(page, "on cycles")
     assert (shown["on cycles"] > 0).all()
     assert set(shown["column"]) <= set(graph.names)
     assert "no known groups" in said(page)
-    session_of(page).view["brought"] = dict.fromkeys(graph.names, "words")
+    session_of(page).view[GROUPS] = dict.fromkeys(graph.names, "words")
     page = ran(page)
     assert set(table_with(page, "cycle")["groups"].str.replace(r" \(.*", "", regex=True)) == {
         "words"
@@ -257,11 +257,11 @@ def test_scores_are_those_of_the_package():
     assert (latent["hidden"], latent["edges"]) == (graph.n_hidden, graph.n_edges)
     assert shown["Perp-LL"].is_monotonic_increasing
     assert set(shown["likelihood"]) == {"exact"}
-    [said] = [text.value for text in page.markdown if text.value.startswith("Lowest")]
-    assert said.startswith(f"Lowest, and so best: **{shown.index[0]}** at r = 2.50")
+    [said] = [text.value for text in page.markdown if text.value.startswith("Best (lowest)")]
+    assert said.startswith(f"Best (lowest): **{shown.index[0]}** at r = 2.50")
 
 
-def test_what_is_known_is_not_scored_again_and_a_new_radius_is_added():
+def test_known_scores_are_reused_and_a_new_radius_is_added():
     page = scored(small_scores())
     known = page.session_state[KEY].known
     before = len(known._kept)
@@ -272,7 +272,7 @@ def test_what_is_known_is_not_scored_again_and_a_new_radius_is_added():
     assert len(known._kept) == before + 2
 
 
-def test_the_papers_estimate_stands_beside_the_exact_one():
+def test_the_papers_estimate_is_shown_next_to_the_exact_one():
     page = small_scores()
     page = scored(ran(page.toggle(key="score_belief").set_value(True)))
     shown = table_with(page, "paper's Perp-LL").set_index("model")
@@ -318,14 +318,14 @@ def test_scoring_can_be_cancelled_and_what_is_there_stays():
     page = ran(page.button(key="score_begin").click())
     job = session_of(page).jobs.current("evaluate")
     job.cancelled.set()
-    assert job.finished.wait(PATIENCE)
+    assert job.finished.wait(TIMEOUT)
     page = ran(page)
     assert page.button(key="score_begin")
     page = scored(page)
     assert len(table_with(page, "Perp-LL")) == 4
 
 
-def test_a_wrong_radius_is_said_in_one_line():
+def test_an_invalid_radius_is_reported_in_one_line():
     page = turn_to(opened(sample=SMALL), SCORES)
     page = ran(page.text_input(key="score_radii").set_value("2, two"))
     assert "not a radius" in page.error[0].value.replace("\\", "")
@@ -336,7 +336,7 @@ def test_a_wrong_radius_is_said_in_one_line():
 
 
 def take_file(page: AppTest, content: bytes, **parts: Any) -> None:
-    """Open a file with the present thresholds, as the dialog does."""
+    """Open a file with the current thresholds, as the dialog does."""
     s = session_of(page)
     digest = digest_of(content)
     s.keep_upload(digest, content)
@@ -351,7 +351,7 @@ def test_distances_alone_have_topics_and_no_scores():
     page = ran(page)
     assert cards_on(page)
     page = turn_to(page, SCORES)
-    assert "open the table" in page.info[0].value
+    assert "Open the table" in page.info[0].value
 
 
 def test_a_table_with_hostile_names_opens_on_every_tab():
@@ -362,5 +362,5 @@ def test_a_table_with_hostile_names_opens_on_every_tab():
     page = ran(page)
     text = " ".join(one.proto.body for one in page.get("html"))
     assert "<img src=x" not in text
-    for tab in (MEETING, SCORES):
+    for tab in (OVERLAPS, SCORES):
         page = turn_to(page, tab)

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.app import PATIENCE, stands_still, used
+from helpers.app import TIMEOUT, stands_still, used
 from helpers.tune_page import opened as opened_tune
 from streamlit.testing.v1 import AppTest
 
@@ -288,7 +288,7 @@ def test_without_samples_the_command_line_says_so(capsys):
     "path", ["app.py", *(f"pages/{one.name}" for one in sorted((ROOT / "pages").glob("*.py")))]
 )
 def test_without_samples_every_page_opens(path):
-    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=PATIENCE)
+    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=TIMEOUT)
     if path != "app.py":
         page.switch_page(path)
     said = said_on(page.run())
@@ -298,7 +298,7 @@ def test_without_samples_every_page_opens(path):
 
 @pytest.mark.usefixtures("no_samples")
 def test_without_samples_a_table_of_ones_own_is_learned():
-    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=PATIENCE).run()
+    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=TIMEOUT).run()
     (line,) = said_on(page)
     assert "use a table of your own" in line
     content = latent_cycle(5, 2, seed=1).sample(300, seed=1).to_frame().to_csv(index=False)
@@ -309,7 +309,7 @@ def test_without_samples_a_table_of_ones_own_is_learned():
 
 
 def test_a_sample_that_is_gone_is_said_and_the_graph_stays(monkeypatch, tmp_path):
-    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=PATIENCE)
+    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=TIMEOUT)
     page.query_params["sample"] = RING
     page.run()
     before = page.session_state["loopylatent"].recipe
@@ -335,15 +335,15 @@ def test_a_damaged_list_of_samples_is_said_in_one_line(content, tmp_path, monkey
 
 
 def explore() -> AppTest:
-    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=PATIENCE)
+    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=TIMEOUT)
     page.query_params["sample"] = RING
     return page.run()
 
 
 def begin_sure(page: AppTest) -> AppTest:
-    page.session_state["more"] = "How sure?"
+    page.session_state["more"] = "Stability"
     page.run()
-    return page.button(key="sure").click().run()
+    return page.button(key="resample").click().run()
 
 
 def begin_bic(page: AppTest) -> AppTest:
@@ -385,7 +385,7 @@ def test_cancel_in_the_middle_leaves_the_page_as_it_was(kind, monkeypatch):
     recipe = session.recipe
     page.run()
     page.button(key=button).click().run()
-    assert job.finished.wait(PATIENCE)
+    assert job.finished.wait(TIMEOUT)
     monkeypatch.undo()
     page.run()
     assert [one.value for one in page.exception] == []
@@ -409,7 +409,7 @@ def test_jobs_of_a_session_that_is_gone_are_stopped():
     assert not job.finished.is_set()
     del jobs
     gc.collect()
-    assert job.finished.wait(PATIENCE)
+    assert job.finished.wait(TIMEOUT)
     assert job.error == "stopped"
 
 

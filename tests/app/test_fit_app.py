@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from helpers.app import (
     BINARY,
-    PATIENCE,
+    TIMEOUT,
     button,
     drawn,
     finished,
@@ -62,7 +62,7 @@ def test_the_numbers_are_those_of_the_package_and_say_exact(page, model):
     assert f"**{model.train_log_likelihood / model.n_samples:.4f}** log-likelihood" in text
     assert "(exact)" in text
     assert f"**{model.train_bic:,.0f}** BIC" in text
-    assert f"off by {abs(model.lbp_error().error):.4f}" in text
+    assert f"belief propagation: {abs(model.lbp_error().error):.4f}" in text
 
 
 def test_edges_show_fitted_strength_and_sign(page, model):
@@ -86,9 +86,9 @@ def test_a_hidden_node_tells_which_rows_express_it(model):
     node = model.graph.n_observed
     page = ran(page.selectbox(key="find").set_value(node))
     level = model.hidden_posteriors(rows(BINARY))[:, 0]
-    assert f"On in {np.mean(level > 0.5):.0%} of the rows" in said(page)
-    moves = frame_with(page, "moves with")
-    assert set(moves["moves with"]) == {
+    assert f"on in {np.mean(level > 0.5):.0%} of the rows" in said(page)
+    shown = frame_with(page, "neighbour")
+    assert set(shown["neighbour"]) == {
         model.graph.labels[end] for end in model.graph.neighbours(node)
     }
     most, least = (frame for frame in frames(page) if "level" in frame.columns)
@@ -125,7 +125,7 @@ def test_a_column_may_be_called_like_what_is_put_beside_it():
         ll.Recipe(source="t.csv", source_kind="table", data_digest=digest,
                   r=rule.r, Lambda=rule.Lambda, tau=rule.tau)
     )  # fmt: skip
-    page = finished(press(probabilities(ran(page)), "Fit probabilities"), "fit")
+    page = finished(press(probabilities(ran(page)), "Fit model"), "fit")
     page = ran(page.selectbox(key="find").set_value(6))
     assert frame_with(page, "_level").columns.tolist() == ["_level", *obs.names]
     found = s.jobs.current("fit").result
@@ -161,19 +161,19 @@ def test_a_moved_threshold_asks_for_a_new_fit_and_the_old_one_is_not_shown():
     page = fitted(sample=BINARY)
     tau = page.slider(key="slider_tau")
     page = ran(tau.set_value(tau.max))
-    assert button(page, "Fit probabilities")
-    assert "log-likelihood a row" not in said(page)
+    assert button(page, "Fit model")
+    assert "log-likelihood per row" not in said(page)
 
 
 def test_a_fit_can_be_cancelled_and_begun_again():
-    page = press(probabilities(opened(sample="newsgroups100_roweislike")), "Fit probabilities")
+    page = press(probabilities(opened(sample="newsgroups100_roweislike")), "Fit model")
     job = session_of(page).jobs.current("fit")
     job.cancelled.set()
-    assert job.finished.wait(PATIENCE)
+    assert job.finished.wait(TIMEOUT)
     page = ran(page)
     if job.error == "stopped":  # it was quicker than the cancel otherwise
-        page = finished(press(page, "Fit probabilities"), "fit")
-    assert "log-likelihood a row" in said(page)
+        page = finished(press(page, "Fit model"), "fit")
+    assert "log-likelihood per row" in said(page)
 
 
 def test_the_bic_switch_shows_the_regularised_graph():

@@ -1,4 +1,4 @@
-"""The Help page: it opens, explains what is there, and its links lead to its parts."""
+"""The page Help: it opens, matches the program, and its links lead to its sections."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ SCALE = ROOT / "loopylatent" / "analysis" / "stability" / "support_scale.json"
 PARTS = {part.anchor: part for part in help_page.sections()}
 
 
-def test_the_page_opens_cold_and_shows_every_part():
+def test_the_page_opens_cold_and_shows_every_section():
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=180)
     page = app.switch_page("pages/7_Help.py").run()
     assert [error.value for error in page.exception] == []
     assert [one.value for one in page.header] == [part.title for part in PARTS.values()]
     said = "\n".join(one.value for one in page.markdown)
-    for text in (words.radius, words.margin, words.shortest):
+    for text in (words.radius, words.margin, words.min_length):
         assert text in said
 
 
-def test_every_other_page_is_named_where_to_go_next():
+def test_every_other_page_is_described():
     named = re.findall(r"^- \*\*(.+?)\*\*:", PARTS["pages"].text, flags=re.MULTILINE)
     assert named == [name for name in PAGES.values() if name != "Help"]
 
@@ -44,12 +44,28 @@ def test_every_page_of_the_app_is_listed():
     assert set(PAGES) == files
 
 
-def test_the_glossary_is_that_of_the_lesson_and_more_by_the_alphabet():
+def test_the_glossary_extends_that_of_the_lesson_in_alphabetical_order():
     glossary = help_page.glossary()
     assert GLOSSARY.items() <= glossary.items()
     assert not set(GLOSSARY) & set(help_page.MORE_WORDS)
     assert list(glossary) == sorted(glossary, key=str.casefold)
     assert glossary["⊥"] in help_page.glossary_html().replace("&#x27;", "'")
+
+
+def test_the_glossary_explains_the_terms_of_the_app():
+    terms = """minimum spanning tree, initial graph, connected component, quartet test, surrogate,
+    held-out rows, cross-validation, bootstrap, support, binary, categorical, ordinal, continuous,
+    synthetic, BIC, perplexity, girth"""
+    assert {" ".join(term.split()) for term in terms.split(",")} <= set(help_page.glossary())
+
+
+def test_the_references_are_those_of_the_docs():
+    """Help lists every work of docs/references.md by its first author and year."""
+    docs = (ROOT / "docs" / "references.md").read_text(encoding="utf-8")
+    works = re.findall(r"^- ([^,(]+?)(?=,| and | \().*?\((\d{4})\)", docs, flags=re.MULTILINE)
+    assert len(works) >= 8
+    for author, year in works:
+        assert re.search(rf"{re.escape(author)}\b[^*]*\({year}\)", PARTS["references"].text)
 
 
 @pytest.mark.parametrize("theme", THEMES)
@@ -74,7 +90,7 @@ def test_the_numbers_in_the_text_are_those_of_the_program():
         assert true_high / n_high > 0.95
 
 
-def test_the_keys_in_the_table_are_those_that_the_program_listens_to():
+def test_the_keys_in_the_table_are_handled_by_the_program():
     graph = (ROOT / "loopylatent" / "ui" / "graph_view" / "graph_view.js").read_text(
         encoding="utf-8"
     )
@@ -93,7 +109,7 @@ def tab(app_page: WatchedPage, app_address: str) -> Iterator[AppTab]:
 
 @pytest.mark.browser
 @pytest.mark.parametrize(("size", "scheme"), [((1440, 900), "light"), ((1024, 768), "dark")])
-def test_a_link_of_the_contents_goes_to_its_part(tab, size, scheme):
+def test_a_link_of_the_contents_goes_to_its_section(tab, size, scheme):
     tab.go("Help", size=size, scheme=scheme)
     sidebar = tab.page.locator("section[data-testid=stSidebar]")
     sidebar.get_by_role("link", name="Glossary").click()

@@ -1,4 +1,4 @@
-"""The pages Laboratory and Theory run without a browser: what they compute, show and remember."""
+"""The pages Laboratory and Theory run without a browser: what they compute, show and store."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from helpers.laboratory_page import LABORATORY, PATIENCE, THEORY, lab_of, opened, ran
+from helpers.laboratory_page import LABORATORY, THEORY, TIMEOUT, lab_of, opened, ran
 from streamlit.testing.v1 import AppTest
 
 import loopylatent as ll
@@ -15,6 +15,7 @@ from loopylatent.synthetic.experiment import Experiment
 from loopylatent.synthetic.laboratory import learn_back
 from loopylatent.theory.assumptions import conditions, distortion, ensemble_of
 from loopylatent.theory.tables import quantities
+from loopylatent.ui.laboratory.page import OVER_N, OVER_R, PAPER, RECOVERY
 from loopylatent.ui.shell import laboratory as lab_state
 from loopylatent.ui.shell.laboratory import CURVE_N, CURVE_R, LEARN, PAPERS
 from loopylatent.ui.theory import page as theory_page
@@ -39,7 +40,7 @@ def finished(page: AppTest, kind: str) -> AppTest:
     """Wait for work in the background, then run the page again."""
     job = session_of(page).jobs.current(kind)
     assert job is not None
-    assert job.finished.wait(PATIENCE)
+    assert job.finished.wait(TIMEOUT)
     return ran(page)
 
 
@@ -117,7 +118,7 @@ def test_exact_distances_need_no_rows(first):
     ("family", "columns"),
     [("tree", 15), ("cage", 20), ("regular", 40), ("edges", 8)],
 )
-def test_every_family_is_made_and_learned(family, columns):
+def test_every_family_is_built_and_learned(family, columns):
     page = opened(LABORATORY)
     page = finished(ran(page.selectbox(key="lab_family").set_value(family)), LEARN)
     assert [one.value for one in page.error] == []
@@ -125,7 +126,7 @@ def test_every_family_is_made_and_learned(family, columns):
 
 
 @pytest.mark.parametrize("kind", ["symmetric", "tables", "gaussian"])
-def test_every_kind_of_node_is_made_and_learned(kind):
+def test_every_type_of_model_is_built_and_learned(kind):
     page = opened(LABORATORY)
     page = finished(ran(page.selectbox(key="lab_kind").set_value(kind)), LEARN)
     assert [one.value for one in page.error] == []
@@ -133,7 +134,7 @@ def test_every_kind_of_node_is_made_and_learned(kind):
     assert "Precision" in metrics(page)
 
 
-def test_a_model_that_cannot_be_made_is_refused_in_one_line():
+def test_a_model_that_cannot_be_built_is_rejected_in_one_line():
     page = opened(LABORATORY)
     page = ran(page.number_input(key="lab_depth").set_value(4))
     page = ran(page.number_input(key="lab_leaves").set_value(9))
@@ -143,20 +144,20 @@ def test_a_model_that_cannot_be_made_is_refused_in_one_line():
     assert [one.value for one in page.error] == []
 
 
-def test_an_edge_list_with_a_mistake_says_which_line():
+def test_an_error_in_an_edge_list_names_the_line():
     page = ran(opened(LABORATORY).selectbox(key="lab_family").set_value("edges"))
     page = ran(page.text_area(key="lab_edges").set_value("a b\nb c\nc <b>x</b> d"))
-    assert "line 3" in page.error[0].value
+    assert "Line 3" in page.error[0].value
 
 
-def test_thresholds_of_ones_own_take_the_place_of_the_rule():
+def test_custom_thresholds_replace_the_rule():
     page = opened(LABORATORY)
     page = finished(ran(page.number_input(key="lab_r").set_value(2.0)), LEARN)
     assert "at r = 2," in said(page)
 
 
 def test_a_curve_over_rows_runs_in_the_background_and_is_kept():
-    page = on_tab(opened(LABORATORY), "Against rows")
+    page = on_tab(opened(LABORATORY), OVER_N)
     page = ran(page.number_input(key=f"lab_repeats {CURVE_N}").set_value(1))
     page = ran(page.button(key=f"run {CURVE_N}").click())
     page = finished(page, CURVE_N)
@@ -164,13 +165,13 @@ def test_a_curve_over_rows_runs_in_the_background_and_is_kept():
     assert sorted({one.n for one in points}) == list(lab_state.CURVE_ROWS)
     assert [one.label for one in page.button if one.key == f"run {CURVE_N}"] == ["Run again"]
     assert page.dataframe[0].value["n"].tolist() == list(lab_state.CURVE_ROWS)
-    page = on_tab(page, "Truth and learned")
-    page = on_tab(page, "Against rows")
+    page = on_tab(page, RECOVERY)
+    page = on_tab(page, OVER_N)
     assert len(page.dataframe) == 1
 
 
 def test_a_curve_over_r_goes_from_r_min_to_r_max():
-    page = on_tab(finished(opened(LABORATORY), LEARN), "Against r")
+    page = on_tab(finished(opened(LABORATORY), LEARN), OVER_R)
     page = ran(page.number_input(key=f"lab_repeats {CURVE_R}").set_value(1))
     page = finished(ran(page.button(key=f"run {CURVE_R}").click()), CURVE_R)
     D = learn_back(ll.synthetic.latent_cycle(10, 2), 3000).distances
@@ -179,13 +180,13 @@ def test_a_curve_over_r_goes_from_r_min_to_r_max():
     assert radii[-1] == pytest.approx(D.r_max, rel=1e-3)
 
 
-def test_work_can_be_cancelled_and_taken_up_again():
-    page = on_tab(opened(LABORATORY), "Against rows")
+def test_work_can_be_cancelled_and_resumed():
+    page = on_tab(opened(LABORATORY), OVER_N)
     page = ran(page.number_input(key=f"lab_repeats {CURVE_N}").set_value(50))
     page = ran(page.button(key=f"run {CURVE_N}").click())
     job = session_of(page).jobs.current(CURVE_N)
     lab_state.stop(lab_of(page), job)
-    assert job.finished.wait(PATIENCE)
+    assert job.finished.wait(TIMEOUT)
     assert job.error == "stopped"
     page = ran(page)
     assert not page.button(key=f"run {CURVE_N}").disabled
@@ -202,9 +203,9 @@ def test_learning_that_takes_long_shows_its_progress_and_can_be_cancelled(monkey
     job = session_of(page).jobs.current(LEARN)
     assert not job.finished.is_set()
     page = ran(page.button(key=f"cancel {LEARN}").click())
-    assert job.finished.wait(PATIENCE)
+    assert job.finished.wait(TIMEOUT)
     assert job.error == "stopped"
-    assert "Stopped; nothing was learned" in said(ran(page))
+    assert "Cancelled before a graph was learned" in said(ran(page))
     page = ran(page.select_slider(key="lab_rows").set_value(100))
     page = finished(page, LEARN)
     assert "by Gibbs sampling" in said(page)
@@ -213,18 +214,18 @@ def test_learning_that_takes_long_shows_its_progress_and_can_be_cancelled(monkey
 def test_the_paper_s_experiment_is_one_click(monkeypatch):
     small = Experiment(girth=4, rows=(300,), radii=(4.0, 5.0), n_repeats=1)
     monkeypatch.setitem(lab_state.EXPERIMENTS, "The paper's potentials", small)
-    page = on_tab(opened(LABORATORY), "The paper's experiment")
+    page = on_tab(opened(LABORATORY), PAPER)
     page = finished(ran(page.button(key="run lab experiment").click()), PAPERS)
     assert len(lab_of(page).outcomes[small]) == 4
-    assert "The paper sees three things" in said(page)
+    assert "The paper reports three findings" in said(page)
 
 
-def test_the_made_up_table_opens_on_explore_with_its_thresholds():
+def test_the_synthetic_table_opens_on_explore_with_its_thresholds():
     page = finished(opened(LABORATORY), LEARN)
     page = ran(page.button(key="lab_take").click())
     recipe = session_of(page).recipe
     found = learn_back(ll.synthetic.latent_cycle(10, 2), 3000)
-    assert (recipe.source_kind, recipe.source) == ("table", "made-up ring.csv")
+    assert (recipe.source_kind, recipe.source) == ("table", "synthetic ring.csv")
     assert (recipe.r, recipe.Lambda, recipe.tau) == (
         found.thresholds.r, found.thresholds.Lambda, found.thresholds.tau,
     )  # fmt: skip
@@ -246,7 +247,7 @@ def test_exact_distances_open_on_explore_as_distances():
 # Theory ------------------------------------------------------------------------------------
 
 
-def test_every_condition_and_quantity_of_the_model_is_said():
+def test_every_condition_and_quantity_of_the_model_is_shown():
     page = opened(THEORY)
     e = ensemble_of(ll.synthetic.latent_cycle(10, 2))
     yours = learn_back(ll.synthetic.latent_cycle(10, 2), 3000).thresholds
@@ -257,25 +258,25 @@ def test_every_condition_and_quantity_of_the_model_is_said():
     table = page.table[0].value.map(lambda cell: cell.replace("\\", ""))
     rows = quantities(e, yours)
     assert table["value"].tolist() == [shown(one.value) for one in rows]
-    assert table["in plain words"].tolist() == [lowered(one.sentence) for one in rows]
-    assert "Theorem 2 is silent" in text
+    assert table["meaning"].tolist() == [lowered(one.sentence) for one in rows]
+    assert "Theorem 2 does not apply" in text
 
 
-def test_numbers_of_ones_own_are_judged_and_wrong_ones_refused():
-    page = ran(opened(THEORY).radio(key="theory_source").set_value(theory_page.OWN))
-    assert "Theorem 2 asks for 1.12·10⁸ rows" in said(page)
+def test_custom_values_are_checked_and_invalid_ones_rejected():
+    page = ran(opened(THEORY).radio(key="theory_source").set_value(theory_page.CUSTOM))
+    assert "Theorem 2 requires 1.12·10⁸ rows" in said(page)
     page = ran(page.number_input(key="theory_girth").set_value(10))
-    assert "Theorem 2 is silent" in said(page)
+    assert "Theorem 2 does not apply" in said(page)
     page = ran(page.number_input(key="theory_theta_max").set_value(0.05))
     assert "the smaller one first" in page.error[0].value.replace("\\", "")
-    assert page.session_state[theory_page.KEY].own.theta_max == 0.15
+    assert page.session_state[theory_page.KEY].custom.theta_max == 0.15
     page = ran(page.number_input(key="theory_theta_max").set_value(0.2))
     assert len(page.error) == 0
 
 
 @pytest.mark.parametrize("tab", ["n against p", "n against δ", "n against η"])
 def test_every_curve_is_drawn(tab):
-    page = ran(opened(THEORY).radio(key="theory_source").set_value(theory_page.OWN))
+    page = ran(opened(THEORY).radio(key="theory_source").set_value(theory_page.CUSTOM))
     page.session_state["theory_tab"] = tab
     page = ran(page)
     names = [one["name"] for chart in page.get("plotly_chart")
@@ -283,11 +284,11 @@ def test_every_curve_is_drawn(tab):
     assert "Theorem 2" in names
 
 
-def test_what_the_laboratory_found_stands_beside_what_is_promised():
+def test_the_simulation_is_shown_next_to_the_theorems():
     page = opened(THEORY)
     lab_of(page).n_repeats = 2
-    page = finished(ran(page.button(key="theory_ask").click()), CURVE_N)
-    enough = lab_state.rows_that_found_it(lab_of(page))
+    page = finished(ran(page.button(key="theory_simulate").click()), CURVE_N)
+    enough = lab_state.sufficient_rows(lab_of(page))
     assert enough is not None
     assert f"in every repeat from **{enough:,} rows**" in said(page)
     assert "very conservative" in said(page)
@@ -299,15 +300,15 @@ def test_a_model_without_potentials_has_no_guarantees():
     assert "has no Ising potentials" in page.error[0].value.replace("\\", "")
 
 
-def test_data_are_told_what_can_be_checked_and_what_cannot():
+def test_the_page_says_what_can_be_checked_on_data_and_what_cannot():
     page = opened(THEORY)
     page = ran(page.radio(key="theory_source").set_value(theory_page.DATA))
     recipe = session_of(page).recipe
     D = ll.information_distances(ll.load_sample(recipe.sample_name).observations)
     text = said(page)
     assert f"**Noise floor: {shown(D.noise_floor)}**" in text
-    bent = distortion(D, recipe.r)
-    assert f"**Four-point distortion: {shown(bent.typical)}**" in text
+    measured = distortion(D, recipe.r)
+    assert f"**Four-point distortion: {shown(measured.typical)}**" in text
     assert "What cannot be checked" in text
     assert page.dataframe[0].value["column"].tolist() == list(D.names)
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.app import (
-    PATIENCE,
     RING,
+    TIMEOUT,
     button,
     counts_of,
     counts_on,
@@ -31,7 +31,7 @@ from loopylatent.analysis.stability.loop_test import Opening, opening_radius
 from loopylatent.exporting.project.file import digest_of
 from loopylatent.figures.simplify import MOST_DRAWN, SIMPLE_FROM, fold
 from loopylatent.ui.explore import page as large
-from loopylatent.ui.explore.scene import CHANGED, LOCAL
+from loopylatent.ui.explore.scene import CHANGES, INITIAL
 from loopylatent.ui.open import dialog
 from loopylatent.ui.shell import background, results
 
@@ -158,29 +158,29 @@ def test_a_column_that_is_sought_comes_with_its_neighbours(page, tree):
 
 def test_everything_can_be_shown_and_simplified_again(page, tree):
     few = nodes(page)
-    page = press(page, "Show everything")
+    page = press(page, "Show all")
     assert nodes(page) == set(range(tree.graph.n_nodes))
     assert sentence(page) == f"Showing all {P} columns."
     assert nodes(press(page, "Simplify")) == few
 
 
 def test_the_other_views_are_simplified_too(page, tree):
-    page = ran(page.button_group(key="view").set_value(LOCAL))
+    page = ran(page.button_group(key="view").set_value(INITIAL))
     assert nodes(page) == set(fold(tree.initial_graph).show().nodes)
-    page = ran(page.button_group(key="view").set_value(CHANGED))
+    page = ran(page.button_group(key="view").set_value(CHANGES))
     assert len(nodes(page)) <= MOST_DRAWN
     assert "not drawn" in sentence(page) or "folded" in sentence(page)
     page = ran(page.toggle(key="cycles").set_value(True))
     assert len(nodes(page)) <= MOST_DRAWN
 
 
-def test_surroundings_of_the_selected_node(page, tree):
+def test_neighbourhood_of_the_selected_node(page, tree):
     graph = tree.graph
     page = find(page, 5)
     page = ran(page.selectbox(key="part").set_value("within 2 steps"))
     assert nodes(page) == set(graph.neighbourhood(5, 2))
-    assert "around **column 5**" in sentence(page)
-    page = press(page, "Back to the overview")
+    assert "nearest to **column 5**" in sentence(page)
+    page = press(page, "Back to overview")
     assert drawn(page)["selected"] is None
     assert len(nodes(page)) > 20
 
@@ -197,7 +197,7 @@ def test_the_picture_follows_a_threshold(page, D):
 def test_everything_below_the_graph_works(page):
     for tab in page.tabs:
         page = turn_to(page, tab.label)
-    assert any(one.label == "Picture (SVG)" for one in turn_to(page, "Take it away").get(
+    assert any(one.label == "Picture (SVG)" for one in turn_to(page, "Export").get(
         "download_button"
     ))  # fmt: skip
 
@@ -207,7 +207,7 @@ def test_everything_below_the_graph_works(page):
 
 def test_the_curve_comes_from_the_background(page, D):
     job = curve_of(page)
-    assert job.finished.wait(PATIENCE)
+    assert job.finished.wait(TIMEOUT)
     assert job.error is None
     page = ran(page)
     assert page.button_group(key="preset").options == ["Tree", "Few loops", "Dense"]
@@ -218,19 +218,19 @@ def test_the_curve_comes_from_the_background(page, D):
 
 
 def test_the_curve_can_be_stopped_and_begun_again(table, D, monkeypatch):
-    monkeypatch.setattr(results, "followed_curve", _never_done)
+    monkeypatch.setattr(results, "curve_with_progress", _never_done)
     page = open_table(table, D, tested=True)
     job = curve_of(page)
     assert page.button_group(key="preset").options == ["Tree", "Few loops"]
     page = ran(page.button(key="cancel_curve").click())
-    assert job.finished.wait(PATIENCE)
+    assert job.finished.wait(TIMEOUT)
     page = ran(page)
     assert curve_of(page) is job, "it is not begun again of itself"
     assert any("sidebar" in text.value for text in page.info)
     monkeypatch.undo()
     page = ran(page.button(key="follow_curve").click())
     assert curve_of(page) is not job
-    assert curve_of(page).finished.wait(PATIENCE)
+    assert curve_of(page).finished.wait(TIMEOUT)
     assert curve_of(page).error is None
 
 
@@ -242,11 +242,11 @@ def _never_done(D: ll.DistanceMatrix, progress: Any) -> None:
 
 def after_test(page: AppTest) -> AppTest:
     """Run the page until it has taken note of the test of loops."""
-    assert curve_of(page).finished.wait(PATIENCE)
+    assert curve_of(page).finished.wait(TIMEOUT)
     page = ran(page)
     job = session_of(page).jobs.current(large.TEST)
     if job is not None:
-        assert job.finished.wait(PATIENCE)
+        assert job.finished.wait(TIMEOUT)
         page = ran(page)
     assert session_of(page).untested is None
     return page
@@ -271,12 +271,12 @@ def test_the_test_of_loops_can_be_stopped(table, D, monkeypatch):
     monkeypatch.setattr(large, "opening_radius", _never_done)
     page = open_table(table, D)
     session = session_of(page)
-    assert curve_of(page).finished.wait(PATIENCE)
+    assert curve_of(page).finished.wait(TIMEOUT)
     page = ran(page)
     job = session.jobs.current(large.TEST)
     assert job is not None
     page = ran(page.button(key="cancel_opening").click())
-    assert job.finished.wait(PATIENCE)
+    assert job.finished.wait(TIMEOUT)
     ran(page)
     assert session.jobs.current(large.TEST) is None, "it is not begun again"
     assert session.notice == large.words.stopped
@@ -310,20 +310,20 @@ def test_very_many_columns_open_on_a_table(very_large, tree):
     assert not [one for one in page.get("bidi_component") if one.key == "graph"]
     frame = next(one.value for one in page.dataframe if "hidden" in one.value.columns)
     assert sorted(frame["hidden"]) == sorted(graph.labels[graph.n_observed :])
-    assert "too many for one picture" in sentence(page)
+    assert "too many to draw at once" in sentence(page)
     session = session_of(page)
     assert session.jobs.current("curve") is None, "nothing long begins of itself"
     assert session.untested is None
     assert session.memo.computed["positions"] == 1, "only the small sample before was laid out"
 
 
-def test_a_search_draws_the_surroundings(very_large, tree):
+def test_a_search_draws_the_neighbourhood(very_large, tree):
     graph = tree.graph
     page = find(very_large, 7)
     assert nodes(page) == set(graph.neighbourhood(7, large.NEAR_STEPS))
-    assert "around **column 7**" in sentence(page)
-    page = press(page, "Back to the table")
-    assert "too many for one picture" in sentence(page)
+    assert "nearest to **column 7**" in sentence(page)
+    page = press(page, "Back to table")
+    assert "too many to draw at once" in sentence(page)
 
 
 def test_what_needs_the_whole_graph_says_so(very_large):
@@ -331,7 +331,7 @@ def test_what_needs_the_whole_graph_says_so(very_large):
     for tab in page.tabs:
         page = turn_to(page, tab.label)
     page = ran(page.button(key="follow_curve").click())
-    assert curve_of(page).finished.wait(PATIENCE)
+    assert curve_of(page).finished.wait(TIMEOUT)
     page = ran(page)
     assert not [one for one in page.button if one.key == "follow_curve"]
     assert button(page, "Undo")
@@ -347,7 +347,7 @@ def test_what_is_drawn_is_decided_at_300_and_2000_columns(p, is_large, is_never_
     chain = ll.LatentGraph.build(names, 0, edges, np.ones(p - 1))
     assert (large.is_large(chain), large.is_never_whole(chain)) == (is_large, is_never_whole)
     kept = SimpleNamespace(get=lambda _kind, _key, make: make())
-    s = SimpleNamespace(selected=None, view={}, memo=kept, sought=None, opened=frozenset())
+    s = SimpleNamespace(selected=None, view={}, memo=kept, searched=None, opened=frozenset())
     part = large.part_of(s, chain, None)
     assert (part is not None) == is_large
     if part is not None:
@@ -359,13 +359,13 @@ def test_the_page_can_be_used_while_the_warm_up_runs(monkeypatch):
 
     def slow_warm_up():
         begun.set()
-        go_on.wait(PATIENCE)
+        go_on.wait(TIMEOUT)
 
     background.warm_up_once.clear()
     monkeypatch.setattr(background, "warm_up", slow_warm_up)
     try:
         page = opened(sample=RING)
-        assert begun.wait(PATIENCE)
+        assert begun.wait(TIMEOUT)
         n_edges = len(drawn_edges(page))
         assert n_edges > 0
         page = opened(sample="bfi25")

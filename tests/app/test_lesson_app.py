@@ -23,13 +23,13 @@ from streamlit.testing.v1 import AppTest
 import loopylatent as ll
 from loopylatent.analysis.matching import name_node
 from loopylatent.lesson.material import Place, Visit
-from loopylatent.lesson.presets import PRESETS, made_up
+from loopylatent.lesson.presets import PRESETS, synthetic_data
 from loopylatent.ui.shell.session import FIRST_SAMPLE
 
 # Opening -----------------------------------------------------------------------------------
 
 
-def test_a_first_visit_opens_on_the_ring_whose_truth_is_known():
+def test_a_first_visit_opens_on_the_ring_with_a_known_graph():
     page = opened()
     assert params_of(page)["sample"] == "latent_cycle"
     shows(page, lesson_of(page), "data")
@@ -37,7 +37,7 @@ def test_a_first_visit_opens_on_the_ring_whose_truth_is_known():
     shows(press(page, "next"), lesson_of(page), "truth")
 
 
-def test_what_was_chosen_before_is_taken_along():
+def test_earlier_choices_are_kept():
     page = from_explore()
     assert params_of(page)["sample"] == FIRST_SAMPLE
     page = ran(page.selectbox(key="data").set_value("bfi25"))
@@ -46,7 +46,7 @@ def test_what_was_chosen_before_is_taken_along():
     shows(page, lesson_of(page), "data")
 
 
-def test_a_visitor_who_chose_nothing_gets_the_ring_and_can_undo_that():
+def test_without_earlier_choices_the_ring_opens_and_can_be_undone():
     page = ran(from_explore().switch_page(PAGE))
     assert session_of(page).recipe.source == "sample:latent_cycle"
     page = ran(next(one for one in page.button if one.label == "Undo").click())
@@ -73,7 +73,7 @@ def test_presets_open_their_data_and_can_be_linked_to(name):
     if PRESETS[name].sample is not None:
         assert params_of(page)["sample"] == PRESETS[name].sample
         return
-    assert session_of(page).recipe == made_up(name).recipe
+    assert session_of(page).recipe == synthetic_data(name).recipe
     page = press(page, "next")
     assert "truth" in anchor(page)
     params = params_of(page)
@@ -100,13 +100,13 @@ def test_next_back_first_and_last():
     assert page.button(key="lesson_back").disabled
 
 
-def test_next_leads_to_a_pair_of_two_state_columns_by_ranks():
+def test_next_leads_to_a_pair_of_binary_columns_by_ranks():
     page = press(opened(sample="housevotes84", metric="rank"), "next")
     assert anchor(page) == "pair"
     assert "strength" in said(page)
 
 
-def test_going_back_computes_nothing_and_shows_the_same():
+def test_going_back_recomputes_nothing_and_shows_the_same():
     page = opened(sample="latent_cycle", step="visit-1-look", r="1.5", tau="0.1")
     pictures = [drawn(page)["revision"]]
     for _ in range(6):
@@ -150,7 +150,7 @@ def test_a_click_on_a_column_leads_to_its_ball_or_visit():
     assert walk.place.anchor == "visit-1-look"
 
 
-def test_the_overview_takes_one_step_a_ball_or_visit():
+def test_the_overview_takes_one_step_per_ball_or_visit():
     page = opened(sample="latent_cycle", r="1.5", tau="0.1", step="visit-2-join-1")
     lesson = lesson_of(page)
     page = ran(page.button_group(key="lesson_detail").set_value("coarse"))
@@ -165,7 +165,7 @@ def test_the_overview_takes_one_step_a_ball_or_visit():
 # Playing -----------------------------------------------------------------------------------
 
 
-def test_play_goes_on_when_it_is_time_and_stops_at_the_end():
+def test_playback_advances_on_time_and_stops_at_the_end():
     page = opened(sample="latent_cycle", r="1.5", tau="0.1", step="cleanup")
     walk = walk_of(page)
     page = press(page, "play")
@@ -213,7 +213,7 @@ def test_a_link_leads_to_its_step():
         {"detail": "everything", "projector": "yes"},
     ],
 )
-def test_a_link_that_cannot_be_used_does_no_harm(params):
+def test_an_invalid_link_is_ignored(params):
     page = opened(**params)
     assert not page.error
     assert walk_of(page).index >= 0
@@ -252,8 +252,8 @@ def asked_why(selected: int, button: str) -> AppTest:
     return ran(page.switch_page(PAGE))
 
 
-def test_why_leads_from_a_hidden_node_to_the_join_that_made_it():
-    page = asked_why(22, "why_node")
+def test_why_leads_from_a_hidden_node_to_the_join_that_created_it():
+    page = asked_why(22, "origin_node")
     lesson = lesson_of(page)
     place = walk_of(page).place
     assert place.phase == "join"
@@ -261,7 +261,7 @@ def test_why_leads_from_a_hidden_node_to_the_join_that_made_it():
     assert "h3" in said(page)
 
 
-def test_a_visit_is_shown_where_a_hidden_node_is_called_like_a_column_beside_it():
+def test_a_visit_is_shown_if_a_hidden_node_has_the_name_of_a_column():
     page = from_explore(sample="holzinger24")
     lesson = lesson_of(page)
     graph = lesson.material.result.graph
@@ -283,15 +283,15 @@ def test_a_visit_is_shown_where_a_hidden_node_is_called_like_a_column_beside_it(
     assert any({name, f"{name} ({graph.labels[node]})"} <= set(columns) for columns in tables)
 
 
-def test_why_leads_from_an_edge_to_the_step_that_put_it_there():
-    page = asked_why(0, "why_edge_20")
+def test_why_leads_from_an_edge_to_the_step_that_added_it():
+    page = asked_why(0, "origin_edge_20")
     lesson = lesson_of(page)
     assert walk_of(page).index == lesson.why_edge(0, 20)
     assert walk_of(page).place.phase == "join"
 
 
-def test_why_is_answered_again_when_the_lesson_is_already_open():
-    page = asked_why(22, "why_node")
+def test_why_also_works_if_the_lesson_is_already_open():
+    page = asked_why(22, "origin_node")
     session_of(page).why = (25,)
     page = ran(page)
     assert walk_of(page).index == lesson_of(page).why_node(25)

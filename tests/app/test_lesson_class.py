@@ -38,17 +38,17 @@ def test_two_columns_are_chosen_and_their_numbers_shown():
     assert f">{d:.3f}<" in said(page)
     assert f"<b>{d:.4f}</b>" in html(page)
     page = ran(page.selectbox(key="lesson_pair_1").set_value("a1"))
-    assert walk_of(page).pair == ("a1", "g1"), "a column with itself is no pair"
+    assert walk_of(page).pair == ("a1", "g1"), "a column is not paired with itself"
 
 
 @pytest.mark.parametrize("step", ["pair", "matrix"])
 @pytest.mark.parametrize("sample", ["mammals47_dna", "irish_wind12", "bfi25", "housevotes84"])
-def test_the_chapter_on_distances_takes_every_kind_of_column(sample, step):
+def test_the_chapter_on_distances_accepts_every_column_type(sample, step):
     page = opened(sample=sample, step=step)
     assert anchor(page) == step
 
 
-def test_tables_of_a_visit_hold_its_numbers():
+def test_tables_of_a_visit_show_its_numbers():
     page = opened(sample="latent_cycle", r="1.5", tau="0.1", step="visit-1-quartets")
     lesson = lesson_of(page)
     step = lesson.material.visit(1)
@@ -67,7 +67,7 @@ def test_tables_of_a_visit_hold_its_numbers():
     assert page.dataframe[0].value["joins"].sum() == 20
 
 
-def test_the_inspector_takes_any_four_columns():
+def test_the_inspector_accepts_any_four_columns():
     from loopylatent.lesson.material import inspect
 
     page = opened(sample="latent_cycle", r="1.5", tau="0.1", step="union")
@@ -108,13 +108,13 @@ def test_the_class_guesses_before_a_join_is_shown():
     )
     page = ran(page.button_group(key="lesson_guess").set_value(wrong))
     page = press(page, "next")
-    assert "Not this time." in said(page)
+    assert "Wrong." in said(page)
     assert (walk.right, walk.asked, walk.index) == (1, 2, index + 1)
     page = press(press(page, "next"), "next")
-    assert walk.asked == 2, "who does not guess is not counted"
+    assert walk.asked == 2, "only guesses are counted"
 
 
-def test_projector_mode_leaves_few_controls():
+def test_projector_mode_shows_few_controls():
     page = opened()
     page = ran(page.toggle(key="lesson_projector").set_value(True))
     keys = {one.key for one in page.button if str(one.key).startswith("lesson_")}
@@ -146,12 +146,12 @@ def test_hostile_names_are_shown_as_text():
         assert "<img" not in html(page)
         assert "<script" not in html(page)
     for at in ("order", "visit-1-look", "visit-1-rest"):
-        walk_of(page).wanted = at
+        walk_of(page).requested = at
         page = ran(page)
         assert anchor(page) == at
         assert "<img" not in html(page)
     page = ran(page.toggle(key="lesson_asking").set_value(True))
-    walk_of(page).wanted = "visit-1-quartets"
+    walk_of(page).requested = "visit-1-quartets"
     page = press(ran(page), "next")
     options = page.button_group(key="lesson_guess").options
     assert any(re.search(r"[<*\[`]", option) for option in options)

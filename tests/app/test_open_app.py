@@ -25,7 +25,7 @@ from loopylatent.ui.open import dialog as open_data
 from loopylatent.ui.open.dialog import DISTANCES, PROJECT, TABLE
 from loopylatent.ui.shell import results
 
-GO_ON = "Go on with the settings of the link"
+GO_ON = "Use settings of the link"
 
 
 def distance_file() -> bytes:

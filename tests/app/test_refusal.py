@@ -22,7 +22,7 @@ from loopylatent.cli.terminal import IN_OPTIONS
 from loopylatent.errors import IN_PYTHON, DataError, Remedy, in_words
 from loopylatent.ui.open.dialog import DISTANCES, TABLE
 from loopylatent.ui.shell.widgets import words
-from loopylatent.ui.theory.page import OWN
+from loopylatent.ui.theory.page import CUSTOM
 
 PACKAGE = Path(__file__).resolve().parents[2] / "loopylatent"
 ADVICE = re.compile(
@@ -183,15 +183,15 @@ def used(content: bytes) -> AppTest:
 
 def mixed_columns() -> AppTest:
     page = probabilities(ran(used(table(yes=letters(2)))))
-    return finished(ran(button(page, "Fit probabilities").click()), "fit")
+    return finished(ran(button(page, "Fit model").click()), "fit")
 
 
 def repeated_column() -> AppTest:
     frame = numbers()
     content = csv_of(frame.assign(again=frame.iloc[:, 0]))
     page = shown(opened(sample=RING), TABLE, "mine.csv", content)
-    next(one for one in page.button if one.label == "Open a file").click()
-    next(one for one in page.checkbox if one.label.startswith("Leave out columns")).uncheck()
+    next(one for one in page.button if one.label == "Open file").click()
+    next(one for one in page.checkbox if one.label.startswith("Drop columns")).uncheck()
     page.run()
     return pressed(page, BUTTONS[TABLE])
 
@@ -208,7 +208,7 @@ def two_rows_behind() -> AppTest:
     square = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
     content = csv_of(pd.DataFrame(square, columns=list("abcd")))
     page = shown(opened(sample=RING), DISTANCES, "d.csv", content)
-    next(one for one in page.button if one.label == "Open a file").click()
+    next(one for one in page.button if one.label == "Open file").click()
     next(one for one in page.number_input if one.label.startswith("Rows behind")).set_value(2)
     return page.run()
 
@@ -225,9 +225,9 @@ def link(**params: str) -> Callable[[], AppTest]:
     return lambda: opened(sample=RING, **params)
 
 
-def own_numbers() -> AppTest:
+def custom_values() -> AppTest:
     page = laboratory.opened(laboratory.THEORY)
-    page = ran(next(o for o in page.radio if o.label.startswith("The numbers")).set_value(OWN))
+    page = ran(next(o for o in page.radio if o.label == "Source").set_value(CUSTOM))
     return ran(next(one for one in page.number_input if one.label == "θ min").set_value(3.0))
 
 
@@ -244,18 +244,18 @@ def tree_without_inside() -> AppTest:
 
 
 SAID: list[tuple[Callable[[], AppTest], str]] = [
-    (mixed_columns, "press Columns and leave out those of other sorts, or make columns with two"),
-    (repeated_column, "or tick the box that leaves such columns out (button Columns)"),
-    (another_distance("rank"), "unordered states; the one by the kinds of the columns takes them."),
-    (another_distance("determinant"), "The canonical correlation takes them."),
-    (two_rows_behind, "2 rows behind the distances are too few; give at least 3, or 0 if that is"),
-    (table_for_distances, "If it is a table of observations, choose A table above."),
+    (mixed_columns, "press Columns and drop the other column types, or set binary columns to"),
+    (repeated_column, "or tick the box that drops such columns (button Columns)"),
+    (another_distance("rank"), "unordered states; choose the distance by column type."),
+    (another_distance("determinant"), "Choose canonical correlation."),
+    (two_rows_behind, "2 rows are too few; enter at least 3, or 0 if the number is"),
+    (table_for_distances, "If the file is a table of observations, choose Table above."),
     (other_mark, "put commas between the columns."),
     (link(r="-1"), "r = -1 is negative; a radius is at least the smallest distance."),
-    (link(r="0.001"), "Use r of at least r min = "),
-    (link(Lambda="2"), "Λ = 2 is not from 0 to below 1; try 0.5 / √n"),
+    (link(r="0.001"), "use at least r min = "),
+    (link(Lambda="2"), "Λ = 2 is outside [0, 1); try 0.5 / √n"),
     (link(tau="-1"), "τ = -1 is negative"),
-    (own_numbers, "θ min = 3, θ max = "),
+    (custom_values, "θ min = 3, θ max = "),
     (model_of_numbers, "has no Ising potentials."),
     (tree_without_inside, "Hidden and Inner are both 0; a tree needs an inner node."),
 ]

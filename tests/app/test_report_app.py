@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 import pytest
-from helpers.app import PATIENCE, button, learned, opened, press, ran, session_of
+from helpers.app import TIMEOUT, button, learned, opened, press, ran, session_of
 from streamlit.testing.v1 import AppTest
 
 from loopylatent.analysis.matching import name_node
@@ -15,11 +15,11 @@ from loopylatent.exporting.report.page import to_report
 from loopylatent.ui.explore import downloads as ui_report
 
 SAMPLE = "ability16"
-LABEL = "Make the report"
+LABEL = "Create report"
 
 
 def take_away(page: AppTest) -> AppTest:
-    page.session_state["more"] = "Take it away"
+    page.session_state["more"] = "Export"
     return ran(page)
 
 
@@ -27,7 +27,7 @@ def made(page: AppTest) -> AppTest:
     page = press(take_away(page), LABEL)
     job = session_of(page).jobs.current("report")
     assert job is not None
-    assert job.finished.wait(PATIENCE)
+    assert job.finished.wait(TIMEOUT)
     assert job.error is None
     return ran(page)
 
@@ -42,7 +42,7 @@ def page() -> AppTest:
 
 
 def test_one_click_makes_the_report_of_the_shown_graph(page):
-    assert "Save the report" in labels(page)
+    assert "Save report" in labels(page)
     found = session_of(page).jobs.current("report").result
     assert isinstance(found, Findings)
     assert found.graph == learned(page).graph
@@ -64,7 +64,7 @@ def test_a_name_is_in_the_file_without_new_computations(page, monkeypatch):
     job = s.jobs.current("report")
     s.name(name_node(graph, graph.n_observed, "<b>my</b> name"), None)
     again = ran(page)
-    assert "Save the report" in labels(again)
+    assert "Save report" in labels(again)
     assert s.jobs.current("report") is job
     text = offered[-1]()
     assert "&lt;b&gt;my&lt;/b&gt; name" in text
@@ -77,17 +77,17 @@ def test_other_thresholds_need_another_report_and_the_old_one_is_kept(page):
     tau = page.slider(key="slider_tau")
     other = ran(tau.set_value(tau.max))
     assert button(other, LABEL)
-    assert "Save the report" not in labels(other)
+    assert "Save report" not in labels(other)
     s.step_back()
-    assert "Save the report" in labels(ran(other))
+    assert "Save report" in labels(ran(other))
 
 
 def test_it_can_be_cancelled_and_made_again():
     page = press(take_away(opened(sample=SAMPLE)), LABEL)
     job = session_of(page).jobs.current("report")
     job.cancelled.set()
-    assert job.finished.wait(PATIENCE)
+    assert job.finished.wait(TIMEOUT)
     page = ran(page)
     if job.error == "stopped":  # it was quicker than the cancel otherwise
         page = made(page)
-    assert "Save the report" in labels(page)
+    assert "Save report" in labels(page)

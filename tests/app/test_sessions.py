@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from helpers.app import (
     APP,
-    PATIENCE,
+    TIMEOUT,
     asked,
     counts_of,
     counts_on,
@@ -36,7 +36,7 @@ from loopylatent.analysis.sweep.scores import Split
 from loopylatent.compute.cache import ResultCache, size_of
 from loopylatent.compute.limits import APP as APP_LIMITS
 from loopylatent.exporting.project.file import Recipe, digest_of
-from loopylatent.lesson.presets import made_up
+from loopylatent.lesson.presets import synthetic_data
 from loopylatent.tables.observations import Observations
 from loopylatent.ui.evaluate.scores import JOB, Choice, Scoreboard, begin_scores
 from loopylatent.ui.page import Present
@@ -44,7 +44,7 @@ from loopylatent.ui.shell import session
 from loopylatent.ui.shell.background import Cancelled, Job
 from loopylatent.ui.shell.results import EvaluationKey, Memo, curve_of, learned, source_of
 from loopylatent.ui.shell.session import Moment, Session
-from loopylatent.ui.tune.state import SCORES, Tuning, found_of, plan_of, score_points
+from loopylatent.ui.tune.state import SCORES, Tuning, plan_of, results_of, score_points
 
 RING = "latent_cycle"
 
@@ -127,7 +127,7 @@ def test_a_sweep_keeps_no_copy_of_the_table():
     job = s.jobs.current(SCORES)
     assert job.finished.wait(60)
     assert job.error is None
-    assert found_of(t, plan, plan.along).has_all_scores
+    assert results_of(t, plan, plan.along).has_all_scores
     assert held([value for _, value in s.swept.items()], Observations) == []
 
 
@@ -168,7 +168,7 @@ def endless(self: Job, done: int, total: int) -> None:
 
 def soon(is_so: Callable[[], bool]) -> bool:
     """Whether something comes true once the threads that ran the page are gone, too."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while not is_so() and time.monotonic() < deadline:
         gc.collect()
         time.sleep(0.02)
@@ -185,19 +185,19 @@ def on_page(name: str | None, content: bytes, **state: str) -> AppTest:
 
 def begin_scores_of_pins(k: int) -> AppTest:
     page = on_page("3_Compare", answers(k))
-    page = ran(page.button(key="pin_two").click())
+    page = ran(page.button(key="pin_tree_and_loops").click())
     return page.button(key="score_pins").click().run()
 
 
 BUSY: dict[str, Callable[[int], AppTest]] = {
     "fit": lambda k: (
-        buttons(on_page(None, answers(k), more="Probabilities"))["Fit probabilities"].click().run()
+        buttons(on_page(None, answers(k), more="Model fit"))["Fit model"].click().run()
     ),
     "support": lambda k: (
-        on_page(None, answers(k), more="How sure?").button(key="sure").click().run()
+        on_page(None, answers(k), more="Stability").button(key="resample").click().run()
     ),
     "report": lambda k: (
-        on_page(None, answers(k), more="Take it away").button(key="make_report").click().run()
+        on_page(None, answers(k), more="Export").button(key="make_report").click().run()
     ),
     "bic": lambda k: on_page(None, answers(k)).toggle(key="bic").set_value(True).run(),
     "sweep": lambda k: on_page("2_Tune", answers(k)),
@@ -225,7 +225,7 @@ def test_a_session_that_ends_is_forgotten_and_its_work_stops(kind, monkeypatch):
     gone = [weakref.ref(one) for one in parts]
     del page, s, parts
     assert soon(job.cancelled.is_set), "nobody waits for it any more"
-    assert job.finished.wait(PATIENCE)
+    assert job.finished.wait(TIMEOUT)
     assert soon(lambda: all(one() is None for one in gone))
 
 
@@ -290,8 +290,8 @@ def buttons(page: AppTest) -> dict[str, Any]:
 def test_the_same_file_brings_everything_back(shown):
     page = reloaded(shown)
     (line,) = [one.value.replace("\\", "") for one in page.error]
-    assert "'answers.csv' is not here" in line
-    assert "choose the same file" in line
+    assert "'answers.csv' is not loaded" in line
+    assert "choose it again" in line
     assert link_of(page) == link_of(shown), "a second reload asks for the same"
     page = chosen(page, answers(1))
     assert GO_ON in buttons(page)
@@ -307,7 +307,7 @@ def test_another_file_opens_as_any_other(shown):
     page = chosen(reloaded(shown), answers(2))
     assert GO_ON not in buttons(page)
     asked(page)
-    page = ran(buttons(page)["Use this table"].click())
+    page = ran(buttons(page)["Use table"].click())
     assert session_of(page).recipe.data_digest == digest_of(answers(2))
     assert counts_on(page) == counts_of(own_graph(page, answers(2)))
 
@@ -332,8 +332,8 @@ def test_a_link_that_does_not_fit_the_file_is_refused_in_one_line(shown):
     assert session_of(page).uploads == {}
 
 
-def test_made_up_data_of_a_lesson_come_back_by_themselves():
-    recipe = made_up("cage").recipe
+def test_synthetic_data_of_a_lesson_are_restored_automatically():
+    recipe = synthetic_data("cage").recipe
     page = opened(**session.params_of(recipe))
     assert [one.value for one in page.error] == []
     assert session_of(page).recipe == recipe

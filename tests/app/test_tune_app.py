@@ -32,7 +32,7 @@ from loopylatent.exporting.project.file import Recipe, digest_of
 from loopylatent.ui.shell.background import Job
 from loopylatent.ui.shell.widgets import progress_line, texts
 from loopylatent.ui.tune import state
-from loopylatent.ui.tune.page import BARS, OVER, TABLE
+from loopylatent.ui.tune.page import BARCODE, GRID, TABLE
 
 RING = {"sample": "latent_cycle", "r": "1.5", "tau": "0.1"}
 
@@ -45,13 +45,13 @@ def numbers(values: Any) -> list[float]:
 
 
 def swept(page: Any, **more: Any) -> ll.Sweep:
-    """What the package gives for the present settings of a page."""
+    """The sweep of the package at the current settings of a page."""
     recipe = session_of(page).recipe
     D = ll.information_distances(ll.load_sample(recipe.sample_name).observations)
     return ll.sweep(D, None, recipe.Lambda, recipe.tau, **more)
 
 
-# Along r -----------------------------------------------------------------------------------
+# Sweep over r ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("sample", ["latent_cycle", "bfi25", "newsgroups100_roweislike"])
@@ -78,7 +78,7 @@ def test_moving_r_learns_nothing_again(monkeypatch):
     n = len(learned)
     assert n > 0
     settled(ran(page.slider(key="slider_tau").set_value(0.1)))
-    assert len(learned) == n, "what was there before is known"
+    assert len(learned) == n, "known graphs are not learned again"
 
 
 def test_the_table_holds_the_same_numbers():
@@ -107,7 +107,7 @@ def test_suggestions_are_those_of_the_package(suggested):
         assert one.title in shown
         assert one.reason in shown
     assert numbers(trace(suggested, "BIC")["y"]) == [one.bic_row for one in found.scores]
-    assert numbers(trace(suggested, "unseen rows")["y"]) == [one.test_row for one in found.scores]
+    assert numbers(trace(suggested, "held-out rows")["y"]) == [one.test_row for one in found.scores]
 
 
 def test_one_click_applies_a_suggestion_says_so_and_can_be_undone():
@@ -189,14 +189,14 @@ def upload(page: Any, content: bytes) -> None:
 def test_hostile_names_break_nothing():
     page = opened(**RING)
     upload(page, hostile_frame().to_csv(index=False).encode())
-    page = turn_to(settled(ran(page)), BARS)
+    page = turn_to(settled(ran(page)), BARCODE)
     assert "<" not in "".join(figure(page)["layout"]["yaxis"].get("ticktext", []))
 
 
 # Cancel ------------------------------------------------------------------------------------
 
 
-def test_cancel_stops_the_work_keeps_what_is_done_and_goes_on_from_there(monkeypatch):
+def test_cancel_stops_the_work_keeps_what_is_done_and_resumes(monkeypatch):
     """The third fit waits until Cancel has been pressed; only two are done then."""
     page = opened(**RING)
     pressed, fits = threading.Event(), []
@@ -222,7 +222,7 @@ def test_cancel_stops_the_work_keeps_what_is_done_and_goes_on_from_there(monkeyp
     assert job.finished.wait(60)
     assert job.error == "stopped"
     page = ran(page)
-    assert page.button(key="tune_suggest").label == "Go on with the suggestions"
+    assert page.button(key="tune_suggest").label == "Resume suggestions"
     pressed.set()
     n_before = len(fits)
     page = settled(press(page, "suggest"))
@@ -235,7 +235,7 @@ def page_progress(page: Any) -> str:
     return " ".join(one.proto.text for one in page.get("progress"))
 
 
-def test_other_settings_stop_work_that_nobody_looks_at(monkeypatch):
+def test_other_settings_stop_outdated_work(monkeypatch):
     page = opened(**RING)
     release = threading.Event()
 
@@ -256,7 +256,7 @@ def test_other_settings_stop_work_that_nobody_looks_at(monkeypatch):
 
 
 def test_the_grid_holds_the_graphs_of_the_package():
-    page = settled(turn_to(opened(**RING), OVER))
+    page = settled(turn_to(opened(**RING), GRID))
     heat = next(one for one in figure(page)["data"] if one["type"] == "heatmap")
     recipe = session_of(page).recipe
     D = ll.information_distances(ll.load_sample("latent_cycle").observations)
@@ -268,7 +268,7 @@ def test_the_grid_holds_the_graphs_of_the_package():
 
 
 def test_the_grid_is_scored_on_request():
-    page = settled(turn_to(opened(**RING), OVER))
+    page = settled(turn_to(opened(**RING), GRID))
     page = ran(page.selectbox(key="tune_measure").set_value("BIC"))
     assert {row[2] for row in trace(page, "settings")["customdata"]} == {""}
     page = settled(press(page, "score_cells"))
@@ -277,24 +277,24 @@ def test_the_grid_is_scored_on_request():
     assert max(map(float, known)) < 0
 
 
-def test_a_method_that_does_not_read_the_margin_says_so():
-    page = settled(turn_to(opened(**RING, method="nj"), OVER))
-    assert "does not read Λ" in words_on(page)
+def test_a_method_that_does_not_use_the_margin_says_so():
+    page = settled(turn_to(opened(**RING, method="nj"), GRID))
+    assert "does not use Λ" in words_on(page)
 
 
 def test_the_barcode_shows_the_ring():
-    page = turn_to(opened(**RING), BARS)
+    page = turn_to(opened(**RING), BARCODE)
     bars = trace(page, "cycles")
     found = [bar for bar in ll.barcode(swept(page).points, 99.0) if bar.kind == "cycle"]
     assert numbers(bars["base"])[0] == pytest.approx(found[0].start)
 
 
-def test_the_loop_test_speaks_of_the_present_radius():
+def test_the_loop_test_is_for_the_current_radius():
     page = settled(press(opened(**RING), "loops"))
     D = ll.information_distances(ll.load_sample("latent_cycle").observations)
     assert state.loops_sentence(loop_test(D, 1.5)) in words_on(page)
     page = ran(page.slider(key="slider_r").set_value(1.8))
-    assert page.button(key="tune_loops").label == "Test the loops at r = 1.8"
+    assert page.button(key="tune_loops").label == "Test loops at r = 1.8"
     page = ran(page.slider(key="slider_r").set_value(1.5))
     assert state.loops_sentence(loop_test(D, 1.5)) in words_on(page)
 
@@ -303,10 +303,10 @@ def test_beyond_the_noise_floor_the_page_warns():
     page = opened(sample="bfi25", r="6.5")
     assert "beyond the noise floor" in words_on(page)
     page = ran(page.slider(key="slider_r").set_value(2.5))
-    assert "lies beyond the noise floor" not in words_on(page)
+    assert "is beyond the noise floor" not in words_on(page)
 
 
-def test_progress_is_told_in_numbers_and_time():
+def test_progress_is_shown_in_numbers_and_time():
     job = Job("x", done=3, total=9, began=0.0)
     line = progress_line("Fitting", job)
     assert line.startswith("Fitting: 3 of 9 done, 6 left, about ")
@@ -320,7 +320,7 @@ def test_two_sessions_share_nothing():
     assert tuning_of(one).known is not tuning_of(other).known
 
 
-def test_the_page_looks_at_the_radii_of_the_package():
+def test_the_page_uses_the_radii_of_the_package():
     page = opened(**RING)
     D = ll.information_distances(ll.load_sample("latent_cycle").observations)
     assert numbers(trace(page, "settings")["x"]) == radii(ll.edge_density(D)).tolist()

@@ -16,7 +16,7 @@ from loopylatent.errors import DataError
 from loopylatent.exporting.project.file import Recipe, digest_of
 from loopylatent.figures.layout import shown_line
 from loopylatent.synthetic.families import latent_cycle
-from loopylatent.ui.open.dialog import _kept_columns, reading_of, understand
+from loopylatent.ui.open.dialog import _kept_columns, propose_columns, reading_of
 from loopylatent.ui.page import (
     contraction_range,
     margin_range,
@@ -244,13 +244,13 @@ def test_columns_of_a_new_table_get_a_role_with_a_reason():
         }
     )
     frame.loc[:9, "height"] = np.nan
-    found = {p.name: p for p in understand(frame)}
+    found = {p.name: p for p in propose_columns(frame)}
     assert (found["id"].role, found["comment"].role) == ("label", "label")
-    assert found["one"].role == "leave out"
+    assert found["one"].role == "drop"
     assert found["vote"].kind == "binary"
     assert found["mood"].kind == "ordinal"
     assert "10 missing" in found["height"].note
-    proposals = understand(frame)
+    proposals = propose_columns(frame)
     roles = ["weights" if p.name == "weight" else p.role for p in proposals]
     kinds = ["continuous" if p.name == "mood" else p.kind for p in proposals]
     reading = reading_of(proposals, roles, kinds)
@@ -265,7 +265,7 @@ def test_columns_of_a_new_table_get_a_role_with_a_reason():
         weights=reading.weights,
     )
     assert obs.names == ("vote", "mood", "height")
-    with pytest.raises(DataError, match="two columns are marked"):
+    with pytest.raises(DataError, match="Two columns are marked"):
         reading_of(proposals, ["weights"] * len(proposals), kinds)
 
 

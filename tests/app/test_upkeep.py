@@ -13,7 +13,7 @@ from streamlit import config
 from benchmarks.app.session_line import Line
 from loopylatent.ui.shell import background as upkeep
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 APP = """
 import weakref
 from pathlib import Path
@@ -33,7 +33,7 @@ upkeep.upkeep().set()
 
 def soon(is_so: Callable[[], object]) -> bool:
     """Whether something comes true."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while not is_so() and time.monotonic() < deadline:
         time.sleep(0.05)
     return bool(is_so())
@@ -63,10 +63,10 @@ def test_nothing_is_collected_between_two_moves_of_a_slider():
 
 
 def test_it_waits_for_pages_to_rest_but_not_for_ever(monkeypatch):
-    monkeypatch.setattr(upkeep, "REST", 0.01)
+    monkeypatch.setattr(upkeep, "IDLE", 0.01)
     has_run = threading.Event()
     has_run.set()
-    upkeep._wait_for_rest(has_run)
+    upkeep._wait_until_idle(has_run)
     assert not has_run.is_set(), "nothing ran meanwhile"
 
     class Busy(threading.Event):
@@ -74,9 +74,9 @@ def test_it_waits_for_pages_to_rest_but_not_for_ever(monkeypatch):
             return True
 
     monkeypatch.setattr(upkeep, "LATEST", 0.05)
-    upkeep._wait_for_rest(Busy())
+    upkeep._wait_until_idle(Busy())
 
 
 def test_without_a_server_nothing_is_dropped():
-    assert upkeep.drop_ended_sessions() == 0
-    upkeep.give_back()
+    assert upkeep.drop_expired_sessions() == 0
+    upkeep.free_memory()

@@ -1,4 +1,4 @@
-"""Every page, in both themes: what axe finds, what the keyboard reaches, what is read aloud."""
+"""Accessibility of every page in both themes: axe, keyboard, text descriptions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PAGES = ("", "Step_by_step", "Tune", "Compare", "Evaluate", "Laboratory", "Theor
 PINS = '[["tree",{"sample":"latent_cycle","r":"9","Lambda":"0.01","tau":"0.1"}]]'
 GRAPH = ".st-key-graph"
 STREAMLIT = ("presentation-role-conflict", 'data-testid="stFileUploaderDropzone"')
-"""The ground of a file uploader is called presentational, yet has a name; axe calls that minor."""
+"""Streamlit's file uploader is presentational but has a name; axe rates that as minor."""
 WITH_FOCUS = """
   let at = document.activeElement;
   while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
@@ -51,8 +51,8 @@ STEP = f"""async () => {{
 }}"""
 
 
-def faults(page: Page) -> list[str]:
-    """Everything that axe finds, of whatever weight, but for one mark of Streamlit's own."""
+def violations(page: Page) -> list[str]:
+    """Return all violations that axe finds, except one of Streamlit."""
     return [
         f"{found['impact']} {found['id']}: {found['help']}: {node['html'][:200]}"
         for found in Axe().run(page).response["violations"]
@@ -89,31 +89,31 @@ def go_dark(tab: AppTab) -> None:
 def test_axe_finds_nothing_on_any_page_in_either_theme(tab, page):
     tab.go(page, sample=RING, pins=PINS)
     skip_tour(tab)
-    assert faults(tab.page) == []
+    assert violations(tab.page) == []
     go_dark(tab)
-    assert faults(tab.page) == []
+    assert violations(tab.page) == []
 
 
 @pytest.mark.long
-def test_axe_finds_nothing_behind_tabs_in_dialogs_and_beside_a_node(tab):
+def test_axe_finds_nothing_in_tabs_dialogs_and_node_details(tab):
     tab.go(sample=RING, scheme="dark")
     tab.page.locator(f"{GRAPH} .stage").focus()
     tab.page.keyboard.press("End")
     tab.page.locator("[class*=st-key-name_] input").wait_for()
-    for name in ("Probabilities", "How sure?", "As tables", "Take it away", "The same in code"):
+    for name in ("Model fit", "Stability", "Tables", "Export", "Code"):
         tab.turn_to(name)
-        assert faults(tab.page) == [], name
-    tab.page.get_by_role("button", name="Open a file").click()
+        assert violations(tab.page) == [], name
+    tab.page.get_by_role("button", name="Open file").click()
     tab.page.get_by_role("dialog").locator("input[type=file]").wait_for(state="attached")
-    assert faults(tab.page) == []
+    assert violations(tab.page) == []
     tab.page.keyboard.press("Escape")
     tab.go("Tune", sample=RING, scheme="dark")
-    for name in ("Λ × τ", "Barcode of r", "Table"):
+    for name in ("Λ × τ grid", "Barcode", "Table"):
         tab.turn_to(name)
-        assert faults(tab.page) == [], name
+        assert violations(tab.page) == [], name
 
 
-def test_every_node_is_reached_by_keys_and_escape_leaves(tab):
+def test_every_node_is_reached_by_keys_and_escape_leaves_the_graph(tab):
     tab.go(sample=RING)
     root = tab.page.locator(f"{GRAPH} .root")
     stage = tab.page.locator(f"{GRAPH} .stage")
@@ -158,16 +158,16 @@ def test_every_node_is_reached_by_keys_and_escape_leaves(tab):
 
 
 def walked(tab: AppTab, most: int = 120) -> list[str]:
-    """Press Tab until the round is over; return the names of what had the focus.
+    """Press Tab through the whole page; return the names of the focused elements.
 
-    Whatever has it must look otherwise than when it has lost it.
+    An element must look different while it has the focus.
     """
     names: list[str] = []
     places: set[str] = set()
     for _ in range(most):
         tab.page.keyboard.press("Tab")
         here = tab.page.evaluate(STEP)
-        assert not here["alike"], f"no focus to be seen on {names[-1]}"
+        assert not here["alike"], f"no visible focus on {names[-1]}"
         if here["place"] is None:
             break
         if here["stays"]:
@@ -186,25 +186,25 @@ def test_tab_reaches_every_control_of_the_first_page(tab):
     tab.page.locator(f"{GRAPH} .frame[data-settled=true]").wait_for()
     names = " · ".join(walked(tab))
     for wanted in (
-        "Explore", "Help", "Open a file", "Columns", "Tree", "r, the radius", "Λ, the margin",
-        "τ, the shortest edge", "Reset", "Pin", "Learned graph", "Graph of 20 observed",
-        "Show the whole graph", "Zoom in", "Full screen", "Save the picture", "Density against r",
+        "Explore", "Help", "Open file", "Columns", "Tree", "Radius r", "Margin Λ",
+        "Minimum edge length τ", "Reset", "Pin", "Learned graph", "Graph of 20 observed",
+        "Show the whole graph", "Zoom in", "Full screen", "Save the picture", "Density curve",
     ):  # fmt: skip
         assert wanted in names, wanted
-    order = [names.index(one) for one in ("Explore", "Open a file", "Learned graph", "Graph of 20")]
+    order = [names.index(one) for one in ("Explore", "Open file", "Learned graph", "Graph of 20")]
     assert order == sorted(order)
 
 
 WANTED = {
-    "Step_by_step": ("Open a file", "r, the radius"),
-    "Tune": ("Open a file", "Along r", "Suggest thresholds"),
-    "Compare": ("Open a file", "Left", "Right", "Swap", "Numbers and scores"),
-    "Evaluate": ("Open a file", "Fit probabilities"),
-    "Laboratory": ("Model", "Take to Explore", "Truth and learned"),
+    "Step_by_step": ("Open file", "Radius r"),
+    "Tune": ("Open file", "Sweep over r", "Suggest thresholds"),
+    "Compare": ("Open file", "Left", "Right", "Swap", "Numbers and scores"),
+    "Evaluate": ("Open file", "Fit model"),
+    "Laboratory": ("Model", "Take to Explore", "Recovery"),
     "Theory": (),
     "Help": (),
 }
-"""Some controls of each page, in the order in which they come."""
+"""Some controls of each page, in page order."""
 
 
 @pytest.mark.long
@@ -219,17 +219,17 @@ def test_tab_reaches_the_controls_of_every_other_page_in_order(tab, page):
     assert order == sorted(order), (names, order)
 
 
-def said_of(chart: Locator) -> str:
+def description_of(chart: Locator) -> str:
     return str(chart.evaluate("one => one.getAttribute('aria-label')"))
 
 
-def test_plots_say_what_they_show_and_nothing_moves_where_that_is_asked_for(tab):
+def test_plots_have_descriptions_and_reduced_motion_is_respected(tab):
     tab.page.emulate_media(reduced_motion="reduce")
     tab.go(sample=RING)
     chart = tab.page.locator(".st-key-density [aria-label]").first
     chart.wait_for(state="attached")
-    assert "How the local trees change" in said_of(chart)
-    assert "points, across from" in said_of(chart)
+    assert "Density of the initial graph" in description_of(chart)
+    assert "points, x from" in description_of(chart)
     root = tab.page.locator(f"{GRAPH} .root")
     tab.page.locator(f"{GRAPH} .frame[data-settled=true]").wait_for()
     root.evaluate(
@@ -240,5 +240,5 @@ def test_plots_say_what_they_show_and_nothing_moves_where_that_is_asked_for(tab)
     tab.page.get_by_role("button", name="Zoom in").click()
     tab.until(lambda: root.evaluate("root => root.debug().scale") > before)
     seen = {round(scale, 9) for scale in root.evaluate("root => root.frames")}
-    assert len(seen - {round(before, 9)}) == 1  # at once, without steps between
+    assert len(seen - {round(before, 9)}) == 1  # without animation
     tab.page.emulate_media(reduced_motion="no-preference")

@@ -1,4 +1,4 @@
-"""Pins, Compare and support in Chromium: what an analyst clicks, sees, and finds after a reload."""
+"""Pins, Compare and support in Chromium, also after a reload."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from loopylatent.ui.shell.session import pins_of
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 RING = "latent_cycle"
-SURE = "How sure?"
 
 
 class Tab(AppTab):
@@ -27,7 +26,7 @@ class Tab(AppTab):
         return self.page.locator(f".st-key-{key} .root")
 
     def drawn(self, key: str) -> list[dict[str, Any]]:
-        """The edges of a picture as the browser has them, once nothing moves."""
+        """Return the edges of a graph in the browser, once nothing moves."""
         self.page.locator(f".st-key-{key} .frame").wait_for()
         self.rests()
         self.page.locator(f".st-key-{key} .frame[data-settled=true]").wait_for()
@@ -48,15 +47,15 @@ class Tab(AppTab):
         self.rests()
 
     def choose_runs(self, number: str) -> None:
-        """Choose from the list, which closes again where the page moves under it."""
-        box = self.page.locator(".st-key-sure_runs input")
+        """Choose from the list, which closes if the page moves."""
+        box = self.page.locator(".st-key-support_runs input")
         option = self.page.get_by_role("option", name=number, exact=True)
 
         def chosen() -> bool:
             if box.input_value() == number:
                 return True
             if option.is_visible():
-                with suppress(LateError):  # it closed meanwhile
+                with suppress(LateError):  # it has closed
                     option.click(timeout=2000)
             else:
                 box.press("ArrowDown")
@@ -66,7 +65,7 @@ class Tab(AppTab):
         self.rests()
 
     def shades(self) -> set[float]:
-        """How dark the edges are, once some of them are dashed."""
+        """Return the opacities of the edges, once some are dashed."""
         edges = self.drawn("graph")
         return {e["color"]["opacity"] for e in edges} if any(e["dashes"] for e in edges) else set()
 
@@ -108,7 +107,7 @@ def test_two_pins_are_compared_and_survive_a_reload(tab):
 
 def test_one_click_offers_two_pins_and_both_sides_share_a_layout(tab):
     tab.go("Compare", sample="bfi25")
-    tab.press("Compare the tree with the loops")
+    tab.press("Compare with tree")
     for side in (0, 1):
         tab.drawn(f"compare_{side}")
     left, right = (
@@ -121,12 +120,12 @@ def test_one_click_offers_two_pins_and_both_sides_share_a_layout(tab):
     assert boxes[1]["y"] + boxes[1]["height"] <= 900
 
 
-def test_support_is_drawn_on_the_graph_and_the_slider_hides_what_has_little(tab):
+def test_support_is_drawn_on_the_graph_and_the_slider_hides_parts_with_little(tab):
     tab.go(sample="bfi25")
-    tab.turn_to(SURE)
-    tab.press(SURE)
+    tab.turn_to("Stability")
+    tab.press("Bootstrap")
     tab.page.locator(".st-key-view").get_by_text("Support", exact=True).wait_for()
-    tab.page.get_by_text("a run agrees with this graph").wait_for()
+    tab.page.get_by_text("on average a resample agrees").wait_for()
     shades = tab.until(tab.shades)
     assert len(shades) > 3
     assert any(edge["dashes"] for edge in tab.drawn("graph"))
@@ -139,13 +138,13 @@ def test_support_is_drawn_on_the_graph_and_the_slider_hides_what_has_little(tab)
     tab.until(lambda: not any(edge["dashes"] for edge in tab.drawn("graph")))
 
 
-def test_cancel_stops_the_runs_and_keeps_those_that_are_done(tab):
+def test_cancel_stops_resampling_and_keeps_the_finished_resamples(tab):
     tab.go(sample="newsgroups100_roweislike")
-    tab.turn_to(SURE)
+    tab.turn_to("Stability")
     tab.choose_runs("200")
-    tab.press(SURE)
-    line = tab.page.get_by_text(re.compile(r"Learning again: [1-9]\d* of 200 done, \d+ left"))
+    tab.press("Bootstrap")
+    line = tab.page.get_by_text(re.compile(r"Resamples: [1-9]\d* of 200 done, \d+ left"))
     line.wait_for()
     tab.press("Cancel")
-    tab.page.get_by_text("stopped; 200 were asked for").wait_for()
-    tab.page.get_by_role("button", name="Run all of them").wait_for()
+    tab.page.get_by_text("stopped; 200 requested").wait_for()
+    tab.page.get_by_role("button", name="Run all resamples").wait_for()

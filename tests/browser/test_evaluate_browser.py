@@ -1,4 +1,4 @@
-"""The Evaluate page in Chromium, on words and on shares: cards, rows, cycles, arriving scores."""
+"""The Evaluate page in Chromium, on words and stocks: cards, rows, cycles, scores."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from axe_playwright_python.sync_playwright import Axe
 from helpers.browser import AppTab, WatchedPage, visiting
 from playwright.sync_api import Locator, expect
 
-from loopylatent.ui.evaluate.page import MEETING, SCORES
+from loopylatent.ui.evaluate.page import OVERLAPS, SCORES
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 
@@ -43,7 +43,7 @@ def tab(app_page: WatchedPage, app_address: str) -> Iterator[Tab]:
     yield from visiting(Tab(app_page, app_address))
 
 
-def test_cards_of_words_are_seen_at_once_by_everybody_stronger_words_larger(tab):
+def test_cards_of_words_are_accessible_and_stronger_words_are_larger(tab):
     tab.open(**WORDS)
     found = Axe().run(tab.page, context=[[".topic-cards"]])
     assert [one["id"] for one in found.response["violations"]] == []
@@ -65,9 +65,9 @@ def test_cards_of_words_are_seen_at_once_by_everybody_stronger_words_larger(tab)
         assert wide <= width
 
 
-def test_a_fit_shows_rows_and_a_name_goes_to_the_card(tab):
+def test_a_fit_shows_rows_and_the_card_shows_a_given_name(tab):
     tab.open(**SMALL)
-    tab.page.get_by_role("button", name="Fit probabilities").first.click()
+    tab.page.get_by_role("button", name="Fit model").first.click()
     tab.page.get_by_text("Rows that express it most").wait_for()
     tab.rests()
     field = tab.page.get_by_placeholder("what do its neighbours share?")
@@ -77,11 +77,11 @@ def test_a_fit_shows_rows_and_a_name_goes_to_the_card(tab):
     assert tab.card("weather").get_attribute("class").split()[-1] == "chosen"
 
 
-def test_shares_show_which_sectors_their_cycles_join_and_scores_can_be_taken_away(tab):
+def test_stocks_show_the_sectors_on_cycles_and_scores_can_be_saved(tab):
     tab.open(**SHARES)
     assert tab.page.get_by_text("Mean PMI").count() == 0
-    tab.turn_to(MEETING)
-    tab.page.get_by_text("Groups that meet").wait_for()
+    tab.turn_to(OVERLAPS)
+    tab.page.get_by_text("Connected groups").wait_for()
     assert tab.page.get_by_text("Consumer Staples").first.is_visible()
     tab.turn_to(SCORES)
     radii = tab.page.locator(".st-key-score_radii input")

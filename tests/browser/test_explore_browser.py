@@ -1,4 +1,4 @@
-"""The Explore page in Chromium: what an analyst sees, clicks, brings and takes away."""
+"""The Explore page in Chromium: graph, selection, uploads and exports."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from helpers.browser import PATIENCE, WatchedPage
+from helpers.browser import TIMEOUT, WatchedPage
 from helpers.explore_page import Explore, distances, learned
 from helpers.hostile import HOSTILE_NAMES, hostile_frame
 from PIL import Image
@@ -27,23 +27,23 @@ from playwright.sync_api import Browser, BrowserContext, Page
 import loopylatent as ll
 from loopylatent.figures.layout import shown_label
 from loopylatent.tables.files import name_from_csv
-from loopylatent.ui.explore.scene import CHANGED, LEARNED, LOCAL
+from loopylatent.ui.explore.scene import CHANGES, INITIAL, LEARNED
 from loopylatent.ui.shell.session import FIRST_SAMPLE
 
 pytestmark = pytest.mark.browser
 
 ROOT = Path(__file__).resolve().parents[2]
 RING = "latent_cycle"
-"""A small sample, for tests in which the data do not matter."""
+"""A small sample for tests that do not depend on the data."""
 SIZE: Any = {"width": 1440, "height": 900}
 
 
-# What a test sees of the page --------------------------------------------------------------
+# Fixtures ----------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def new_tab(window: BrowserContext, app_address: str) -> Iterator[Callable[..., Explore]]:
-    """Open the app in a new tab of this window, or of another one."""
+    """Open the app in a new tab of this or another window."""
     opened: list[Explore] = []
 
     def opener(context: BrowserContext | None = None) -> Explore:
@@ -66,16 +66,16 @@ def tab(new_tab: Callable[..., Explore]) -> Explore:
 
 @pytest.fixture(scope="module")
 def other_window(chromium: Browser) -> Iterator[BrowserContext]:
-    """A browser that shares nothing with the first one."""
+    """A browser that shares nothing with the first."""
     context = chromium.new_context(viewport=SIZE, accept_downloads=True)
-    context.set_default_timeout(1000 * PATIENCE)
+    context.set_default_timeout(1000 * TIMEOUT)
     yield context
     context.close()
 
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A table of one's own: numbered rows, two groups of columns, a constant, a text."""
+    """A table to upload: numbered rows, two groups of columns, a constant, a text."""
     rng = np.random.default_rng(7)
     shared = rng.normal(size=(200, 2))
     shared[:, 1] += shared[:, 0]
@@ -89,7 +89,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def opened_as(script: str, folder: Path) -> ll.LearnResult:
-    """What the shown script learns, run here."""
+    """Run the displayed script and return its result."""
     body = script.replace("ll.export(", "exported = (")
     names: dict[str, Any] = {}
     before = Path.cwd()
@@ -121,7 +121,7 @@ def test_a_cold_start_shows_a_graph(tab):
 
 
 def share_of_overlapping_labels(tab: Explore, graph: ll.LatentGraph) -> float:
-    """How many of the labels meet another one, by the boxes that vis has drawn."""
+    """Return the share of labels that overlap another, by their boxes in vis."""
     boxes = np.array(
         tab.ask(
             "(root, ids) => ids.map(id => root.view.network.body.nodes[id].shape.labelModule.size)"
@@ -172,7 +172,7 @@ RECORD = """root => {
 
 
 def radius_before_a_change(r: float, step: float) -> float:
-    """The first radius from r downwards at which one step less gives another graph."""
+    """Return the first radius from r downwards where the next step changes the graph."""
 
     def graph(r: float) -> ll.LatentGraph:
         opening = ll.load_sample(FIRST_SAMPLE).opening
@@ -205,7 +205,7 @@ def test_nodes_do_not_jump(tab):
     assert tab.ask("root => root.glided")
     share = ((path - first) * (last - first)).sum(axis=2) / np.maximum(moved, 1e-9) ** 2
     straight = first + share[..., None] * (last - first)
-    far = moved > 30  # places are whole numbers
+    far = moved > 30  # positions are integers
     assert far.any()
     assert np.abs(path - straight)[:, far].max() < 1.5, "they glide in a straight line"
     assert np.diff(share[:, far], axis=0).min() > -0.05, "and never back"
@@ -301,7 +301,7 @@ def test_a_column_is_selected_by_one_click_or_by_its_name(tab):
     tab.until(centred)
 
 
-def test_a_node_that_can_be_seen_is_found_without_moving_the_others(tab):
+def test_finding_a_visible_node_does_not_move_the_others(tab):
     tab.open(sample="bfi25")
     view = "root => [root.debug().scale, root.view.network.getViewPosition()]"
     before = tab.ask(view)
@@ -312,7 +312,7 @@ def test_a_node_that_can_be_seen_is_found_without_moving_the_others(tab):
     assert tab.ask(view) == before
 
 
-def test_nothing_empty_lies_below_the_graph_on_the_first_visit(tab):
+def test_there_is_no_empty_space_below_the_graph_on_the_first_visit(tab):
     tab.page.goto(tab.address)
     tab.rests()
     assert tab.page.locator(".st-key-tour").is_visible()
@@ -327,11 +327,11 @@ def test_views_switch(tab):
     result = learned(tab.link())
     start = tab.positions()
     views = tab.page.locator(".st-key-view")
-    views.get_by_text(LOCAL).click()
+    views.get_by_text(INITIAL).click()
     tab.becomes(tab.edges, sorted(result.initial_graph.edges.tolist()))
     assert len(tab.positions()) == result.graph.n_observed
-    views.get_by_text(CHANGED).click()
-    tab.page.locator(".st-key-graph").get_by_text("taken away by grouping").wait_for()
+    views.get_by_text(CHANGES).click()
+    tab.page.locator(".st-key-graph").get_by_text("removed by grouping").wait_for()
     both = {tuple(e) for g in (result.graph, result.initial_graph) for e in g.edges.tolist()}
     tab.becomes(tab.edges, sorted(map(list, both)))
     views.get_by_text(LEARNED).click()
@@ -368,16 +368,16 @@ def test_the_curve_sets_r(tab):
 
 
 @pytest.mark.long
-def test_probabilities_are_fitted_drawn_and_taken_away(tab):
+def test_a_model_is_fitted_drawn_and_exported(tab):
     tab.open(sample="ability16")
     graph = learned(tab.link()).graph
     obs = ll.load_sample("ability16").observations
     plain = tab.ask("root => root.view.edges.get().map(edge => edge.width)")
-    tab.tab("Probabilities")
-    tab.page.get_by_role("button", name="Fit probabilities").click()
+    tab.tab("Model fit")
+    tab.page.get_by_role("button", name="Fit model").click()
     model = ll.fit_parameters(graph, obs)
     tab.page.get_by_text(f"{model.train_bic:,.0f}").filter(visible=True).first.wait_for()
-    tab.page.get_by_text("log-likelihood a row (exact)").wait_for()
+    tab.page.get_by_text("log-likelihood per row (exact)").wait_for()
     tab.until(lambda: tab.ask("root => root.view.edges.get().map(e => e.width)") != plain)
     with tab.page.expect_download() as coming:
         tab.page.locator(".st-key-file_hidden button").click()
@@ -386,10 +386,10 @@ def test_probabilities_are_fitted_drawn_and_taken_away(tab):
     np.testing.assert_allclose(hidden, model.hidden_posteriors(obs), atol=1e-6)
     tab.page.locator(".stMain").evaluate("main => main.scrollTo(0, 0)")
     tab.find(graph.labels[graph.n_observed])
-    tab.page.get_by_text("Rows that express it most").wait_for()
+    tab.page.get_by_text("Highest rows").wait_for()
 
 
-# The keyboard, light and dark, and what readers of screens hear -----------------------------
+# Keyboard, light and dark, screen readers ---------------------------------------------------
 
 
 def test_the_graph_works_with_the_keyboard(tab):
@@ -415,12 +415,12 @@ def test_the_graph_works_with_the_keyboard(tab):
 
 
 def brightness(shot: bytes) -> float:
-    """Of the greater part of a picture, from 0 to 255."""
+    """Median brightness of a picture, 0 to 255."""
     return float(np.median(np.asarray(Image.open(io.BytesIO(shot)).convert("L"))))
 
 
-def faults(page: Page) -> list[str]:
-    """What axe calls serious or critical."""
+def violations(page: Page) -> list[str]:
+    """Return the serious and critical violations that axe finds."""
     return [
         f"{violation['id']}: {violation['help']}: {node['html'][:200]}"
         for violation in Axe().run(page).response["violations"]
@@ -444,7 +444,7 @@ REMOVED_WHILE_RESTYLING = """async (root, script) => {
 }"""
 
 
-def test_a_graph_that_was_removed_is_not_drawn_when_the_colours_change(tab):
+def test_a_removed_graph_is_not_drawn_when_the_theme_changes(tab):
     tab.open(sample=RING)
     script = (ROOT / "loopylatent/ui/graph_view/graph_view.js").read_text(encoding="utf-8")
     tab.ask(REMOVED_WHILE_RESTYLING, script)
@@ -452,30 +452,30 @@ def test_a_graph_that_was_removed_is_not_drawn_when_the_colours_change(tab):
 
 
 @pytest.mark.long
-def test_light_and_dark_and_no_serious_fault_for_axe(tab):
+def test_both_themes_have_no_serious_violation_by_axe(tab):
     tab.open(sample=RING)
     node = learned(tab.link()).graph.hidden_nodes[0]
     outline = "root => root.view.network.body.nodes[0].options.font.strokeColor"
     assert brightness(tab.page.screenshot()) > 230
     assert brightness(tab.stage.screenshot()) > 230
-    assert faults(tab.page) == []
+    assert violations(tab.page) == []
     tab.page.mouse.click(*tab.point(node))
     tab.page.locator(f".st-key-name_{node} input").wait_for()
-    tab.tab("Take it away")
+    tab.tab("Export")
     tab.rests()
-    assert faults(tab.page) == []
+    assert violations(tab.page) == []
 
     tab.page.emulate_media(color_scheme="dark")
     tab.until(lambda: brightness(tab.stage.screenshot()) < 40)
     tab.until(lambda: brightness(tab.page.screenshot()) < 40)
     tab.until(lambda: int(tab.ask(outline)[1:3], 16) < 40)
-    assert faults(tab.page) == []
-    tab.page.get_by_role("button", name="Open a file").click()
+    assert violations(tab.page) == []
+    tab.page.get_by_role("button", name="Open file").click()
     tab.page.get_by_role("dialog").locator("input[type=file]").wait_for(state="attached")
-    assert faults(tab.page) == []
+    assert violations(tab.page) == []
 
 
-# Data of one's own -------------------------------------------------------------------------
+# Uploads -----------------------------------------------------------------------------------
 
 
 def digest_written(command: list[str], folder: Path) -> str:
@@ -490,15 +490,17 @@ def digest_written(command: list[str], folder: Path) -> str:
     return nx.read_graphml(folder / "graph.graphml").graph["graph_digest"]
 
 
-def test_a_table_is_looked_at_used_and_learned_again_by_script_and_command(tab, answers, tmp_path):
+def test_an_uploaded_table_is_previewed_and_learned_alike_by_script_and_command(
+    tab, answers, tmp_path
+):
     tab.open(sample=RING)
     before = tab.revision
     dialog = tab.upload(answers)
-    dialog.get_by_role("button", name="Use this table").wait_for()
+    dialog.get_by_role("button", name="Use table").wait_for()
     said = dialog.inner_text()
     assert "200 rows, 10 columns" in said
     assert tab.revision == before, "nothing changes until the table is used"
-    dialog.get_by_role("button", name="Use this table").click()
+    dialog.get_by_role("button", name="Use table").click()
     dialog.wait_for(state="detached")
     script, line = tab.code()
     result = opened_as(script, answers.parent)
@@ -538,7 +540,7 @@ BAD_FILES: dict[str, bytes] = {
 
 
 @pytest.mark.long
-def test_bad_files_get_one_line_and_the_graph_stays(tab, tmp_path):
+def test_invalid_files_give_one_line_and_keep_the_graph(tab, tmp_path):
     tab.open(sample=RING)
     before = tab.revision
     alert = tab.page.get_by_role("dialog").locator("[data-testid=stAlert]")
@@ -553,7 +555,7 @@ def test_bad_files_get_one_line_and_the_graph_stays(tab, tmp_path):
         dialog = tab.upload(tmp_path / name)
         tab.until(says_something_new)
         said += alert.locator("p").all_inner_texts()
-        assert dialog.get_by_role("button", name="Use this table").count() == 0, name
+        assert dialog.get_by_role("button", name="Use table").count() == 0, name
         assert tab.revision == before, "the graph stays"
     assert not any("\n" in line for line in said), "one line each"
     tab.page.keyboard.press("Escape")
@@ -562,7 +564,7 @@ def test_bad_files_get_one_line_and_the_graph_stays(tab, tmp_path):
 
 
 @pytest.mark.long
-def test_columns_that_cannot_be_learned_are_left_out_or_refused(tab, answers, tmp_path):
+def test_unusable_columns_are_dropped_or_rejected(tab, answers, tmp_path):
     frame = pd.read_csv(answers)
     frame["answer 1 again"] = frame["answer 1"]
     file = tmp_path / "repeated.csv"
@@ -570,7 +572,7 @@ def test_columns_that_cannot_be_learned_are_left_out_or_refused(tab, answers, tm
     tab.open(sample=RING)
     before = tab.revision
     dialog = tab.upload(file)
-    use = dialog.get_by_role("button", name="Use this table")
+    use = dialog.get_by_role("button", name="Use table")
     use.wait_for()
     dialog.locator(".stCheckbox label").click()
     dialog.locator(".stCheckbox input:not(:checked)").wait_for(state="attached")
@@ -588,7 +590,7 @@ def test_columns_that_cannot_be_learned_are_left_out_or_refused(tab, answers, tm
 
 
 @pytest.mark.long
-def test_hostile_names_run_nowhere(tab, tmp_path):
+def test_hostile_names_are_never_executed(tab, tmp_path):
     file = tmp_path / "$(touch pwned) <b> *x*.parquet"
     hostile_frame().to_parquet(file)
     tab.open(sample=RING)
@@ -602,17 +604,17 @@ def test_hostile_names_run_nowhere(tab, tmp_path):
         tab.becomes(tab.selected, [node])
         tab.page.get_by_text(" · observed").last.wait_for()
         tab.rests()
-    for name in ("As tables", "Take it away", "The same in code"):
+    for name in ("Tables", "Export", "Code"):
         tab.tab(name)
         tab.rests()
-    for view in (LOCAL, CHANGED, LEARNED):
+    for view in (INITIAL, CHANGES, LEARNED):
         tab.page.locator(".st-key-view").get_by_text(view).click()
         tab.rests()
     assert tab.page.locator("img[src=x], b:text-is('bold'), a[href^=javascript]").count() == 0
     assert tab.page.evaluate("window.hacked === undefined && window.pwned === undefined")
 
 
-# Taking it away ----------------------------------------------------------------------------
+# Export ------------------------------------------------------------------------------------
 
 
 def pairs(table: Any) -> dict[tuple[int, int], float]:
@@ -620,7 +622,7 @@ def pairs(table: Any) -> dict[tuple[int, int], float]:
 
 
 @pytest.mark.long
-def test_every_download_holds_the_graph_of_the_package(tab, new_tab, tmp_path):
+def test_every_download_contains_the_graph_of_the_package(tab, new_tab, tmp_path):
     tab.open(sample="bfi25")
     result = learned(tab.link())
     graph = result.graph
@@ -708,8 +710,8 @@ def test_a_project_restores_data_settings_and_names_in_another_browser(
     file.write_bytes(tab.download("project").read_bytes())
 
     again = new_tab(other_window).open(sample="irish_wind12")
-    dialog = again.upload(file, "A saved project")
-    dialog.get_by_role("button", name="Open this project").click()
+    dialog = again.upload(file, "Project")
+    dialog.get_by_role("button", name="Open project").click()
     dialog.wait_for(state="detached")
     again.shows(result.graph)
     assert again.label(node) == "what they share"
@@ -718,4 +720,6 @@ def test_a_project_restores_data_settings_and_names_in_another_browser(
 
 def test_a_link_cannot_fetch_anything(tab):
     tab.open(sample=RING, order="![x](http://example.com/p.png)")
-    assert tab.page.locator("[data-testid=stAlert] img").count() == 0  # the guard sees requests
+    assert (
+        tab.page.locator("[data-testid=stAlert] img").count() == 0
+    )  # requests are recorded by the fixture

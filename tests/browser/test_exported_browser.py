@@ -1,4 +1,4 @@
-"""What axe finds on the pages that are saved and opened without the app: none of it may stay."""
+"""Accessibility of exported pages: axe finds nothing."""
 
 from __future__ import annotations
 

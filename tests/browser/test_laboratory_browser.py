@@ -1,4 +1,4 @@
-"""The pages Laboratory and Theory in Chromium: what a class sees and does."""
+"""The pages Laboratory and Theory in Chromium."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Tab(AppTab):
         self.idle()
 
     def idle(self) -> None:
-        """Wait until nothing runs, neither the script nor anything in the background."""
+        """Wait until neither the script nor background work is running."""
         cancel = self.page.get_by_role("button", name="Cancel", exact=True)
         cancel.first.wait_for(state="detached")
         self.rests()
@@ -37,8 +37,8 @@ class Tab(AppTab):
         for which in ("truth", "learned"):
             self.page.locator(f".st-key-lab_{which} .frame[data-settled=true]").wait_for()
 
-    def paints(self, which: str) -> list[str]:
-        """The colours of the edges of one of the two graphs that have one of their own."""
+    def colours(self, which: str) -> list[str]:
+        """Return the colours of the highlighted edges of a graph."""
         return self.page.locator(f".st-key-lab_{which} .root").evaluate(
             "root => root.view.edges.get().map(edge => edge.color && edge.color.color)"
             ".filter(colour => colour)"
@@ -61,8 +61,8 @@ class Tab(AppTab):
         self.page.get_by_role("option", name=option).click()
         self.rests()
 
-    def faults(self) -> list[str]:
-        """What is wrong for those who cannot see, or not well."""
+    def violations(self) -> list[str]:
+        """Serious accessibility violations."""
         return [
             f"{violation['id']}: {node['html'][:120]}"
             for violation in Axe().run(self.page).response["violations"]
@@ -76,7 +76,7 @@ def tab(app_page: WatchedPage, app_address: str) -> Iterator[Tab]:
     yield from visiting(Tab(app_page, app_address))
 
 
-def test_fewer_rows_bring_coloured_mistakes_and_the_table_goes_to_explore(tab):
+def test_fewer_rows_give_coloured_errors_and_the_table_opens_on_explore(tab):
     tab.open("Laboratory")
     tab.both_drawn()
     tab.page.locator(".st-key-lab_rows input[type=range]").focus()
@@ -85,8 +85,8 @@ def test_fewer_rows_bring_coloured_mistakes_and_the_table_goes_to_explore(tab):
     tab.until(lambda: tab.numbers().get("Precision") == f"{found.precision:.0%}")
     tab.both_drawn()
     assert tab.numbers()["Recall"] == f"{found.recall:.0%}"
-    tab.until(lambda: tab.paints("learned").count(FALSE_EDGE) == found.n_false)
-    tab.until(lambda: tab.paints("truth").count(MISSED_EDGE) == found.n_missed)
+    tab.until(lambda: tab.colours("learned").count(FALSE_EDGE) == found.n_false)
+    tab.until(lambda: tab.colours("truth").count(MISSED_EDGE) == found.n_missed)
     tab.press("Take to Explore")
     tab.page.locator(".st-key-graph .frame[data-settled=true]").wait_for()
     drawn = tab.page.locator(".st-key-graph .root")
@@ -112,7 +112,7 @@ def test_both_graphs_are_in_view_without_scrolling_and_the_links_fit(tab, size, 
     if scheme == "light":
         tab.page.set_viewport_size({"width": WIDE[0], "height": WIDE[1]})
         tab.steady(tab.page.locator(".st-key-lab_learned .stage"))
-        assert tab.faults() == []
+        assert tab.violations() == []
 
 
 WHOLE = """root => {
@@ -122,7 +122,7 @@ WHOLE = """root => {
 }"""
 
 
-def test_all_nodes_stay_in_view_in_another_window_unless_one_came_closer(tab):
+def test_all_nodes_stay_in_view_in_another_window_unless_zoomed_in(tab):
     tab.open("Laboratory", size=WIDE)
     tab.both_drawn()
     truth = tab.page.locator(".st-key-lab_truth .root")
@@ -143,7 +143,7 @@ def test_all_nodes_stay_in_view_in_another_window_unless_one_came_closer(tab):
 
 def test_a_curve_shows_its_progress_and_can_be_cancelled(tab):
     tab.open("Laboratory")
-    tab.turn_to("Against rows")
+    tab.turn_to("Error vs rows")
     repeats = tab.page.locator(".st-key-lab_repeats-lab-curve-n input")
     repeats.fill("50")
     repeats.press("Enter")
@@ -159,14 +159,14 @@ def test_a_curve_shows_its_progress_and_can_be_cancelled(tab):
     tab.rests()
     tab.press("Run")
     legend = tab.page.locator(".js-plotly-plot .legendtext")
-    tab.becomes(legend.all_text_contents, ["recall", "precision", "exactly right"])
+    tab.becomes(legend.all_text_contents, ["recall", "precision", "exact recovery"])
     tab.idle()
-    tab.becomes(legend.all_text_contents, ["recall", "precision", "exactly right"])
+    tab.becomes(legend.all_text_contents, ["recall", "precision", "exact recovery"])
 
 
-def test_names_in_an_edge_list_are_text_and_nothing_else(tab):
+def test_names_in_an_edge_list_are_plain_text(tab):
     tab.open("Laboratory")
-    tab.choose("lab_family", "Edges of your own")
+    tab.choose("lab_family", "Custom edges")
     box = tab.page.locator(".st-key-lab_edges textarea")
     bad = "<img/src=x/onerror=window.hacked=1>"
     box.fill(f"h {bad}\nh *b*\nh [c](javascript:window.hacked=1)")
@@ -184,14 +184,14 @@ def test_names_in_an_edge_list_are_text_and_nothing_else(tab):
     assert tab.page.evaluate("window.hacked") is None
 
 
-def test_the_theory_of_the_model_of_numbers_and_of_data(tab):
+def test_the_theory_of_a_model_of_custom_values_and_of_data(tab):
     tab.open("Theory", scheme="dark")
-    assert tab.faults() == []
-    tab.page.get_by_text("Theorem 2 is silent").wait_for()
-    tab.press("Ask the laboratory")
+    assert tab.violations() == []
+    tab.page.get_by_text("Theorem 2 does not apply").wait_for()
+    tab.press("Simulate")
     tab.page.get_by_text("in every repeat from").wait_for()
-    tab.page.get_by_text("Numbers of my own").click()
-    tab.page.get_by_text("Theorem 2 asks for").wait_for()
+    tab.page.get_by_text("Custom values").click()
+    tab.page.get_by_text("Theorem 2 requires").wait_for()
     tab.turn_to("n against δ")
     tab.until(
         lambda: "Theorem 2" in tab.page.locator(".js-plotly-plot .legendtext").all_text_contents()
@@ -199,7 +199,7 @@ def test_the_theory_of_the_model_of_numbers_and_of_data(tab):
     girth = tab.page.locator(".st-key-theory_girth input")
     girth.fill("12")
     girth.press("Enter")
-    tab.page.get_by_text("Theorem 2 is silent").wait_for()
-    tab.page.get_by_text("The data on Explore").click()
+    tab.page.get_by_text("Theorem 2 does not apply").wait_for()
+    tab.page.get_by_text("Explore data").click()
     tab.page.get_by_text("What cannot be checked").wait_for()
     tab.page.get_by_text("Four-point distortion").wait_for()

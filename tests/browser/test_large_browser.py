@@ -1,4 +1,4 @@
-"""Many columns in Chromium: a picture that can be read, nodes that open, a table for very many."""
+"""Many columns in Chromium: readable graph, nodes that unfold, a table for very many."""
 
 from __future__ import annotations
 
@@ -18,20 +18,19 @@ pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 RING = "latent_cycle"
 LONG = 240_000
-"""Milliseconds for what a table of thousands of columns may take on a busy machine."""
+"""Timeout in milliseconds for thousands of columns on a busy machine."""
 
 
 @dataclass
 class Large(AppTab):
     """The Explore page with a large table."""
 
-    def bring(self, file: Path) -> None:
-        """Open a file of one's own."""
+    def upload(self, file: Path) -> None:
         self.go(sample=RING)
-        self.page.get_by_role("button", name="Open a file").click()
+        self.page.get_by_role("button", name="Open file").click()
         dialog = self.page.get_by_role("dialog")
         dialog.locator("input[type=file]").first.set_input_files(file)
-        dialog.get_by_role("button", name="Use this table").click(timeout=LONG)
+        dialog.get_by_role("button", name="Use table").click(timeout=LONG)
         dialog.wait_for(state="detached", timeout=LONG)
         self.sentence.wait_for(timeout=LONG)
 
@@ -44,15 +43,15 @@ class Large(AppTab):
         return self.page.locator(".st-key-graph .root")
 
     def nodes(self) -> dict[str, str]:
-        """The drawn nodes and what they are called, whether or not there is room to write it."""
+        """Return the drawn nodes and their names, whether or not the names are shown."""
         shown: dict[str, str] = self.graph.evaluate(
             "root => Object.fromEntries(root.view.data.nodes"
             ".filter(node => root.view.nodes.get(node.id)).map(node => [node.id, node.label]))"
         )
         return shown
 
-    def written(self) -> list[dict[str, float]]:
-        """Where names are written, in pixels of the layout."""
+    def labels(self) -> list[dict[str, float]]:
+        """Return the positions of the displayed names, in pixels of the layout."""
         places: list[dict[str, float]] = self.graph.evaluate(
             "root => Object.values(root.view.network.body.nodes).filter(node => node.options.label)"
             ".map(node => ({x: node.x, y: node.labelModule.size.yLine + node.options.font.vadjust, "
@@ -63,8 +62,8 @@ class Large(AppTab):
     def n_nodes(self) -> int:
         return len(self.nodes())
 
-    def stands(self) -> None:
-        """Wait until nothing glides and the picture does not move."""
+    def settles(self) -> None:
+        """Wait until nothing moves."""
         self.page.locator(".st-key-graph .frame[data-settled=true]").wait_for()
         seen: list[object] = []
 
@@ -78,7 +77,7 @@ class Large(AppTab):
         self.until(still)
 
     def click(self, node: str) -> None:
-        self.stands()
+        self.settles()
         box = self.page.locator(".st-key-graph .stage").bounding_box()
         assert box is not None
         at = self.graph.evaluate("(root, id) => root.debug().inWindow(id)", node)
@@ -89,7 +88,7 @@ class Large(AppTab):
         self.page.get_by_role("option", name=name, exact=True).click()
 
     def stop(self, key: str) -> None:
-        """Stop work in the background, if it has not ended before."""
+        """Stop background work, if it has not ended."""
         button = self.page.locator(f".st-key-{key} button")
         if button.count():
             button.click()
@@ -115,22 +114,22 @@ def thousands(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-def test_four_hundred_columns_can_be_read_opened_and_searched(tab, four_hundred):
-    tab.bring(four_hundred)
+def test_four_hundred_columns_are_readable_and_can_be_unfolded_and_searched(tab, four_hundred):
+    tab.upload(four_hundred)
     tab.page.locator(".st-key-graph .frame[data-settled=true]").wait_for(timeout=LONG)
     assert "of 400 columns by name" in tab.sentence.inner_text()
     tab.stop("cancel_curve")
     tab.page.locator(".st-key-cancel_opening button").wait_for()
     tab.stop("cancel_opening")
-    tab.page.get_by_text("The test of loops was stopped").wait_for()
+    tab.page.get_by_text("The loop test was stopped").wait_for()
     first = tab.nodes()
     assert 20 < len(first) <= MOST_DRAWN
 
     def n_folded(node: str) -> int:
         return int(first[node].rsplit("+", 1)[1]) if "+" in first[node] else 0
 
-    tab.stands()
-    names = tab.written()
+    tab.settles()
+    names = tab.labels()
     assert 10 < len(names) <= len(first)
     for one, other in combinations(names, 2):
         apart = abs(one["x"] - other["x"]) - (one["width"] + other["width"]) / 2
@@ -139,9 +138,9 @@ def test_four_hundred_columns_can_be_read_opened_and_searched(tab, four_hundred)
     for _ in range(6):
         tab.page.get_by_role("button", name="Zoom in").click()
         tab.page.wait_for_timeout(200)
-    tab.until(lambda: len(tab.written()) > len(names) or len(names) == len(first))
+    tab.until(lambda: len(tab.labels()) > len(names) or len(names) == len(first))
     tab.page.get_by_role("button", name="Show the whole graph").click()
-    tab.becomes(lambda: len(tab.written()), len(names))
+    tab.becomes(lambda: len(tab.labels()), len(names))
 
     hub = max(first, key=n_folded)
     tab.click(hub)
@@ -152,7 +151,7 @@ def test_four_hundred_columns_can_be_read_opened_and_searched(tab, four_hundred)
     tab.becomes(tab.n_nodes, len(first))
     tab.rests()
 
-    tab.stands()
+    tab.settles()
     stage = tab.page.locator(".st-key-graph .stage")
     stage.focus()
     tab.page.keyboard.press("ArrowRight")
@@ -167,7 +166,7 @@ def test_four_hundred_columns_can_be_read_opened_and_searched(tab, four_hundred)
     tab.page.get_by_role("button", name="Close all").click()
     tab.becomes(tab.nodes, first)
     tab.rests()
-    tab.page.get_by_role("button", name="Show everything").click()
+    tab.page.get_by_role("button", name="Show all").click()
     tab.until(lambda: tab.n_nodes() > 400)
     tab.page.get_by_text("Showing all 400 columns.").wait_for()
     tab.rests()
@@ -176,15 +175,15 @@ def test_four_hundred_columns_can_be_read_opened_and_searched(tab, four_hundred)
     tab.rests()
 
 
-def test_thousands_of_columns_open_on_a_table_and_show_surroundings(tab, thousands):
-    tab.bring(thousands)
+def test_thousands_of_columns_open_on_a_table_and_show_neighbourhoods(tab, thousands):
+    tab.upload(thousands)
     tab.page.locator(".st-key-hidden_table canvas").first.wait_for()
-    assert "2,500 columns are too many for one picture" in tab.sentence.inner_text()
+    assert "2,500 columns are too many to draw at once" in tab.sentence.inner_text()
     assert tab.graph.count() == 0
     tab.rests()
     tab.find("column 1234")
     tab.page.locator(".st-key-graph .frame[data-settled=true]").wait_for(timeout=LONG)
-    assert "around column 1234" in tab.sentence.inner_text()
+    assert "nearest to column 1234" in tab.sentence.inner_text()
     shown = tab.nodes()
     assert "column 1234" in shown.values()
     assert len(shown) <= MOST_DRAWN
@@ -193,6 +192,6 @@ def test_thousands_of_columns_open_on_a_table_and_show_surroundings(tab, thousan
     tab.click(other)
     tab.until(lambda: f"around {shown[other]}" in tab.sentence.inner_text())
     tab.rests()
-    tab.page.get_by_role("button", name="Back to the table").click()
+    tab.page.get_by_role("button", name="Back to table").click()
     tab.page.locator(".st-key-hidden_table canvas").first.wait_for()
     tab.rests()

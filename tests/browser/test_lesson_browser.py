@@ -1,4 +1,4 @@
-"""The lesson in Chromium: stepping, playing, keys, links, thresholds, the page that it exports."""
+"""The lesson in Chromium: steps, playback, keys, links, thresholds, export."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WORDS = {"sample": "newsgroups100_roweislike", "r": "8.0", "tau": "0.4"}
 
 @cache
 def lesson(sample: str, r: str, tau: str, Lambda: str | None = None) -> Lesson:
-    """The lesson that the package gives."""
+    """Return the lesson of the package."""
     data = ll.load_sample(sample)
     D = ll.information_distances(data.observations)
     margin = None if Lambda is None else float(Lambda)
@@ -51,7 +51,7 @@ class Tab(AppTab):
         return self.page.locator(".st-key-lesson_graph .root").evaluate(script)
 
     def drawn(self) -> list[str]:
-        """The ids of all edges: their layer and their ends."""
+        """Return the ids of all edges: layer and ends."""
         return sorted(self.ask("root => root.view.edges.get().map(edge => edge.id)"))
 
     def positions(self) -> dict[str, Any]:
@@ -73,7 +73,7 @@ class Tab(AppTab):
         self.page.locator(f".st-key-lesson_{key} button").first.click()
 
     def shows(self, course: Lesson, anchor: str) -> None:
-        """Wait until the picture, the words and the address are those of a step."""
+        """Wait until picture, caption and link are those of a step."""
         from loopylatent.lesson.lesson import draw
 
         frame = course.frame(course.find(anchor))
@@ -102,7 +102,7 @@ def test_a_cold_start_opens_on_the_ring_and_buttons_step_through_it(tab):
         tab.shows(course, anchor)
 
 
-def test_keys_step_wherever_the_focus_is_and_quick_ones_are_not_lost(tab):
+def test_keys_work_wherever_the_focus_is_and_quick_ones_are_not_lost(tab):
     course = lesson(**RING)
     tab.open(**RING, step="visit-1-look")
     tab.shows(course, "visit-1-look")
@@ -112,7 +112,7 @@ def test_keys_step_wherever_the_focus_is_and_quick_ones_are_not_lost(tab):
     tab.page.locator(".st-key-lesson_graph .stage").focus()
     tab.press("ArrowLeft")
     tab.shows(course, "visit-1-join-4")
-    tab.rests()  # the scrubber comes after the graph, and moves from where it is
+    tab.rests()  # the scrubber is drawn after the graph
     tab.page.locator(".st-key-lesson_scrubber input[type=range]").focus()
     tab.press("ArrowRight")
     tab.shows(course, "visit-1-rest")
@@ -120,7 +120,7 @@ def test_keys_step_wherever_the_focus_is_and_quick_ones_are_not_lost(tab):
     tab.becomes(tab.step, "compared")
 
 
-def test_a_link_leads_to_its_step_and_play_goes_on_until_pause(tab):
+def test_a_link_opens_its_step_and_playback_runs_until_paused(tab):
     course = lesson(**RING)
     tab.open(**RING, step="visit-3-contract-1")
     tab.shows(course, "visit-3-contract-1")
@@ -174,7 +174,7 @@ def test_nothing_moves_from_step_to_step_at_100_variables(tab):
     assert tab.ask("root => root.debug().scale") == scale
 
 
-def test_the_graph_waits_unseen_while_distances_are_shown(tab):
+def test_the_graph_is_hidden_while_distances_are_shown(tab):
     course = lesson(**RING)
     tab.open(**RING, step="truth")
     tab.shows(course, "truth")
@@ -194,15 +194,15 @@ def test_the_graph_waits_unseen_while_distances_are_shown(tab):
     assert tab.ask("root => root.debug().scale") == scale
 
 
-# Words and pictures ------------------------------------------------------------------------
+# Terms and pictures ------------------------------------------------------------------------
 
 
-def test_a_term_explains_itself_where_the_pointer_rests(tab):
+def test_hovering_over_a_term_shows_its_definition(tab):
     tab.open(**RING, step="union")
     term = tab.page.locator(".lesson-caption .term").first
     term.hover()
     shown = term.evaluate("e => getComputedStyle(e, '::after').content")
-    assert GLOSSARY["union"] in shown
+    assert GLOSSARY["initial graph"] in shown
     assert tab.page.locator(".lesson-code [aria-current=step]").inner_text().startswith("G ←")
 
 
@@ -231,28 +231,28 @@ def test_the_class_guesses_and_the_projector_shows_large_type(tab):
     tab.becomes(tab.drawn, sorted(f"0:{u}-{v}" for u, v in course.material.initial))
 
 
-def test_why_leads_from_explore_to_the_step_that_made_a_hidden_node(tab):
+def test_origin_leads_from_explore_to_the_step_that_created_a_hidden_node(tab):
     tab.go(**RING)
     tab.page.locator(".st-key-graph .frame[data-settled=true]").wait_for()
     tab.page.locator(".st-key-find input").fill("h3")
     tab.page.get_by_role("option", name="h3", exact=True).click()
-    tab.page.get_by_role("button", name="Why is it here?").click()
-    tab.page.locator(".st-key-why_node button").click()
+    tab.page.get_by_role("button", name="Origin").click()
+    tab.page.locator(".st-key-origin_node button").click()
     tab.frame.wait_for(state="attached")
     course = lesson(**RING)
     tab.shows(course, course.places[course.why_node(22)].anchor)
 
 
-def test_axe_finds_no_serious_fault(tab):
+def test_axe_finds_no_serious_violation(tab):
     tab.open(**RING, step="visit-1-join-2")
     tab.shows(lesson(**RING), "visit-1-join-2")
     found = Axe().run(tab.page, options={"rules": {"region": {"enabled": False}}})
-    faults = [
+    violations = [
         (fault["id"], [node["html"][:120] for node in fault["nodes"]])
         for fault in found.response["violations"]
         if fault["impact"] in ("serious", "critical")
     ]
-    assert faults == []
+    assert violations == []
 
 
 # The exported page -------------------------------------------------------------------------
@@ -275,7 +275,7 @@ class Player:
     def shows(self, course: Lesson, anchor: str, detail: Any = "fine") -> None:
         self.watched.wait_until(f"location.hash === '#{anchor}'")
         frame = course.frame(course.find(anchor), detail)
-        assert self.page.locator("#says").inner_text() == str(frame.caption)
+        assert self.page.locator("#caption").inner_text() == str(frame.caption)
         assert self.drawn() == {(edge.u, edge.v) for edge in frame.edges}
         line = self.page.locator("#code [aria-current]").evaluate(
             "e => [...e.parentElement.children].indexOf(e) + 1"
@@ -297,7 +297,7 @@ def exported(tab) -> Callable[[], Path]:
     return save
 
 
-def test_the_exported_lesson_plays_offline_with_the_same_steps_and_words(exported, open_page):
+def test_the_exported_lesson_plays_offline_with_the_same_steps_and_captions(exported, open_page):
     course = lesson(**RING)
     player = Player(open_page(f"{exported().as_uri()}#visit-1-look"))
     player.shows(course, "visit-1-look")
@@ -332,7 +332,7 @@ def test_the_exported_lesson_asks_before_a_join_is_shown(open_page):
     player.page.reload()
     player.shows(course, "visit-1-join-1")
     player.page.check("#guess")
-    assert "Which two nodes" in player.page.locator("#says").inner_text()
+    assert "Which two nodes" in player.page.locator("#caption").inner_text()
     before = course.frame(course.find("visit-1-quartets"))
     assert player.drawn() == {(e.u, e.v) for e in before.edges if e.mark in IN_GRAPH}
     player.page.click("#next")
@@ -340,7 +340,7 @@ def test_the_exported_lesson_asks_before_a_join_is_shown(open_page):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_hostile_names_run_nowhere_in_an_exported_lesson(open_page, scheme):
+def test_hostile_names_are_not_executed_in_an_exported_lesson(open_page, scheme):
     D = ll.information_distances(ll.Observations.from_frame(hostile_frame()))
     result = ll.learn(D)
     course = build(result, D, None)

@@ -1,4 +1,4 @@
-"""Hostile names in a real browser: every page of the app, and every page that is exported."""
+"""Hostile names in Chromium: every page of the app, and every exported page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from helpers.browser import PATIENCE, AppTab, OpenPage, WatchedPage, visiting
+from helpers.browser import TIMEOUT, AppTab, OpenPage, WatchedPage, visiting
 from helpers.hostile import HOSTILE_NAMES, hostile_frame
 
 import loopylatent as ll
@@ -68,7 +68,7 @@ def exported(kind: str) -> str:
 
 
 class Dialogs(list[str]):
-    """What a page has asked or told in a window of its own."""
+    """The messages of all dialogs of a page."""
 
     def watch(self, watched: WatchedPage) -> None:
         watched.page.on("dialog", lambda dialog: (self.append(dialog.message), dialog.dismiss()))
@@ -82,7 +82,7 @@ class _Scripts(HTMLParser):
 
 
 def n_scripts(html: str) -> int:
-    """How many scripts a page runs; those with a type hold data."""
+    """Return the number of scripts of a page; those with a type contain data."""
     parser = _Scripts()
     parser.feed(html)
     return parser.n_scripts
@@ -92,7 +92,7 @@ def n_scripts(html: str) -> int:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_exported_page_works_and_runs_no_name(kind: str, open_page: OpenPage) -> None:
+def test_an_exported_page_works_and_executes_no_name(kind: str, open_page: OpenPage) -> None:
     watched, dialogs = open_page(exported(kind)), Dialogs()
     dialogs.watch(watched)
     watched.wait_until(READY[kind])
@@ -116,7 +116,7 @@ def test_an_exported_page_works_and_runs_no_name(kind: str, open_page: OpenPage)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_policy_names_the_scripts_of_the_page_and_nothing_else(
+def test_the_policy_allows_only_the_scripts_of_the_page(
     kind: str,
 ) -> None:
     found = POLICY.findall(exported(kind))
@@ -134,7 +134,7 @@ def test_the_policy_names_the_scripts_of_the_page_and_nothing_else(
 
 
 class _Listener(BaseHTTPRequestHandler):
-    """Takes note of everybody who calls."""
+    """Records all requests."""
 
     calls: list[str]
 
@@ -146,7 +146,7 @@ class _Listener(BaseHTTPRequestHandler):
     do_POST = do_GET
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture
@@ -161,8 +161,8 @@ def listener() -> Iterator[tuple[str, list[str]]]:
         thread.join()
 
 
-def planted(address: str) -> str:
-    """What somebody would write into a page who found a way in."""
+def injected(address: str) -> str:
+    """Return markup that an attacker would inject."""
     return (
         "<script>window.__hacked=1</script>"
         f'<script src="{address}/script.js"></script>'
@@ -178,33 +178,33 @@ def planted(address: str) -> str:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_planted_into_an_exported_page_neither_runs_nor_asks(
+def test_markup_injected_into_an_exported_page_neither_runs_nor_requests(
     kind: str, open_page: OpenPage, listener: tuple[str, list[str]]
 ) -> None:
     address, calls = listener
-    html = exported(kind).replace("<body>", f"<body>{planted(address)}", 1)
+    html = exported(kind).replace("<body>", f"<body>{injected(address)}", 1)
     assert html != exported(kind)
     watched, dialogs = open_page(html), Dialogs()
     dialogs.watch(watched)
     watched.wait_until(READY[kind])
     watched.page.evaluate("document.getElementById('form').submit()")
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while not any("form-action" in error for error in watched.errors):
-        assert time.monotonic() < deadline, "the browser did not say that it refused the form"
+        assert time.monotonic() < deadline, "the browser did not report that it blocked the form"
         watched.page.wait_for_timeout(20)
     blocked = [error for error in watched.errors if "Content Security Policy" in error]
-    assert len(blocked) >= 5, "the browser says what it refused"
+    assert len(blocked) >= 5, "the browser reports what it blocked"
     assert watched.page.evaluate(UNTOUCHED)
     assert dialogs == []
     assert calls == []
     watched.forget()
 
 
-def test_without_the_policy_the_same_would_run(
+def test_without_the_policy_the_same_markup_runs(
     open_page: OpenPage, listener: tuple[str, list[str]]
 ) -> None:
     address, calls = listener
-    html = POLICY.sub("", exported("graph")).replace("<body>", f"<body>{planted(address)}", 1)
+    html = POLICY.sub("", exported("graph")).replace("<body>", f"<body>{injected(address)}", 1)
     watched = open_page(html)
     watched.wait_until("window.__hacked === 1")
     assert "/script.js" in calls
@@ -219,7 +219,7 @@ def tab(app_page: WatchedPage, app_address: str) -> Iterator[AppTab]:
     yield from visiting(AppTab(app_page, app_address))
 
 
-def test_every_page_of_the_app_shows_hostile_names_and_runs_none(
+def test_every_page_of_the_app_shows_hostile_names_and_executes_none(
     tab: AppTab, tmp_path: Path
 ) -> None:
     file, dialogs = tmp_path / "$(touch pwned) <b> *x* www.evil.example.parquet", Dialogs()
@@ -227,10 +227,10 @@ def test_every_page_of_the_app_shows_hostile_names_and_runs_none(
     dialogs.watch(tab.watched)
     tab.go(sample="latent_cycle")
     page = tab.page
-    page.get_by_role("button", name="Open a file").click()
+    page.get_by_role("button", name="Open file").click()
     dialog = page.get_by_role("dialog")
     dialog.locator("input[type=file]").set_input_files(file)
-    dialog.get_by_role("button", name="Use this table").click()
+    dialog.get_by_role("button", name="Use table").click()
     dialog.wait_for(state="detached")
     tab.rests()
     assert page.get_by_text(f"{len(HOSTILE_NAMES)} observed").count()
@@ -251,7 +251,7 @@ def test_every_page_of_the_app_shows_hostile_names_and_runs_none(
     assert dialogs == []
 
 
-def test_no_table_offers_a_file_in_which_formulas_are_left_as_they_are(tab: AppTab) -> None:
+def test_no_table_offers_a_download_with_formulas(tab: AppTab) -> None:
     tab.go(sample="latent_cycle")
     tables = tab.page.get_by_test_id("stDataFrame")
     tables.first.hover()

@@ -1,4 +1,4 @@
-"""Reload, a lost connection and a server that is killed, in Chromium: everything comes back."""
+"""Reload, lost connection and killed server in Chromium: everything is restored."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CONNECTED = "[data-test-connection-state={}]"
 
 
 class OwnServer:
-    """A server that can be killed and started again at the same address."""
+    """A server that can be killed and restarted at the same address."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -32,12 +32,12 @@ class OwnServer:
     def kill(self) -> None:
         self.now.kill()
 
-    def start_again(self) -> None:
+    def restart(self) -> None:
         self.now = started(ROOT / "app.py", self.home, self.now.port)
 
 
 class Relay:
-    """A wire between the browser and the server that can be cut."""
+    """A proxy between browser and server whose connections can be cut."""
 
     def __init__(self, target: int) -> None:
         self._target = target
@@ -47,7 +47,7 @@ class Relay:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self) -> None:
-        """Break every connection; new ones can be made."""
+        """Close all connections; new ones are accepted."""
         ends, self._ends = self._ends, []
         for end in ends:
             with suppress(OSError):
@@ -59,7 +59,7 @@ class Relay:
         self.cut()
 
     def _accept(self) -> None:
-        with suppress(OSError):  # the door is closed
+        with suppress(OSError):  # the socket is closed
             while True:
                 near, _ = self._door.accept()
                 far = socket.create_connection(("127.0.0.1", self._target))
@@ -98,19 +98,19 @@ def tab(chromium: Browser, server: OwnServer) -> Iterator[Explore]:
 
 
 def is_lost(tab: Explore) -> None:
-    """Wait until the page has seen that the server is gone."""
+    """Wait until the page has noticed that the server is gone."""
     tab.until(lambda: tab.page.locator(CONNECTED.format("CONNECTED")).count() == 0)
 
 
 def wakes(tab: Explore, link: dict[str, str]) -> bool:
-    """Press a key; the first one after a restart only brings the session back from the link."""
+    """Press a key; the first one after a restart only restores the session from the link."""
     tab.slider("r").focus()
     tab.page.keyboard.press("ArrowLeft")
     tab.rests()
     return tab.link() != link
 
 
-def test_a_reload_and_a_lost_connection_and_a_killed_server_lose_nothing(tab, server):
+def test_reload_lost_connection_and_killed_server_lose_nothing(tab, server):
     tab.open(**LINK)
     graph = tab.move("r", "ArrowLeft", "ArrowLeft")
     tab.shows(graph)
@@ -122,7 +122,7 @@ def test_a_reload_and_a_lost_connection_and_a_killed_server_lose_nothing(tab, se
 
     server.kill()
     is_lost(tab)
-    server.start_again()
+    server.restart()
     tab.page.locator(CONNECTED.format("CONNECTED")).wait_for()
     tab.shows(graph)
     assert tab.link() == link
@@ -150,7 +150,7 @@ def test_a_lost_connection_keeps_the_session_with_its_file(tab, relay, tmp_path)
     assert tab.counts()["observed"] == counts["observed"]
 
 
-def test_after_a_restart_the_same_file_brings_its_graph_back(tab, server, tmp_path):
+def test_after_a_restart_the_same_file_restores_its_graph(tab, server, tmp_path):
     file = tmp_path / "answers.csv"
     file.write_bytes(answers(1))
     tab.open(**LINK)
@@ -166,11 +166,11 @@ def test_after_a_restart_the_same_file_brings_its_graph_back(tab, server, tmp_pa
 
     server.kill()
     is_lost(tab)
-    server.start_again()
+    server.restart()
     tab.page.locator(CONNECTED.format("CONNECTED")).wait_for()
     tab.slider("r").focus()
     tab.page.keyboard.press("ArrowLeft")
-    tab.page.get_by_text("'answers.csv' is not here").wait_for()
+    tab.page.get_by_text("'answers.csv' is not loaded").wait_for()
     assert tab.link() == link
     dialog = tab.upload(file)
     dialog.get_by_role("button", name=GO_ON).click()
@@ -180,8 +180,8 @@ def test_after_a_restart_the_same_file_brings_its_graph_back(tab, server, tmp_pa
 
     tab.page.goto(f"{server.now.address}/?sample=bfi25")
     tab.rests()
-    dialog = tab.upload(project, "A saved project")
-    dialog.get_by_role("button", name="Open this project").click()
+    dialog = tab.upload(project, "Project")
+    dialog.get_by_role("button", name="Open project").click()
     dialog.wait_for(state="detached")
     tab.becomes(tab.edges, edges)
     assert tab.counts() == counts

@@ -1,6 +1,6 @@
-"""The report in a browser: opened from disk, drawn, printed, with no request and nothing that runs.
+"""The report in Chromium: opened from disk, drawn, printed, without requests.
 
-Set LOOPYLATENT_PICTURES to a folder to keep the pictures and the PDF, and look at them.
+Set LOOPYLATENT_PICTURES to a folder to keep the pictures and the PDF.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def test_the_links_lead_to_the_sections(report, open_page):
     assert all(page.locator(f"h2{target}").count() == 1 for target in targets)
 
 
-def test_without_scripts_there_is_the_picture(report, chromium, tmp_path):
+def test_without_scripts_the_static_picture_is_shown(report, chromium, tmp_path):
     file = tmp_path / "report.html"
     file.write_text(report, encoding="utf-8")
     context = chromium.new_context(java_script_enabled=False)
@@ -107,14 +107,14 @@ def test_without_scripts_there_is_the_picture(report, chromium, tmp_path):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_on_paper_it_is_light_and_shows_the_picture(report, open_page, pictures, scheme):
+def test_in_print_it_is_light_and_shows_the_static_picture(report, open_page, pictures, scheme):
     watched = open_page(report, scheme=scheme, size=(680, 1000))
     watched.wait_until(DRAWN)
     page = watched.page
     page.emulate_media(media="print", color_scheme=scheme)
     assert page.locator(".still svg").is_visible()
-    for gone in ("#stage", ".tools", "nav"):
-        assert page.locator(gone).is_hidden()
+    for hidden in ("#stage", ".tools", "nav"):
+        assert page.locator(hidden).is_hidden()
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert page.evaluate("getComputedStyle(document.body).color") == "rgb(27, 36, 48)"
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), "cut off"
@@ -138,7 +138,7 @@ def test_it_prints_on_a4(report, open_page, pictures):
 
 
 def _streams(content: bytes) -> bytes:
-    """What is inside the compressed parts of a PDF."""
+    """Return the decompressed streams of a PDF."""
     found = b""
     for part in re.findall(rb"stream\r?\n(.*?)endstream", content, re.DOTALL):
         try:
@@ -148,7 +148,7 @@ def _streams(content: bytes) -> bytes:
     return found
 
 
-def test_hostile_names_do_not_run(open_page, pictures):
+def test_hostile_names_are_not_executed(open_page, pictures):
     obs = ll.Observations.from_frame(hostile_frame())
     names = {len(HOSTILE_NAMES): HOSTILE_NAMES[0], len(HOSTILE_NAMES) + 1: HOSTILE_NAMES[1]}
     watched = open_page(report_of(obs, "a.csv", hidden_names=names))

@@ -1,4 +1,4 @@
-"""The Tune page in Chromium: a click on a plot is a setting; Cancel works while a sweep runs."""
+"""The Tune page in Chromium: clicks on plots set thresholds; Cancel works during a sweep."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from helpers.browser import AppTab, WatchedPage, visiting
 from playwright.sync_api import Locator
 
 import loopylatent as ll
-from loopylatent.ui.tune.page import ALONG, BARS, OVER, TABLE
+from loopylatent.ui.tune.page import BARCODE, GRID, SWEEP, TABLE
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 RING = {"sample": "latent_cycle", "r": "1.5", "tau": "0.1"}
 WORDS = {"sample": "newsgroups100_roweislike"}
-PLOTS = {ALONG: "along", OVER: "over", BARS: "bars"}
+PLOTS = {SWEEP: "along", GRID: "over", BARCODE: "bars"}
 
 
 @dataclass
 class Tab(AppTab):
-    shown: str = ALONG
+    shown: str = SWEEP
 
     def open(self, **params: Any) -> None:
         self.go("Tune", **params)
@@ -33,21 +33,21 @@ class Tab(AppTab):
         self.drawn()
 
     def idle(self) -> None:
-        """Wait until nothing runs, neither the script nor anything in the background."""
+        """Wait until neither the script nor background work is running."""
         self.cancel.wait_for(state="detached")
         self.rests()
 
     def drawn(self) -> None:
-        """Wait for the plot of the open tab; while the page changes there may be an older one."""
+        """Wait for the plot of the open tab; an older one may still be shown."""
         self.until(lambda: self.plot.count() == 1 and self.plot.is_visible())
 
     @property
     def plot(self) -> Locator:
-        """The plot of the tab that was turned to last."""
+        """The plot of the tab opened last."""
         return self.page.locator(f'[class*="st-key-tune_{PLOTS[self.shown]}_"] .js-plotly-plot')
 
     def ask(self, script: str) -> Any:
-        """Return what a function of the plot says, once there is one plot and it says something."""
+        """Return the value of a function of the plot, once there is a value."""
         answer = (
             f"plots => plots.length === 1 && plots[0]._fullLayout ? ({script})(plots[0]) : null"
         )
@@ -62,7 +62,7 @@ class Tab(AppTab):
         return self.page.locator(".st-key-tune_suggest button")
 
     def said(self) -> str:
-        found = self.page.locator(".st-key-tune_said")
+        found = self.page.locator(".st-key-tune_message")
         return found.inner_text() if found.count() else ""
 
     def turn_to(self, tab: str) -> None:
@@ -70,21 +70,21 @@ class Tab(AppTab):
         super().turn_to(tab)
 
     def plot_of(self, tab: str) -> None:
-        """Turn to a tab and wait until its plot is there and nothing will draw it again."""
+        """Open a tab and wait until its plot is final."""
         self.turn_to(tab)
         self.drawn()
         self.idle()
         self.drawn()
 
     def click(self, place: str) -> None:
-        """Click where a script says, in pixels of the plot, once plotly has seen the mouse there.
+        """Click at a position given by a script, in pixels of the plot, once plotly sees the mouse.
 
-        A plot that is drawn again has to be pointed at again.
+        A redrawn plot needs a new mouse movement.
         """
         seen: list[tuple[float, float]] = [(0.0, 0.0)]
 
         def pointed() -> bool:
-            """The mouse is seen where it should be, and nothing has moved since the last look."""
+            """Whether plotly sees the mouse and nothing has moved since the last check."""
             self.drawn()
             x, y = self.ask(place)
             left, top = self.ask("plot => (box => [box.x, box.y])(plot.getBoundingClientRect())")
@@ -97,10 +97,10 @@ class Tab(AppTab):
         self.until(pointed)
         self.page.mouse.click(*seen[-1])
 
-    def click_goes(self, place: str, read: Callable[[], Any], wanted: Any) -> None:
-        """Click, and see where the address says that this leads."""
+    def click_goes(self, place: str, read: Callable[[], Any], expected: Any) -> None:
+        """Click, and wait until the link shows the new settings."""
         self.click(place)
-        self.becomes(read, wanted)
+        self.becomes(read, expected)
         self.idle()
 
     def thresholds(self) -> dict[str, float]:
@@ -127,11 +127,11 @@ IN_BAR = f"""plot => {{
 }}"""
 
 
-def test_a_click_on_a_point_goes_there_and_says_so(tab):
+def test_a_click_on_a_point_sets_r_and_confirms_it(tab):
     tab.open(**RING)
     D = ll.information_distances(ll.load_sample("latent_cycle").observations)
     points = ll.sweep(D, None, tab.thresholds()["Lambda"], 0.1).points
-    for k in (4, len(points) - 1, 4):  # the same place twice, too
+    for k in (4, len(points) - 1, 4):  # also the same point twice
         tab.click_goes(SETTING % (k, k), lambda: tab.thresholds()["r"], points[k].thresholds.r)
         tab.until(lambda k=k: f"{points[k].n_edges} edges" in tab.said())
     assert tab.thresholds()["tau"] == 0.1
@@ -139,11 +139,11 @@ def test_a_click_on_a_point_goes_there_and_says_so(tab):
 
 def test_a_click_goes_to_a_cell_of_the_grid_and_to_the_middle_of_a_bar(tab):
     tab.open(**RING)
-    tab.plot_of(OVER)
+    tab.plot_of(GRID)
     tab.until(lambda: all(row[2] for row in tab.ask(CELLS)))
     margin, tau, *_ = tab.ask(f"{CELLS}[10]")
     tab.click_goes(SETTING % (10, 10), tab.thresholds, {"r": 1.5, "Lambda": margin, "tau": tau})
-    tab.plot_of(BARS)
+    tab.plot_of(BARCODE)
     middle = tab.ask(f"plot => {BAR}.customdata[0][0]")
     tab.click_goes(IN_BAR, lambda: tab.thresholds()["r"], middle)
 
@@ -161,12 +161,12 @@ def test_cancel_works_while_a_sweep_runs_and_the_page_stays_usable(tab):
         )
     )
     assert int(done[1]) + int(done[3]) == int(done[2]) > 5
-    tab.page.get_by_role("tab", name=TABLE).click()  # the page answers while the fits go on
+    tab.page.get_by_role("tab", name=TABLE).click()  # the page responds during the fits
     tab.page.locator(".stDataFrame").wait_for()
     assert tab.cancel.count() == 1, "the fits should still go on"
     tab.cancel.click()
     tab.cancel.wait_for(state="detached")
-    tab.until(lambda: "Go on" in tab.suggest.inner_text())
+    tab.until(lambda: "Resume" in tab.suggest.inner_text())
     assert tab.suggest.is_enabled()
 
 
@@ -183,7 +183,7 @@ def test_suggestions_are_applied_with_one_click(tab):
 
 
 @pytest.mark.parametrize(("size", "scheme"), [((1440, 900), "light"), ((1024, 768), "dark")])
-def test_the_plot_is_seen_whole_without_scrolling_and_the_page_is_accessible(tab, size, scheme):
+def test_the_whole_plot_is_visible_without_scrolling_and_the_page_is_accessible(tab, size, scheme):
     tab.open(size=size, scheme=scheme, **RING)
     box = tab.steady(tab.plot)
     assert box["y"] >= 0

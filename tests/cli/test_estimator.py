@@ -88,9 +88,9 @@ def test_transform_takes_single_rows_frames_and_missing_values(X):
     holes = frame.astype(object)
     holes.iloc[7, :3] = None
     assert model.transform(holes).shape == whole.shape
-    with pytest.raises(ll.DataError, match="lack 'f'"):
+    with pytest.raises(ll.DataError, match="Missing columns: 'f'"):
         model.transform(frame.drop(columns="f"))
-    with pytest.raises(ll.DataError, match="rows of 6 columns"):
+    with pytest.raises(ll.DataError, match="Rows of 6 columns"):
         model.transform(X[:, :4])
 
 

@@ -47,7 +47,7 @@ def test_rows_of_other_columns_are_refused_by_their_names(frame):
     model = ll.fit_parameters(result.graph, ll.Observations.from_frame(frame))
     others = ll.Observations.from_frame(frame.rename(columns={"e": "z"}))
     for call in (model.scores, model.hidden_posteriors, model.log_likelihood):
-        with pytest.raises(ll.LoopyLatentError, match="lacks 'e'"):
+        with pytest.raises(ll.LoopyLatentError, match="lacks columns 'e'"):
             call(others)
 
 

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from loopylatent.compute.limits import one_thread
 
-PATIENCE = 60
+TIMEOUT = 60
 
 
 def numbers() -> set[int]:
@@ -42,12 +42,12 @@ def test_whoever_ends_first_takes_the_limit_from_nobody():
     def work(k: int) -> list[set[int]]:
         seen = []
         with one_thread():
-            begun.wait(PATIENCE)
+            begun.wait(TIMEOUT)
             if k > 0:
-                ended[k - 1].wait(PATIENCE)
+                ended[k - 1].wait(TIMEOUT)
             seen.append(numbers())
         if k < 2:
-            ended[k].wait(PATIENCE)
+            ended[k].wait(TIMEOUT)
         return seen
 
     with ThreadPoolExecutor(3) as pool:

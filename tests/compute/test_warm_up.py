@@ -66,15 +66,15 @@ def warmed() -> dict[str, Any]:
     return in_a_process(None, "warm")
 
 
-def test_the_steps_are_told_in_the_order_of_need():
+def test_the_steps_come_in_the_order_of_need():
     steps = list(warm_up_steps())
     assert steps[:3] == ["curve", "quartet", "layout"]
     assert {
         "relaxed",
         "nj",
-        "fit of numbers",
-        "fit of yes and no",
-        "fit of numbers with gaps",
+        "fit of continuous",
+        "fit of binary",
+        "fit of continuous, missing values",
     } <= set(steps)
 
 

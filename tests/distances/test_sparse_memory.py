@@ -8,10 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from helpers.platforms import only_linux
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux", reason="only Linux counts private memory in RLIMIT_DATA"
-)
+pytestmark = only_linux
 SCRIPT = Path(__file__).parents[1] / "helpers" / "sparse_memory_run.py"
 ROOT = SCRIPT.parents[2]
 PLENTY = {"LOOPYLATENT_MEMORY_MB": str(10**6)}

@@ -16,7 +16,7 @@ from helpers.hostile import HOSTILE_NAMES, hostile_frame
 from nbclient import NotebookClient
 
 import loopylatent as ll
-from loopylatent.exporting.notebook import LONGEST_NAME, MOST_DRAWN, view
+from loopylatent.exporting.notebook import LONGEST_NAME, MAX_DRAWN, view
 from loopylatent.figures.layout import shown_label
 
 HARMLESS = {"div", "p", "b", "table", "thead", "tbody", "tr", "th", "td", "img", "code"}
@@ -70,7 +70,7 @@ def shown(result: Any) -> Seen:
 
 
 @pytest.mark.parametrize("kind", [*view.registry][1:], ids=lambda kind: kind.__name__)
-def test_hostile_names_are_text_and_nothing_asks_for_anything_outside(kind):
+def test_hostile_names_are_text_and_nothing_is_loaded_from_outside(kind):
     text = hostile_results()[kind]._repr_html_()
     seen = Seen(text)
     assert seen.tags <= HARMLESS
@@ -83,13 +83,13 @@ def test_hostile_names_are_text_and_nothing_asks_for_anything_outside(kind):
         assert not [name for name in named if name.startswith("on") or "href" in name]
 
 
-def test_every_name_stands_in_the_picture_of_a_graph():
+def test_every_name_is_in_the_picture_of_a_graph():
     (picture,) = shown(hostile_results()[ll.LatentGraph]).pictures()
     written = {"".join(one.itertext()) for one in picture.iter() if one.tag.endswith("}text")}
     assert {shown_label(name) for name in HOSTILE_NAMES} <= written
 
 
-def test_the_first_names_stand_in_the_table_of_observations():
+def test_the_first_names_are_in_the_table_of_observations():
     text = shown(hostile_results()[ll.Observations]).text
     assert {shown_label(name, LONGEST_NAME) for name in HOSTILE_NAMES[:12]} <= set(text)
     assert any("more columns" in words for words in text)
@@ -105,7 +105,7 @@ def test_the_numbers_are_those_of_the_result():
     assert f"{D.r_min:.4g}, {D.r_max:.4g}" in "".join(shown(D).text)
 
 
-def test_the_bars_of_distances_have_the_heights_of_their_counts():
+def test_the_histogram_of_distances_has_the_counts_as_heights():
     D = hostile_results()[ll.DistanceMatrix]
     (picture,) = shown(D).pictures()
     heights = [
@@ -130,20 +130,20 @@ def test_a_negative_edge_of_a_model_is_dashed():
     assert len(lines) == 2  # the edge, and its line in the legend
 
 
-def test_a_large_graph_is_told_in_words():
-    n = MOST_DRAWN + 1
+def test_a_large_graph_is_not_drawn():
+    n = MAX_DRAWN + 1
     chain = ll.LatentGraph.build([f"c{k}" for k in range(n)], 0, [(k, k + 1) for k in range(n - 1)])
     seen = shown(chain)
     assert seen.sources == []
     assert "too many for a small picture" in "".join(seen.text)
 
 
-def test_infinite_distances_are_counted_and_left_out_of_the_bars():
+def test_infinite_distances_are_counted_and_not_in_the_histogram():
     D = ll.DistanceMatrix.from_array([[0, 1, np.inf], [1, 0, 2], [np.inf, 2, 0]])
     assert "1 of 3 pairs" in "".join(shown(D).text)
 
 
-def test_a_regularised_result_shows_itself_as_what_it_is():
+def test_a_penalised_result_has_its_own_view():
     assert ll.RegularizedResult._repr_html_ is ll.LearnResult._repr_html_
 
 

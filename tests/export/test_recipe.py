@@ -138,13 +138,15 @@ def run_inside(recipe: Recipe, folder: Path, content: bytes, name: str = "graph.
     assert written_digest(folder, name) == digest
 
 
-def test_script_and_line_learn_the_same_graph_from_a_sample(tmp_path):
+def test_script_and_command_learn_the_same_graph_from_a_sample(tmp_path):
     digest = graph_of(SAMPLE).digest
     assert run_both(SAMPLE, tmp_path) == [digest, digest]
 
 
 @pytest.mark.parametrize("method", ["relaxed", "nj"])
-def test_script_and_line_of_the_other_methods_learn_the_same_graph(method, tmp_path, monkeypatch):
+def test_script_and_command_of_the_other_methods_learn_the_same_graph(
+    method, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     content = saved(ll.load_sample("bfi25").observations.to_frame(), "csv")
     recipe = Recipe(
@@ -154,7 +156,7 @@ def test_script_and_line_of_the_other_methods_learn_the_same_graph(method, tmp_p
     assert graph_of(recipe, content) != graph_of(replace(recipe, method="quartet"), content)
 
 
-def test_script_and_line_learn_the_same_graph_from_a_table_with_hostile_names(tmp_path):
+def test_script_and_command_learn_the_same_graph_from_a_table_with_hostile_names(tmp_path):
     content = hostile_table("parquet")
     recipe = hostile_recipe("-it's $(touch pwned)\n.parquet", content)
     graph = graph_of(recipe, content)
@@ -163,7 +165,7 @@ def test_script_and_line_learn_the_same_graph_from_a_table_with_hostile_names(tm
 
 
 @pytest.mark.parametrize("name", ["sample:bfi25", "--", "a\\nb.csv", "~", "x & y.csv"])
-def test_no_file_name_is_taken_for_something_else(name, tmp_path, monkeypatch, capfd):
+def test_file_names_are_never_misread_as_options(name, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     content = hostile_table("csv")
     run_inside(hostile_recipe(name, content), tmp_path, content)
@@ -179,7 +181,7 @@ def test_the_file_that_is_read_is_not_overwritten(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("n_samples", [None, 300])
-def test_given_distances_give_the_same_graph(n_samples, tmp_path, monkeypatch):
+def test_precomputed_distances_give_the_same_graph(n_samples, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "table.csv").write_bytes(saved(hostile_frame(), "csv"))
     assert cli.main(["distances", "table.csv", "-o", "d.csv"]) == 0
@@ -187,7 +189,7 @@ def test_given_distances_give_the_same_graph(n_samples, tmp_path, monkeypatch):
     run_inside(recipe, tmp_path, (tmp_path / "d.csv").read_bytes())
 
 
-def test_a_corrected_kind_with_an_equals_sign_in_its_name_counts(tmp_path, monkeypatch):
+def test_a_corrected_type_of_a_column_with_an_equals_sign_is_used(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     frame = hostile_frame()[["a=b", "a=binary", "-o", "@x", "+1"]]
     frame["a=b"] = frame["a=b"].round().clip(-1, 1)
@@ -201,7 +203,7 @@ def test_a_corrected_kind_with_an_equals_sign_in_its_name_counts(tmp_path, monke
 
 
 @given(RECIPES)
-def test_recipes_go_through_json_and_come_back_equal(recipe):
+def test_recipes_survive_json(recipe):
     again = Recipe.from_dict(json.loads(json.dumps(recipe.to_dict(), allow_nan=False)))
     assert again == recipe
     assert hash(again) == hash(recipe)
@@ -209,7 +211,7 @@ def test_recipes_go_through_json_and_come_back_equal(recipe):
 
 
 @given(RECIPES)
-def test_the_shell_line_says_what_the_recipe_says(recipe):
+def test_the_command_has_the_settings_of_the_recipe(recipe):
     line = to_command(recipe, program="loopylatent")
     assert line.isprintable()  # one line, and nothing in it that a terminal would obey
     program, *arguments = shlex.split(line)
@@ -227,7 +229,7 @@ def test_the_shell_line_says_what_the_recipe_says(recipe):
 
 
 @given(RECIPES)
-def test_the_script_holds_names_as_text_alone(recipe):
+def test_the_script_contains_names_only_as_text(recipe):
     tree = ast.parse(to_python(recipe))
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     assert [ast.unparse(call.func) for call in calls] == [
@@ -243,34 +245,34 @@ def test_the_script_holds_names_as_text_alone(recipe):
 
 
 @given(st.text())
-def test_escapes_come_back_as_they_were(text):
+def test_escapes_are_reversible(text):
     shown = escaped(text)
     assert unescaped(shown) == text
     assert shown.isprintable()
 
 
 @pytest.mark.parametrize("text", ["\\", "a\\b", "\\x1", "\\uD800\\", "\\U00110000", "\\'"])
-def test_a_stray_backslash_is_refused(text, capsys):
+def test_a_stray_backslash_raises(text, capsys):
     with pytest.raises(DataError, match="backslash"):
         unescaped(text)
     assert cli.main(["learn", text, "--escaped"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
 
 
-def test_columns_named_with_nul_pass_through_the_line():
+def test_columns_named_with_nul_survive_the_command():
     recipe = Recipe(**PLAIN, drop=("a\0b",))
     line = to_command(recipe)
     assert "--escaped '--drop=a\\x00b'" in line.replace("answers.csv ", "")
 
 
-def test_a_line_that_no_shell_takes_is_refused():
+def test_a_command_too_long_for_a_shell_raises():
     recipe = Recipe(**PLAIN, drop=tuple(f"{k:0100}" for k in range(1_000)))
-    with pytest.raises(DataError, match="use the Python script"):
+    with pytest.raises(DataError, match="Use the Python script"):
         to_command(recipe)
     assert len(to_python(recipe)) > LONGEST_COMMAND
 
 
-def test_order_and_repeats_of_names_make_no_difference():
+def test_order_and_repeats_of_names_have_no_effect():
     one = Recipe(**PLAIN, drop=("b", "a", "b"), kinds={"y": "ordinal", "x": "binary"})
     other = Recipe(**PLAIN, drop=["a", "b"], kinds=(("x", "binary"), ("y", "ordinal")))
     assert one == other
@@ -278,11 +280,11 @@ def test_order_and_repeats_of_names_make_no_difference():
     assert Recipe(**PLAIN | {"tau": -0.0}).to_dict() == Recipe(**PLAIN | {"tau": 0}).to_dict()
 
 
-def test_settings_and_sample_name_are_at_hand():
+def test_settings_and_sample_name_are_properties():
     assert SAMPLE.sample_name == "bfi25"
     assert SAMPLE.settings.order == "random"
     assert SAMPLE.settings.thresholds == ll.Thresholds(2.34, 1 / 90, 0.1)
-    with pytest.raises(DataError, match="no bundled sample"):
+    with pytest.raises(DataError, match="not a bundled sample"):
         _ = Recipe(**PLAIN).sample_name
 
 
@@ -292,7 +294,7 @@ WRONG = [
     ("source", "..", "without its folder"),
     ("source", "http://example.com/x.csv", "without its folder"),
     ("source", "x" * 256, "255"),
-    ("source", "a\0b", "not the name of a file"),
+    ("source", "a\0b", "not a valid file name"),
     ("source", "", "some text"),
     ("source", 7, "source is 7"),
     ("source_kind", "pickle", "sample, table, distances"),
@@ -305,15 +307,15 @@ WRONG = [
     ("drop", ["a", None], "some text"),
     ("labels", [["a"]], "some text"),
     ("labels", ["\ud800"], "half a character"),
-    ("kinds", "ab", "columns their kinds"),
-    ("kinds", ["ab"], "columns their kinds"),
-    ("kinds", {"a": "odd"}, "kind of column 'a'"),
-    ("kinds", {"a": 1}, "kind of column 'a'"),
-    ("kinds", [("a", "binary"), ("a", "ordinal")], "two kinds"),
+    ("kinds", "ab", "columns their types"),
+    ("kinds", ["ab"], "columns their types"),
+    ("kinds", {"a": "odd"}, "type of column 'a'"),
+    ("kinds", {"a": 1}, "type of column 'a'"),
+    ("kinds", [("a", "binary"), ("a", "ordinal")], "two types"),
     ("weights", 1, "some text"),
     ("metric", "given", "auto"),
     ("drop_degenerate", 1, "true or false"),
-    ("n_samples", 100, "plays no part for a table"),
+    ("n_samples", 100, "has no effect for a table"),
     ("n_samples", "100", "whole number"),
     ("r", "5", "finite number"),
     ("r", True, "finite number"),
@@ -336,7 +338,7 @@ WRONG = [
 @pytest.mark.parametrize(
     ("name", "value", "message"), WRONG, ids=[f"{row[0]}-{k}" for k, row in enumerate(WRONG)]
 )
-def test_what_is_wrong_is_refused_in_one_line(name, value, message):
+def test_an_invalid_value_raises_in_one_line(name, value, message):
     with pytest.raises(LoopyLatentError, match=message) as caught:
         Recipe.from_dict({**PLAIN, name: value})
     assert "\n" not in str(caught.value)
@@ -348,7 +350,7 @@ def test_what_is_wrong_is_refused_in_one_line(name, value, message):
     [
         (None, "NoneType"),
         ([], "list"),
-        ({}, "lacks source, source_kind, r, Lambda, tau"),
+        ({}, "no entry source, source_kind, r, Lambda, tau"),
         ({**PLAIN, "speed": 9}, "no entry 'speed'"),
         ({**PLAIN, "a\nb": 9, 7: 7}, r"'a\\nb', '7'"),
         ({**PLAIN, "source_kind": "sample", "source": "sample:bif25"}, "did you mean 'bfi25'"),
@@ -356,7 +358,7 @@ def test_what_is_wrong_is_refused_in_one_line(name, value, message):
         ({**PLAIN, "source_kind": "sample", "source": "sample:../x"}, "no sample"),
     ],
 )
-def test_what_is_no_recipe_is_refused_in_one_line(values, message):
+def test_an_invalid_recipe_raises_in_one_line(values, message):
     with pytest.raises(DataError, match=message) as caught:
         Recipe.from_dict(values)
     assert "\n" not in str(caught.value)
@@ -371,8 +373,8 @@ def test_what_is_no_recipe_is_refused_in_one_line(values, message):
         ("d.csv", "distances", {"weights": "n"}),
     ],
 )
-def test_what_plays_no_part_is_refused(source, kind, unused):
-    with pytest.raises(DataError, match=f"{next(iter(unused))} plays no part"):
+def test_an_entry_without_effect_raises(source, kind, unused):
+    with pytest.raises(DataError, match=f"{next(iter(unused))} has no effect"):
         Recipe.from_dict({**PLAIN, "source": source, "source_kind": kind, **unused})
 
 
@@ -393,7 +395,7 @@ def recipe_or_error(values: dict[str, object]) -> Recipe | LoopyLatentError:
 
 
 @given(st.sampled_from(sorted(Recipe(**PLAIN).to_dict())), JSON)
-def test_any_value_is_taken_or_refused_in_one_line(name, value):
+def test_any_value_is_accepted_or_raises_in_one_line(name, value):
     found = recipe_or_error({**PLAIN, name: value})
     if isinstance(found, LoopyLatentError):
         assert "\n" not in str(found)

@@ -1,6 +1,6 @@
-"""The report: what it says equals fresh computations, names cannot run, its script gives the graph.
+"""The report: its numbers equal fresh computations, names cannot run, its script gives the graph.
 
-How it looks and prints in a browser is tested in test_report_browser.py.
+Its appearance in a browser and in print is tested in test_report_browser.py.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ VOID = {"meta", "br", "img", "input", "link", "rect", "circle", "path", "line", 
 
 
 class Page(HTMLParser):
-    """A page taken apart: text by id, cells by table, tags."""
+    """A parsed page: text by id, cells by table, tags."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -142,7 +142,7 @@ def page(html) -> Page:
     return Page(html)
 
 
-# What it says ------------------------------------------------------------------------------
+# Content -----------------------------------------------------------------------------------
 
 
 def test_the_graph_is_the_one_that_the_package_learns(findings, page):
@@ -178,7 +178,7 @@ def test_scores_are_those_of_a_fresh_fit_and_say_exact(findings, page, answers):
     facts = page.facts("score-facts")
     assert facts["Inference"] == "exact"
     per_row = float(np.mean(model.log_likelihood(answers)))
-    assert facts["Log-likelihood of a row"] == f"{per_row:.4f}".replace("-", "−")
+    assert facts["Log-likelihood per row"] == f"{per_row:.4f}".replace("-", "−")
     assert facts["BIC"] == f"{model.train_bic:,.1f}".replace("-", "−")
     assert facts["Parameters"] == str(model.df)
     edges = {(row[0], row[1]): row for row in page.body("edge-table")}
@@ -190,7 +190,7 @@ def test_scores_are_those_of_a_fresh_fit_and_say_exact(findings, page, answers):
         assert edges[labels[u], labels[v]][5] == f"{strength:.3f}".replace("-", "−")
 
 
-def test_rows_kept_apart_take_no_part_in_the_graph_that_foretells_them(findings, page, answers):
+def test_held_out_rows_are_not_used_to_learn_the_graph_that_predicts_them(findings, page, answers):
     held = findings.held_out
     assert isinstance(held, HeldOut)
     order = np.random.default_rng(0).permutation(answers.n_rows)
@@ -205,7 +205,7 @@ def test_rows_kept_apart_take_no_part_in_the_graph_that_foretells_them(findings,
     assert rows[0][1] == f"{scores.log_likelihood / n_test:.4f}".replace("-", "−")
 
 
-def test_independent_columns_are_scored_by_their_shares_alone(page, answers):
+def test_independent_columns_are_scored_by_their_frequencies(page, answers):
     order = np.random.default_rng(0).permutation(answers.n_rows)
     n_test = round(0.3 * answers.n_rows)
     values = answers.dense()
@@ -237,9 +237,9 @@ def test_support_and_its_scale_are_printed(findings, page, answers):
     highest = page.body("scale")[-1]
     steps = {kind: steps[-1] for kind, steps in scale().items()}
     assert highest[1:] == [f"{step.n_true / step.n_parts:.0%}" for step in steps.values()]
-    n_sure = int((again.hidden >= report_page.SURE).sum())
-    counted = {row[0]: row[1:] for row in page.body("came-back")}
-    assert counted["hidden node"] == [str(graph.n_hidden), str(n_sure)]
+    n_high = int((again.hidden >= report_page.HIGH_SUPPORT).sum())
+    counted = {row[0]: row[1:] for row in page.body("support")}
+    assert counted["hidden node"] == [str(graph.n_hidden), str(n_high)]
 
 
 def test_groups_and_their_agreement_with_known_ones_are_printed(findings, page, answers):
@@ -258,7 +258,7 @@ def test_groups_and_their_agreement_with_known_ones_are_printed(findings, page, 
 def test_the_loop_test_is_a_fresh_one(findings, page):
     test = loop_test(findings.distances, findings.recipe.r)
     assert f"p\u00a0=\u00a0{test.p_value:.3g}" in page.text["loops"]
-    assert f"would make {test.mean_by_noise:.1f} on average" in page.text["loops"]
+    assert f"compared with {test.mean_by_noise:.1f} on average" in page.text["loops"]
 
 
 def test_the_data_are_described(findings, page, answers):
@@ -280,20 +280,22 @@ def test_the_data_are_described(findings, page, answers):
 
 def test_every_setting_is_explained(findings, page):
     rows = page.rows("setting-facts")
-    assert {row[0] for row in rows} >= {"r", "Λ (Lambda)", "τ (tau)", "Method", "Seed"}
+    assert {row[0] for row in rows} >= {
+        *("Radius r", "Margin Λ", "Minimum edge length τ", "Grouping", "Seed"),
+    }
     assert all(len(row[2]) > 20 for row in rows)
-    assert page.facts("setting-facts")["r"] == f"{findings.recipe.r:.6g}"
+    assert page.facts("setting-facts")["Radius r"] == f"{findings.recipe.r:.6g}"
     default = ll.default_thresholds(findings.distances)
-    assert f"The default would be {default.r:.4g}." in rows[0][2]
+    assert f"The default is {default.r:.4g}." in rows[0][2]
     assert "This is the default." in rows[1][2]
 
 
-@pytest.mark.parametrize(("method", "silent"), [("relaxed", 2), ("nj", 1)])
-def test_thresholds_that_a_method_does_not_read_say_so(findings, method, silent):
+@pytest.mark.parametrize(("method", "unused"), [("relaxed", 2), ("nj", 1)])
+def test_thresholds_without_effect_say_so(findings, method, unused):
     other = replace(findings, recipe=replace(findings.recipe, method=method))
     meanings = [fact.meaning for fact in report_page.setting_facts(other)[:3]]
-    no_part = (report_page.NO_PART, report_page.OWN_TAU)
-    assert sum(any(word in meaning for word in no_part) for meaning in meanings) == silent
+    no_effect = (report_page.NO_EFFECT, report_page.OWN_TAU)
+    assert sum(any(word in meaning for word in no_effect) for meaning in meanings) == unused
 
 
 # The curve ---------------------------------------------------------------------------------
@@ -314,12 +316,12 @@ def test_the_curve_passes_through_the_exact_counts(findings):
     slope, base = np.polyfit(counts, every, 1)
     assert slope < 0
     assert np.abs(base + slope * counts - every).max() < 0.11  # rounded to tenths of a pixel
-    now = re.search(r"At r = \S+ the local trees have (\d+) edges", picture)
+    now = re.search(r"At r = \S+ the initial graph has (\d+) edges", picture)
     assert now is not None
     assert int(now[1]) == ll.initial_graph(findings.distances, findings.recipe.r).n_edges
 
 
-# What cannot be said -----------------------------------------------------------------------
+# Missing parts -----------------------------------------------------------------------------
 
 
 def test_distances_alone_give_a_report_without_scores():
@@ -341,17 +343,17 @@ def test_distances_alone_give_a_report_without_scores():
 
 def test_distances_with_a_number_of_rows_have_support_and_a_loop_test(answers):
     D = ll.information_distances(answers)
-    given = ll.DistanceMatrix.from_array(D.values, D.names, n_samples=500)
+    precomputed = ll.DistanceMatrix.from_array(D.values, D.names, n_samples=500)
     recipe = Recipe(
         source="d.csv", source_kind="distances", r=1.9, Lambda=0.02, tau=0.1, n_samples=500
     )
-    findings = found(recipe, None, given)
+    findings = found(recipe, None, precomputed)
     assert not isinstance(findings.stability, Skipped)
     assert findings.stability.scheme == "noise"
     assert not isinstance(findings.loops, Skipped)
 
 
-def test_mixed_kinds_are_reported_without_scores():
+def test_mixed_column_types_are_reported_without_scores():
     rng = np.random.default_rng(0)
     hidden = rng.normal(size=300)
     frame = pd.DataFrame({name: hidden + rng.normal(size=300) for name in "abc"})
@@ -367,14 +369,14 @@ def test_mixed_kinds_are_reported_without_scores():
     assert "no loops to test" in page.text["loops"]
 
 
-def test_support_that_is_not_wanted_is_left_out(answers):
+def test_support_that_is_not_requested_is_left_out(answers):
     findings = found(recipe_for("ability16"), answers, n_resamples=0)
     page = Page(to_report(findings))
     assert "no-support" in page.text
     assert len(page.body("topics")[0]) == 3
 
 
-def test_a_graph_of_other_data_or_settings_is_refused(findings, answers):
+def test_a_graph_of_other_data_or_settings_raises(findings, answers):
     other = replace(findings.recipe, tau=findings.recipe.tau + 0.1)
     with pytest.raises(DataError, match="other settings"):
         examine(other, findings.distances, findings.result, answers)
@@ -383,10 +385,10 @@ def test_a_graph_of_other_data_or_settings_is_refused(findings, answers):
         examine(findings.recipe, half, findings.result, answers)
 
 
-# Work --------------------------------------------------------------------------------------
+# Progress-----------------------------------------------------------------------------------
 
 
-def test_what_is_known_is_not_computed_again(findings, answers, monkeypatch):
+def test_known_results_are_not_recomputed(findings, answers, monkeypatch):
     known = Known(
         curve=findings.curve,
         model=findings.model,
@@ -467,7 +469,7 @@ def test_hostile_names_are_text(html):
     assert page.body("topics")[0][0] == " ".join(HOSTILE_NAMES[1].split())
 
 
-# Again -------------------------------------------------------------------------------------
+# Reproduction ------------------------------------------------------------------------------
 
 
 def run_script(script: str, folder: Path) -> nx.Graph:
@@ -526,14 +528,14 @@ def test_learn_writes_the_graph_and_the_report_at_once(table, tmp_path, capsys):
     assert digest in Page(report.read_text(encoding="utf-8")).text["same"]
 
 
-def test_a_penalised_graph_with_a_limit_comes_back_by_its_script(table, tmp_path):
+def test_a_penalised_graph_with_a_limit_is_reproduced_by_its_script(table, tmp_path):
     report = tmp_path / "report.html"
     options = ["--drop", "id", "--regularize", "bic", "--max-hidden", "1"]
     assert main(["report", str(table), *options, "-o", str(report)]) == 0
     page = Page(report.read_text(encoding="utf-8"))
     assert "max_hidden=1" in page.text["script"]
     assert "--max-hidden=1" in page.text["command"]
-    assert page.facts("setting-facts")["Most hidden nodes"] == "1"
+    assert page.facts("setting-facts")["Maximum number of hidden nodes"] == "1"
     assert "score-facts" in page.tables
     assert page.text["no-held-out"]
     assert "resample" in page.text["no-support"]
@@ -564,7 +566,7 @@ def test_names_come_from_a_project(table, tmp_path):
     assert Page(report.read_text(encoding="utf-8")).body("topics")[0][0] == "what they share"
 
 
-def test_given_distances_are_reported_from_the_command_line(table, tmp_path):
+def test_precomputed_distances_are_reported_from_the_command_line(table, tmp_path):
     matrix, report = tmp_path / "d.csv", tmp_path / "report.html"
     assert main(["distances", str(table), "--drop", "id", "-o", str(matrix)]) == 0
     command = ["report", str(matrix), "--from-distances", "--n-samples", "400"]
@@ -583,7 +585,7 @@ def test_given_distances_are_reported_from_the_command_line(table, tmp_path):
         (["--names", "nowhere.loopylatent", "-o", "r.html"], "nowhere"),
     ],
 )
-def test_what_is_wrong_with_a_report_is_said_in_one_line(
+def test_invalid_options_of_a_report_raise_in_one_line(
     options, message, capsys, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
@@ -603,6 +605,6 @@ def test_the_help_of_the_command_has_an_example(capsys):
     assert "Example: loopylatent report" in capsys.readouterr().out
 
 
-def test_the_part_that_is_under_way_is_named():
+def test_the_current_part_is_named():
     total = sum(SHARES.values())
     assert (part_at(0), part_at(total)) == (next(iter(SHARES)), list(SHARES)[-1])

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.app import PATIENCE, ran
+from helpers.app import TIMEOUT, ran
 from helpers.saved_results import (
     CHOICE,
     ROOT,
@@ -57,7 +57,7 @@ from loopylatent.ui.evaluate.scores import entries_of
 from loopylatent.ui.explore.stability import support_of
 from loopylatent.ui.open.project import RESERVE, checked, saving, take
 from loopylatent.ui.shell.results import AlongKey, ComparedKey, LoopsKey, TableKey, learned
-from loopylatent.ui.shell.session import KEY, Session
+from loopylatent.ui.shell.session import GROUPS, KEY, Session
 from loopylatent.ui.shell.widgets import fitted_of
 from loopylatent.ui.tune.state import JOBS
 
@@ -68,13 +68,13 @@ def same(one: Any, other: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", ["ising", "gaussian"])
-def test_a_project_brings_back_everything_that_was_computed(kind):
+def test_a_project_restores_all_results(kind):
     s, source = worked(kind)
     content = save_project(project_of(s, source))
     t = blank()
     again = opened_again(content, t)
     D, obs, here = again.distances, again.observations, t.recipe.settings
-    assert (t.recipe, t.pins, t.view["brought"]) == (s.recipe, s.pins, s.view["brought"])
+    assert (t.recipe, t.pins, t.view[GROUPS]) == (s.recipe, s.pins, s.view[GROUPS])
     assert t.uploads == s.uploads
     assert t.view | s.view == t.view
     graph = learned(t.memo, D, t.recipe).graph
@@ -101,18 +101,18 @@ def test_a_project_brings_back_everything_that_was_computed(kind):
     np.testing.assert_array_equal(new.posteriors, old.posteriors)
     assert new.model.train_bic == old.model.train_bic
     assert t.memo.computed["learned"] == 1
-    assert project_of(t, again).results.words == project_of(s, source).results.words
+    assert project_of(t, again).results.summary == project_of(s, source).results.summary
 
 
-def test_the_pages_show_the_results_again_without_learning():
+def test_the_pages_show_restored_results_without_learning():
     s, source = worked("ising")
     t = blank()
     opened_again(save_project(project_of(s, source)), t)
-    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=PATIENCE)
+    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=TIMEOUT)
     page.session_state[KEY] = t
-    page.session_state["more"] = "How sure?"
+    page.session_state["more"] = "Stability"
     page = ran(page)
-    assert any("3 runs" in one.value for one in page.markdown)
+    assert any("3 resamples" in one.value for one in page.markdown)
     page = ran(page.switch_page("pages/2_Tune.py"))
     assert [t.jobs.current(kind) for kind in JOBS] == [None] * len(JOBS)
     page = ran(page.switch_page("pages/3_Compare.py"))
@@ -154,16 +154,16 @@ def saved_with(project: Project, results: bytes) -> bytes:
     return buffer.getvalue()
 
 
-LIES = [
+INVALID = [
     ("graphs", {}, "`array`, got `object` - at `$.graphs`"),
     ("graphs.0.edges.0", 10**6, "outside"),
     ("graphs.0.edges.0", 0.5, "`int`, got `float` - at `$.graphs[0].edges[0]`"),
     ("graphs.0.lengths.0", -1, ">= 0.0 - at `$.graphs[0].lengths[0]`"),
     ("graphs.0.lengths.0", "nan", "got `str` - at `$.graphs[0].lengths[0]`"),
     ("graphs.0.n_hidden", 10**12, "a graph"),
-    ("names.0.0", "other", "does not fit together"),
+    ("names.0.0", "other", "inconsistent"),
     ("results.distances", 5, "`str`, got `int` - at `$.distances`"),
-    ("names.0.0", "\ud800", "its results do not fit"),
+    ("names.0.0", "\ud800", "its results are invalid"),
     ("names.0.0", 5, "`str`, got `int`"),
     ("graphs.0.names", 1, "no names"),
     ("graphs.0.names", -1, ">= 0"),
@@ -185,8 +185,8 @@ LIES = [
     ("results.support.0.found.edges.shape", [-1, -1], ">= 0"),
     ("results.support.0.found.tally.edges.values.0", 10**6, "outside"),
     ("results.support.0.found.scheme", ["x"], "got `array`"),
-    ("results.places.positions.values.0", "inf", "places"),
-    ("results.places.selected", 10**6, "places"),
+    ("results.places.positions.values.0", "inf", "position"),
+    ("results.places.selected", 10**6, "position"),
     ("results.groups.labels.values.0", 99, "a grouping"),
     ("results.groups.labels.values.0", 2**53, "a grouping"),
     ("results.models.0.values.values.0", "nan", "not finite"),
@@ -194,7 +194,7 @@ LIES = [
     ("results.models.0.data_digest", "x", "other rows"),
     ("results.models.0.history", {"shape": [0], "values": []}, "a fit"),
     ("results.evaluations.0.entry.is", "Path", "Invalid value 'Path'"),
-    ("results.evaluations.0.entry.top_columns", [[99]], "columns that there are not"),
+    ("results.evaluations.0.entry.top_columns", [[99]], "columns that its data lack"),
     ("results.bars.0.bars", [1], "Expected `"),
     ("results.loops.0.test", None, "Expected `"),
     ("results.loops.0.test.p_value", "nan", "p_value"),
@@ -206,7 +206,7 @@ LIES = [
     ("results.models.0.n_samples", "-inf", "n_samples"),
     ("results.support.0.found.instability", 2, "instability"),
     ("results.evaluations.0.entry.df", -1, "entry.df"),
-    ("results.places.positions.values.0", 1e300, "places"),
+    ("results.places.positions.values.0", 1e300, "position"),
     ("results.places", {"is": []}, "Expected `"),
     ("results.places", {"is": {}}, "Expected `"),
     ("results.places.positions", {"shape": [1] * 100, "values": [1.0]}, "length <= 8"),
@@ -214,8 +214,8 @@ LIES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "value", "message"), LIES, ids=range(len(LIES)))
-def test_results_that_lie_are_refused_and_the_session_stays(name, value, message):
+@pytest.mark.parametrize(("name", "value", "message"), INVALID, ids=range(len(INVALID)))
+def test_invalid_results_raise_and_the_session_stays(name, value, message):
     s = blank()
     before = state_of(s)
     with pytest.raises(LoopyLatentError) as caught:
@@ -226,19 +226,19 @@ def test_results_that_lie_are_refused_and_the_session_stays(name, value, message
 
 
 @pytest.mark.parametrize("error", [TypeError, ValueError, OverflowError])
-def test_results_that_no_check_thought_of_are_refused_in_one_line(error, monkeypatch):
+def test_unforeseen_errors_in_results_raise_in_one_line(error, monkeypatch):
     def broken(_: Any) -> Results:
         raise error("unhashable type: 'list'")
 
     monkeypatch.setattr("loopylatent.exporting.project.results._value", broken)
     s, source = worked("ising")
-    with pytest.raises(DataError, match="cannot be opened: its results do not fit: unhash"):
+    with pytest.raises(DataError, match="cannot be opened: its results are invalid: unhash"):
         open_project(save_project(project_of(s, source)))
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from(["flip", "cut", "swap", "insert"]), st.integers(1, 9))
-def test_a_file_damaged_anywhere_opens_equal_or_is_refused(seed, how, times):
+def test_a_damaged_file_opens_equal_or_raises(seed, how, times):
     s, source = worked("ising")
     content = save_project(project_of(s, source))
     rng = random.Random(seed)
@@ -255,11 +255,11 @@ def test_a_file_damaged_anywhere_opens_equal_or_is_refused(seed, how, times):
             damaged[at:at] = rng.randbytes(rng.randrange(1, 40))
         if not damaged:
             break
-    again, refusal = tried(lambda: open_project(bytes(damaged)))
-    if refusal is None:
+    again, message_of = tried(lambda: open_project(bytes(damaged)))
+    if message_of is None:
         assert save_project(again) == content
     else:
-        assert refusal.startswith("the project cannot be opened: ")
+        assert message_of.startswith("the project cannot be opened: ")
 
 
 def leaves(value: Any, way: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -280,7 +280,7 @@ JSON = st.recursive(
 
 @settings(max_examples=60, deadline=None)
 @given(st.randoms(use_true_random=False), JSON)
-def test_results_with_one_other_value_are_read_or_refused(rng, value):
+def test_results_with_one_changed_value_are_read_or_raise(rng, value):
     s, source = worked("ising")
     described = json.loads(encoded(project_of(s, source).results))
     way = rng.choice(leaves(described))
@@ -289,12 +289,12 @@ def test_results_with_one_other_value_are_read_or_refused(rng, value):
         part = part[step]
     part[way[-1]] = value
     project = dataclasses.replace(project_of(s, source), results=None)
-    results, refusal = tried(lambda: read_results(json.dumps(described).encode()))
-    if refusal is None:
+    results, message_of = tried(lambda: read_results(json.dumps(described).encode()))
+    if message_of is None:
         tried(lambda: checked(dataclasses.replace(project, results=results), source))
 
 
-def test_results_of_other_data_are_left_out():
+def test_results_of_other_data_are_ignored():
     s, source = worked("ising")
     project = project_of(s, source)
     results = dataclasses.replace(project.results, distances="0" * 16)
@@ -306,7 +306,7 @@ def test_results_of_other_data_are_left_out():
     assert t.pins == s.pins
 
 
-def test_results_on_other_columns_are_refused():
+def test_results_on_other_columns_raise():
     s, source = worked("ising")
     graph = ll.LatentGraph.build("ab", 0, [(0, 1)])
     results = project_of(s, source).results
@@ -316,17 +316,17 @@ def test_results_on_other_columns_are_refused():
         checked(project, source)
 
 
-def test_values_that_no_widget_could_show_are_left_out():
+def test_values_that_no_widget_can_show_are_ignored():
     s, source = worked("ising")
     view = {"sure_runs": "many", "least_support": 1, "score share": 99, "score kinds": ("x",),
             "score lda": (True,), "part": "<b>", "new in version 9": 1, "cycles": "yes",
             "sure_scheme": (1,)}  # fmt: skip
     t = blank()
     take(t, checked(dataclasses.replace(project_of(s, source), view=view), source))
-    assert set(t.view) == {"brought"}
+    assert set(t.view) == {GROUPS}
 
 
-def test_data_of_pins_beyond_the_limit_stay_behind(monkeypatch):
+def test_data_of_pins_beyond_the_limit_are_not_saved(monkeypatch):
     s, source = worked("ising")
     monkeypatch.setattr(
         "loopylatent.ui.open.project.MAX_BYTES", len(next(iter(s.uploads.values()))) + 10
@@ -336,7 +336,7 @@ def test_data_of_pins_beyond_the_limit_stay_behind(monkeypatch):
     assert len(project.pins) == 2
 
 
-def test_saved_parameters_are_put_only_on_their_own_rows():
+def test_saved_parameters_are_used_only_on_their_own_rows():
     s, source = worked("gaussian")
     model = fitted_of(s, source, learned(s.memo, source.distances, s.recipe).graph).model
     saved = SavedModel.of(model)
@@ -347,21 +347,21 @@ def test_saved_parameters_are_put_only_on_their_own_rows():
         saved.on(source.observations.take(np.arange(200)))
     wrong = saved.values.copy()
     wrong[source.distances.n_columns] = -1.0
-    with pytest.raises(InferenceError, match="no distribution"):
+    with pytest.raises(InferenceError, match="not positive definite"):
         dataclasses.replace(saved, values=wrong).on(source.observations)
 
 
-def test_numbers_that_json_lacks_come_back():
+def test_numbers_that_json_cannot_represent_are_restored():
     for value in (math.nan, math.inf, -math.inf, 0.1, -0.0, 5e-324):
         (again,) = decoded(tuple[float, ...], encoded((value,)))
         assert repr(again) == repr(value)
 
 
-def test_a_graph_of_nothing_is_a_graph():
+def test_an_empty_graph_is_restored():
     assert decoded(ll.LatentGraph, encoded(ll.LatentGraph.build("", 0, []))).n_nodes == 0
 
 
-def test_places_of_a_part_come_back_as_a_part():
+def test_positions_of_a_part_are_restored():
     graph = ll.LatentGraph.build("abc", 0, [(0, 1), (1, 2)])
     places = np.array([[0.0, 1.0], [np.nan, np.nan], [2.0, 3.0]])
     results = Results("", "x", Places(graph, places, (0,), 2))
@@ -424,7 +424,7 @@ def sweep_of(n_columns: int, n_graphs: int) -> Results:
     )
 
 
-def test_names_stand_once_however_many_graphs_there_are():
+def test_names_are_written_once_for_all_graphs():
     content = encoded(sweep_of(50, 20))
     assert content.count(b'number 7"') == 1
     assert [one.graph for one in read_results(content).points] == [
@@ -432,23 +432,23 @@ def test_names_stand_once_however_many_graphs_there_are():
     ]
 
 
-def test_one_list_of_names_does_not_blow_up_many_graphs(monkeypatch):
+def test_a_shared_list_of_names_cannot_exhaust_memory(monkeypatch):
     content = encoded(sweep_of(50, 20))
     monkeypatch.setattr("loopylatent.exporting.project.results.MOST_NAMED", 999)
-    with pytest.raises(DataError, match="more graphs of so many columns"):
+    with pytest.raises(DataError, match="too many graphs of this many columns"):
         read_results(content)
 
 
 @pytest.mark.parametrize("kind", ["ising", "gaussian"])
-def test_results_take_no_more_than_was_reckoned(kind):
+def test_results_take_no_more_than_the_bound(kind):
     results = project_of(*worked(kind)).results
     content = encoded(results)
-    reckoned = plain_size(results, set()) + 100
-    assert len(content) <= reckoned <= 6 * len(content)
-    assert within(results, reckoned + 100).left_out.words == ()
+    bound = plain_size(results, set()) + 100
+    assert len(content) <= bound <= 6 * len(content)
+    assert within(results, bound + 100).left_out.summary == ()
 
 
-def test_what_has_no_room_is_left_out_and_the_rest_fits():
+def test_results_beyond_the_limit_are_left_out_and_the_others_fit():
     results = sweep_of(50, 20)
     most = len(encoded(results))
     seen = []
@@ -465,17 +465,17 @@ def test_what_has_no_room_is_left_out_and_the_rest_fits():
 
 def test_a_full_sweep_of_the_widest_table_can_be_saved_and_opened():
     results = sweep_of(APP.columns, 124)
-    assert within(results, MAX_RESULTS).left_out.words == (), "all of Tune has room"
+    assert within(results, MAX_RESULTS).left_out.summary == (), "all results of Tune fit"
     few = within(results, MAX_RESULTS // 8)
-    assert few.left_out.words
+    assert few.left_out.summary
     project = open_project(save_project(Project(recipe_of(b"x", 1.0), results=few.kept)))
-    assert project.results.words == few.kept.words
+    assert project.results.summary == few.kept.summary
 
 
-def test_a_saved_project_fits_into_what_can_be_opened_and_says_what_it_left_out():
+def test_a_saved_project_can_be_opened_and_says_what_it_left_out():
     s, source = worked("ising")
     whole = saving(s, source)
-    assert whole.said is None
+    assert whole.left_out is None
     own = len(s.uploads[s.recipe.data_digest])
     packed = zlib.compress(s.uploads[s.recipe.data_digest])
     for room in (len(packed), 3 * own, 10 * own, 1_000_000):
@@ -485,29 +485,31 @@ def test_a_saved_project_fits_into_what_can_be_opened_and_says_what_it_left_out(
         assert len(save_project(found.project)) <= most
     none = saving(s, source, len(packed) + RESERVE)
     assert none.project.pinned_data == ()
-    assert "graphs of a sweep" in none.said
-    assert "the data of a pin" in none.said
-    assert "\n" not in none.said
-    refused = saving(s, source, len(packed) + RESERVE - 1)
-    assert refused.project is None
-    assert "fewer rows or columns" in refused.said
+    assert "graphs of a sweep" in none.left_out
+    assert "the data of a pin" in none.left_out
+    assert "\n" not in none.left_out
+    too_large = saving(s, source, len(packed) + RESERVE - 1)
+    assert too_large.project is None
+    assert "fewer rows or columns" in too_large.left_out
 
 
-def test_the_page_says_what_a_project_leaves_out_and_the_button_goes_off(monkeypatch):
+def test_the_page_says_what_a_project_leaves_out_and_disables_the_button(monkeypatch):
     s, source = worked("ising")
     t = blank()
     opened_again(save_project(project_of(s, source)), t)
     for most, off in ((len(zlib.compress(table("ising"))) + 2_000, False), (10, True)):
         monkeypatch.setattr("loopylatent.ui.explore.downloads.MEGABYTE", most)
         monkeypatch.setattr("loopylatent.ui.open.project.RESERVE", 0)
-        page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=PATIENCE)
+        page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=TIMEOUT)
         page.session_state[KEY] = t
-        page.session_state["more"] = "Take it away"
+        page.session_state["more"] = "Export"
         monkeypatch.setattr("streamlit.get_option", lambda _: 1)
         page = ran(page)
         said = [
             one.value for one in page.caption if "left out" in one.value or "fewer" in one.value
         ]
         assert len(said) == 1
-        (button,) = [one for one in page.get("download_button") if one.proto.label == "Project"]
+        (button,) = [
+            one for one in page.get("download_button") if one.proto.label == "Save project"
+        ]
         assert button.proto.disabled == off

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from helpers.app import PATIENCE, ran
+from helpers.app import TIMEOUT, ran
 from helpers.saved_results import ROOT, blank, opened_again, project_of, tried, worked
 from streamlit.testing.v1 import AppTest
 
@@ -65,12 +65,12 @@ def at(value: Any, way: tuple[Any, ...]) -> Any:
 
 
 TABS = {
-    "app.py": ("more", ["Density against r", "Probabilities", "How sure?", "As tables"]),
-    "pages/2_Tune.py": ("tune_tab", [tune.ALONG, tune.OVER, tune.BARS, tune.TABLE]),
+    "app.py": ("more", ["Density curve", "Model fit", "Stability", "Tables"]),
+    "pages/2_Tune.py": ("tune_tab", [tune.SWEEP, tune.GRID, tune.BARCODE, tune.TABLE]),
     "pages/3_Compare.py": ("compare_more", ["Numbers and scores", "Edges", "Hidden nodes"]),
     "pages/4_Evaluate.py": (
         "evaluate_tab",
-        [evaluate.TOPICS, evaluate.MEETING, evaluate.SCORES],
+        [evaluate.TOPICS, evaluate.OVERLAPS, evaluate.SCORES],
     ),
 }
 
@@ -79,12 +79,12 @@ TABS = {
     "odd", [ODD[0], *(pytest.param(x, marks=pytest.mark.long) for x in ODD[1:])]
 )
 @pytest.mark.parametrize("kind", ["ising", pytest.param("gaussian", marks=pytest.mark.long)])
-def test_results_that_are_nonsense_break_no_page(kind, odd):
+def test_nonsensical_results_break_no_page(kind, odd):
     s, source = worked(kind)
     project = dataclasses.replace(project_of(s, source), results=nonsense(kind, odd))
     t = blank()
     opened_again(save_project(project), t)
-    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=PATIENCE)
+    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=TIMEOUT)
     page.session_state[KEY] = t
     for path in ("app.py", *(f"pages/{one.name}" for one in sorted((ROOT / "pages").glob("*.py")))):
         if path != "app.py":

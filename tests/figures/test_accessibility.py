@@ -15,7 +15,7 @@ from hypothesis import given, settings, strategies as st
 from loopylatent.analysis.overlay import LEFT, RIGHT, overlay
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.figures import overlays as comparison, recovery
-from loopylatent.figures.charts import LONGEST, density_figure, described
+from loopylatent.figures.charts import LONGEST, alt_text, density_figure
 from loopylatent.figures.network import (
     FAINTEST,
     NEGATIVE,
@@ -27,12 +27,17 @@ from loopylatent.figures.network import (
     stroke,
     symbol,
 )
-from loopylatent.figures.overlays import GONE, NEW, mark_changed_edges as mark_edges, mark_cycles
+from loopylatent.figures.overlays import (
+    ADDED,
+    REMOVED,
+    mark_changed_edges as mark_edges,
+    mark_cycles,
+)
 from loopylatent.figures.sweep import grid_figure
 from loopylatent.graph import LatentGraph
 from loopylatent.learning.initial_graph import edge_density
 from loopylatent.settings import Thresholds
-from loopylatent.ui.evaluate.topics import AGAINST
+from loopylatent.ui.evaluate.topics import NEGATIVE_WORD
 
 UI = Path(__file__).resolve().parents[2] / "loopylatent" / "ui"
 
@@ -120,7 +125,7 @@ def test_colours_that_carry_a_meaning_stay_apart(theme: Theme, vision: str):
     together = [
         (theme.observed, theme.hidden),
         (theme.edge, NEGATIVE),
-        (theme.edge, GONE, NEW),
+        (theme.edge, REMOVED, ADDED),
         (theme.edge, *comparison.COLOURS.values()),
         (theme.edge, recovery.FALSE_EDGE, recovery.MISSED_EDGE),
         theme.groups,
@@ -135,14 +140,14 @@ def test_words_and_signs_stand_out_from_the_ground(theme: Theme):
     ground = numbers(theme.background)
     for text in (theme.text, theme.muted, theme.emphasis):
         assert contrast(numbers(text), ground) >= TEXT
-    against = AGAINST[theme is THEMES["dark"]]
+    against = NEGATIVE_WORD[theme is THEMES["dark"]]
     for word in (theme.observed, against):  # on the cards of topics
         assert contrast(numbers(word), ground) >= TEXT
     symbols = [symbol(is_hidden, None, False, theme) for is_hidden in (False, True)]
     symbols += [symbol(False, group, True, theme) for group in (None, *range(14))]
     for drawn in symbols:
         assert contrast(numbers(drawn.border), ground) >= GRAPHICS
-    for colour in (NEGATIVE, GONE, NEW, *comparison.COLOURS.values(), recovery.MISSED_EDGE):
+    for colour in (NEGATIVE, REMOVED, ADDED, *comparison.COLOURS.values(), recovery.MISSED_EDGE):
         assert contrast(numbers(colour), ground) >= GRAPHICS
     weakest = stroke(50.0, 10)
     assert weakest.opacity == FAINTEST
@@ -194,35 +199,35 @@ def test_every_plot_of_the_app_has_words():
 
 def test_the_words_hold_the_numbers():
     D = DistanceMatrix.from_array([[0, 1, 3], [1, 0, 2.5], [3, 2.5, 0]])
-    words = described(density_figure(edge_density(D), r=3.0, D=D), "Edges against r")
-    assert words.startswith("Edges against r. Across: ")
+    words = alt_text(density_figure(edge_density(D), r=3.0, D=D), "Edges against r")
+    assert words.startswith("Edges against r. x-axis: ")
     assert "to 3" in words
     cells = grid_figure(
         [], [], "hidden nodes", Lambdas=(0.0, 0.1), taus=(0.1,), current=Thresholds(3.0, 0.0, 0.1)
     )
-    assert "no values yet" in described(cells, "Hidden nodes")
+    assert "no values yet" in alt_text(cells, "Hidden nodes")
 
 
 def test_words_instead_of_numbers_are_listed_and_long_ones_are_cut():
     bars = go.Figure(go.Bar(x=[f"<b>{k}</b>" for k in range(10)], y=list(range(10)), name="n"))
-    assert described(bars, "Counts") == (
+    assert alt_text(bars, "Counts") == (
         "Counts. n: 0 0, 1 1, 2 2, 3 3, 4 4, 5 5, 6 6, 7 7, and 2 more."
     )
     many = go.Figure([go.Scatter(x=[1], y=[k], name="x" * 300) for k in range(20)])
-    assert len(described(many, "Many")) == LONGEST
-    assert described(go.Figure(), "Nothing") == "Nothing."
+    assert len(alt_text(many, "Many")) == LONGEST
+    assert alt_text(go.Figure(), "Nothing") == "Nothing."
     unseen = go.Scatter(x=[1, 2], y=[1, 2], mode="markers", marker={"opacity": 0})
-    assert described(go.Figure(unseen), "Unseen") == "Unseen."
+    assert alt_text(go.Figure(unseen), "Unseen") == "Unseen."
 
 
 @given(distance_matrices(max_columns=6))
 @settings(max_examples=25, deadline=None)
 def test_any_curve_can_be_said(D):
     figure = density_figure(edge_density(D), r=D.r_max, D=D)
-    assert 0 < len(described(figure, "Edges")) <= LONGEST
+    assert 0 < len(alt_text(figure, "Edges")) <= LONGEST
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.one_of(st.none(), st.floats(), st.text(), st.integers()), max_size=5))
 def test_any_values_can_be_said(values):
-    assert described(go.Figure(go.Scatter(x=values, y=values)), "Some").startswith("Some.")
+    assert alt_text(go.Figure(go.Scatter(x=values, y=values)), "Some").startswith("Some.")

@@ -160,9 +160,9 @@ def test_labels_of_close_marks_stand_in_rows_of_their_own():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"r": -1.0}, "r = -1.0 is no radius"),
-        ({"r": float("nan")}, "r = nan is no radius"),
-        ({"r": float("inf")}, "r = inf is no radius"),
+        ({"r": -1.0}, "r = -1.0 is not a radius"),
+        ({"r": float("nan")}, "r = nan is not a radius"),
+        ({"r": float("inf")}, "r = inf is not a radius"),
         ({"r": 1.0, "height": 100}, "height = 100 is too low"),
         ({"r": 1.0, "theme": "pink"}, "light, dark"),
     ],

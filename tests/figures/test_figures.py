@@ -14,10 +14,10 @@ from loopylatent.figures.layout import positions
 from loopylatent.figures.network import (
     NEGATIVE,
     THEMES,
-    filling,
     legend,
     network,
     network_data,
+    stretched,
     vis_bundle,
 )
 from loopylatent.figures.overlays import edge_opacity
@@ -116,8 +116,8 @@ def test_groups_may_be_given_in_any_form(groups):
     assert [node["group"] for node in net.nodes] == [
         "observed-1",
         "observed-0",
-        "observed-plain",
-        "hidden-plain",
+        "observed-ungrouped",
+        "hidden-ungrouped",
     ]
     assert "second" in net.nodes[0]["title"]
     texts = [item.text for item in legend(STAR, groups=groups, group_names=["first", "second"])]
@@ -165,10 +165,10 @@ def test_what_the_caller_gave_is_unchanged():
     ("arguments", "error", "message"),
     [
         ({"groups": [0, 1]}, DataError, "2 groups for 3 observed"),
-        ({"groups": {9: 0}}, DataError, "node 9 has a group"),
-        ({"groups": [0, 1, 2], "group_names": ["x"]}, DataError, "group 2 has no name"),
+        ({"groups": {9: 0}}, DataError, "Node 9 has a group"),
+        ({"groups": [0, 1, 2], "group_names": ["x"]}, DataError, "Group 2 has no name"),
         ({"signs": [1]}, DataError, "1 signs for 3 edges"),
-        ({"hidden_names": {0: "x"}}, DataError, "node 0 is not a hidden node"),
+        ({"hidden_names": {0: "x"}}, DataError, "Node 0 is not a hidden node"),
         ({"theme": "pink"}, ThresholdError, "light, dark"),
     ],
 )
@@ -269,10 +269,10 @@ def test_names_and_groups_are_those_given_or_numbered():
     assert names_of_groups({0: 0, 1: 2}, None) == {0: "group 1", 2: "group 3"}
 
 
-def test_an_edge_is_never_quite_gone_and_black_only_where_it_always_came_back():
+def test_an_edge_is_never_invisible_and_opaque_only_at_full_support():
     assert [edge_opacity(support) for support in (0.0, 1.0)] == [0.12, 1.0]
 
 
 def test_a_layout_is_stretched_towards_an_aspect_ratio():
-    stretched = filling(np.array([[0.0, 0.0], [300.0, 100.0]]), aspect=2.0)
-    assert stretched.round(3).tolist() == [[0.0, 0.0], [300.0, 150.0]]
+    wide = stretched(np.array([[0.0, 0.0], [300.0, 100.0]]), aspect=2.0)
+    assert wide.round(3).tolist() == [[0.0, 0.0], [300.0, 150.0]]

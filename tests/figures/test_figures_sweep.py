@@ -47,7 +47,7 @@ def test_scores_get_a_panel_once_there_are_some_and_the_best_a_star(D, ring):
     assert without.layout.yaxis.domain[0] == 0
     figure = sweep_figure(found.points, found.scores, r=D.r_max, D=D)
     assert figure.layout.yaxis.domain[0] > figure.layout.yaxis2.domain[1]
-    for name, measure in (("unseen rows", "test_row"), ("BIC", "bic_row")):
+    for name, measure in (("held-out rows", "test_row"), ("BIC", "bic_row")):
         line = trace(figure, name)
         values = [getattr(one, measure) for one in found.scores]
         assert list(line.y) == values

@@ -203,8 +203,8 @@ def test_of_a_ring_the_strongest_part_is_kept():
     part = simplify(graph, most_drawn=3)
     assert part.nodes == (1, 2, 3)
     assert part.not_shown == (0, 4, 5)
-    sought = simplify(graph, most_drawn=3, focus=5)
-    assert sought.nodes == (0, 1, 2, 3, 4, 5), "the way to it and its neighbours"
+    searched = simplify(graph, most_drawn=3, focus=5)
+    assert searched.nodes == (0, 1, 2, 3, 4, 5), "the way to it and its neighbours"
 
 
 def test_a_hub_opens_its_nearest_columns_and_counts_the_rest():
@@ -257,7 +257,7 @@ def test_nothing_drawn_yet(two_hubs):
 
 
 def test_surroundings_of_no_node_are_refused(two_hubs):
-    with pytest.raises(DataError, match="node 10 does not exist"):
+    with pytest.raises(DataError, match="Node 10 does not exist"):
         neighbourhood(two_hubs, 10, 1)
 
 

@@ -100,7 +100,7 @@ def test_the_legend_is_that_of_the_network(theme):
     assert legend_of(root) == [item.text for item in items]
     fills = [shape.get("fill") for shape in symbols_of(root)]
     assert fills[:2] == [items[3].fill, items[2].fill]
-    assert fills[2:] == [THEMES[theme].plain] * 2
+    assert fills[2:] == [THEMES[theme].ungrouped] * 2
 
 
 def test_the_same_arguments_give_the_same_file():
@@ -131,7 +131,7 @@ def test_a_graph_without_edges_or_without_nodes_is_a_picture_too():
     [
         ({"groups": [0, 1]}, DataError, "2 groups for 3 observed"),
         ({"signs": [1]}, DataError, "1 signs for 3 edges"),
-        ({"hidden_names": {0: "x"}}, DataError, "node 0 is not a hidden node"),
+        ({"hidden_names": {0: "x"}}, DataError, "Node 0 is not a hidden node"),
         ({"theme": "pink"}, ThresholdError, "light, dark"),
     ],
 )

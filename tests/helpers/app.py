@@ -1,4 +1,4 @@
-"""Pages launched by AppTest, and what tests ask of them."""
+"""The app in AppTest, and functions to read its pages."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from loopylatent.ui.shell.session import Session
 APP = Path(__file__).resolve().parents[2] / "app.py"
 
 
-PATIENCE = 180.0  # seconds for one run of the page, and for work in the background
+TIMEOUT = 180.0  # seconds for one run of the page, and for background work
 
 
 RING = "latent_cycle"
-"""A small sample, for tests in which the data do not matter."""
+"""A small sample for tests that do not depend on the data."""
 
 
 def opened(**params: str) -> AppTest:
-    """Open the page cold, by a link."""
-    page = AppTest.from_file(str(APP), default_timeout=PATIENCE)
+    """Open the page in a new session by a link."""
+    page = AppTest.from_file(str(APP), default_timeout=TIMEOUT)
     for name, value in params.items():
         page.query_params[name] = value
     return ran(page)
 
 
 def ran(page: Any) -> AppTest:
-    """Run the page, or a widget that was changed, and see that nothing broke."""
+    """Run the page, or a changed widget, and check that there is no exception."""
     page = page.run()
     assert [error.value for error in page.exception] == []
     return page
@@ -44,7 +44,7 @@ def session_of(page: AppTest) -> Session:
 
 
 def link_of(page: AppTest) -> dict[str, str]:
-    """What stands in the address of the page."""
+    """The link parameters of the page."""
     return {name: str(value) for name, value in page.query_params.items()}
 
 
@@ -62,7 +62,7 @@ def distances(sample: str, metric: Any = "auto") -> ll.DistanceMatrix:
 
 
 def learned(page: AppTest) -> ll.LearnResult:
-    """What the package gives for the settings that the page shows in its address."""
+    """Return the result of the package for the settings in the link."""
     params = link_of(page)
     return ll.learn(
         distances(params["sample"], params["metric"]),
@@ -81,19 +81,19 @@ def counts_of(graph: ll.LatentGraph) -> dict[str, int]:
         "hidden": graph.n_hidden,
         "edge": graph.n_edges,
         "cycle": graph.n_cycles,
-        "piece": graph.n_components,
+        "component": graph.n_components,
     }
 
 
 def counts_on(page: AppTest) -> dict[str, int]:
-    """The counts of the summary line."""
+    """The counts in the summary line."""
     line = next(text.value for text in page.markdown if " edges" in text.value)
-    found = re.findall(r"\*\*(\d+)\*\* (observed|hidden|edge|cycle|piece)", line)
+    found = re.findall(r"\*\*(\d+)\*\* (observed|hidden|edge|cycle|component)", line)
     return {what: int(number) for number, what in found}
 
 
 def drawn(page: AppTest) -> dict[str, Any]:
-    """What the page hands to the graph in the browser."""
+    """The data that the page sends to the graph in the browser."""
     graph = next(one for one in page.get("bidi_component") if one.key == "graph")
     return json.loads(graph.proto.json)
 
@@ -108,48 +108,48 @@ def turn_to(page: AppTest, tab: str) -> AppTest:
     return ran(page)
 
 
-PATIENCE = 180.0
+TIMEOUT = 180.0
 
 
 def used(page: AppTest, name: str, content: bytes) -> AppTest:
-    """Open a file; the dialog closes after each run here and is asked for again."""
+    """Open a file; the dialog closes after each run and is opened again."""
     asked(page).run()
     asked(page).file_uploader[0].set_value((name, content, "text/csv")).run()
     asked(page)
-    next(one for one in page.button if one.label == "Use this table").click()
+    next(one for one in page.button if one.label == "Use table").click()
     return page.run()
 
 
 def asked(page: AppTest) -> AppTest:
-    next(one for one in page.button if one.label == "Open a file").click()
+    next(one for one in page.button if one.label == "Open file").click()
     return page
 
 
 def stands_still(self: Job, done: int, total: int) -> None:
-    """In the middle of its work a job waits until it is cancelled."""
+    """Make a job wait in the middle until it is cancelled."""
     self.done, self.total = done, total
     if done >= 1:
-        assert self.cancelled.wait(PATIENCE)
+        assert self.cancelled.wait(TIMEOUT)
     if self.cancelled.is_set():
         raise Cancelled
 
 
 BINARY = "ability16"
-"""Right and wrong answers, some of them missing."""
+"""Binary columns with missing values."""
 
 
 def finished(page: AppTest, kind: str) -> AppTest:
-    """Wait for work in the background, then run the page again."""
+    """Wait for background work, then run the page again."""
     job = session_of(page).jobs.current(kind)
     assert job is not None
-    assert job.finished.wait(PATIENCE)
+    assert job.finished.wait(TIMEOUT)
     return ran(page)
 
 
 def probabilities(page: AppTest) -> AppTest:
-    page.session_state["more"] = "Probabilities"
+    page.session_state["more"] = "Model fit"
     return ran(page)
 
 
 def fitted(**params: str) -> AppTest:
-    return finished(press(probabilities(opened(**params)), "Fit probabilities"), "fit")
+    return finished(press(probabilities(opened(**params)), "Fit model"), "fit")

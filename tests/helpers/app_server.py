@@ -1,7 +1,7 @@
-"""The app on a port of its own, for tests in a browser.
+"""A server of the app for browser tests.
 
-A test module that wants it uses its fixtures (`conftest.py`). One server serves all tests
-of a worker; it has a home folder of its own, so nothing of the user's settings is read or written.
+Test modules use its fixtures (`conftest.py`). One server serves all tests of a worker. It has its
+own home folder, so that the user's settings are neither read nor written.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from loopylatent.figures.layout import positions
 from loopylatent.synthetic.families import latent_cycle
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 180.0  # seconds until a server that does not answer fails the tests
-ATTEMPTS = 3  # another program may take the port between our look and the start
+TIMEOUT = 180.0  # seconds until tests fail if the server does not answer
+ATTEMPTS = 3  # another program may take the port before the server starts
 
 
 @dataclass(frozen=True)
 class Server:
-    """A server that answers."""
+    """A running server."""
 
     process: subprocess.Popen[bytes]
     port: int
@@ -45,14 +45,14 @@ class Server:
         _stop(self.process)
 
     def kill(self) -> None:
-        """End it at once, as a power cut would."""
+        """Kill the server without a clean shutdown."""
         self.process.kill()
         self.process.wait()
 
 
 @contextmanager
 def serving(script: Path, home: Path) -> Iterator[str]:
-    """Serve a Streamlit script on 127.0.0.1 and give its address; stop the server at the end."""
+    """Serve a Streamlit script on 127.0.0.1 and yield its address; stop the server at the end."""
     server = started(script, home)
     try:
         yield server.address
@@ -61,7 +61,7 @@ def serving(script: Path, home: Path) -> Iterator[str]:
 
 
 def started(script: Path, home: Path, port: int | None = None, **settings: object) -> Server:
-    """Start a server, on a free port or on a certain one, and wait until it answers."""
+    """Start a server on the given port, or a free one, and wait until it answers."""
     for _ in range(ATTEMPTS):
         chosen = port or _free_port()
         with (home / "server.log").open("ab") as log:
@@ -69,8 +69,8 @@ def started(script: Path, home: Path, port: int | None = None, **settings: objec
         if _answers(process, chosen):
             return Server(process, chosen)
         _stop(process)
-    said = (home / "server.log").read_text(encoding="utf-8", errors="replace")
-    raise RuntimeError(f"the app did not start:\n{said[-2000:]}")
+    log_text = (home / "server.log").read_text(encoding="utf-8", errors="replace")
+    raise RuntimeError(f"the app did not start:\n{log_text[-2000:]}")
 
 
 def _free_port() -> int:
@@ -83,7 +83,7 @@ def _free_port() -> int:
 def _start(
     script: Path, port: int, home: Path, log: object, settings: Mapping[str, object]
 ) -> subprocess.Popen[bytes]:
-    surroundings = {k: v for k, v in os.environ.items() if not k.startswith("STREAMLIT_")}
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("STREAMLIT_")}
     options = {
         "server.port": port,
         "server.headless": "true",
@@ -94,7 +94,7 @@ def _start(
         [sys.executable, "-m", "streamlit", "run", str(script)]
         + [f"--{name}={value}" for name, value in options.items()],
         cwd=ROOT,
-        env=surroundings | {"HOME": str(home), "USERPROFILE": str(home)},
+        env=environment | {"HOME": str(home), "USERPROFILE": str(home)},
         stdin=subprocess.DEVNULL,
         stdout=log,  # type: ignore[arg-type]
         stderr=subprocess.STDOUT,
@@ -102,14 +102,14 @@ def _start(
 
 
 def _answers(process: subprocess.Popen[bytes], port: int) -> bool:
-    """Wait until the server says that it is well; False when it has ended instead."""
-    deadline = time.monotonic() + PATIENCE
+    """Wait until the server is healthy; return False if it has ended."""
+    deadline = time.monotonic() + TIMEOUT
     while process.poll() is None and time.monotonic() < deadline:
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=5) as r:
                 return r.status == 200
         except (urllib.error.URLError, OSError):
-            time.sleep(0.05)  # between two looks, not instead of one
+            time.sleep(0.05)
     return False
 
 
@@ -123,7 +123,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def _compile() -> None:
-    """Have the kernels on disk that pages call most, so that no test waits for their compiler."""
+    """Compile the kernels that pages use most, so that no test waits for it."""
     for kind in ("ising", "gaussian"):
         obs = latent_cycle(4, 2, kind=kind).sample(200)
         D = ll.information_distances(obs)

@@ -1,12 +1,12 @@
-"""Chromium for tests: found on PATH, kept off the network, watched for errors.
+"""Chromium for tests: found on PATH, without network, watched for errors.
 
-A test module that wants it uses its fixtures and marks its tests with
-``@pytest.mark.browser``; such tests run one after the other in one worker. A page that logs an
-error or asks for anything that is not on this machine fails its test.
+Test modules use its fixtures and mark their tests with ``@pytest.mark.browser``; such tests run one
+after the other in one worker. A test fails if its page logs an error or requests anything that is
+not on this machine.
 
-For tests of the app there is one window a worker, so that what never changes is fetched once, and
-one page a file. `AppTab.go` opens a link in it: the app then knows nothing of what was done before.
-A test waits for a condition, never for a time.
+Tests of the app share one window per worker, so that static files are fetched once, and one page
+per test file. `AppTab.go` opens a link in it, which starts a new session. A test waits for a
+condition, never for a time.
 """
 
 from __future__ import annotations
@@ -49,20 +49,20 @@ HOSTILE_NAMES = (
     "__proto__",
     "x" * 300,
 )
-"""Column names are data; none of these may run or break anything."""
+"""Column names are data; none of these may be executed or break anything."""
 
 EXECUTABLES = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = ("--no-sandbox", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")
-PATIENCE = 180.0  # seconds until a condition that does not come true fails the test
+TIMEOUT = 180.0  # seconds until a test fails if its condition does not become true
 SIZE = (1440, 900)
-LOOKS = 4  # at which the app has to be at rest, one after the other
-AT_REST = """() => {
+CHECKS = 4  # consecutive checks in which the app must be idle
+IDLE = """() => {
   const app = document.querySelector("[data-test-script-state]");
   return app !== null && app.dataset.testScriptState === "notRunning"
     && app.dataset.testConnectionState === "CONNECTED";
 }"""
-LOOKED_FOR = ("_stcore/health", "_stcore/host-config")
-"""Streamlit looks for these beside a page that is opened directly, before it finds them above."""
+PROBED = ("_stcore/health", "_stcore/host-config")
+"""Streamlit requests these next to a page that is opened directly, before it finds the server."""
 
 
 def is_local(address: str) -> bool:
@@ -75,13 +75,13 @@ def is_local(address: str) -> bool:
 
 @dataclass
 class WatchedPage:
-    """A page, and what it did that it should not have done."""
+    """A page, with its errors and unwanted requests."""
 
     page: Page
     requests: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
-    """Addresses on this machine that were not answered."""
+    """Addresses on this machine that were not found."""
 
     def __post_init__(self) -> None:
         self.page.on("request", lambda request: self._note_request(request.url))
@@ -105,12 +105,12 @@ class WatchedPage:
     def wait_until(self, expression: str) -> Any:
         """Return the value of a JavaScript expression as soon as it is true.
 
-        Unlike Playwright's own way this needs no ``eval`` in the page, which a content security
-        policy forbids.
+        Unlike Playwright's ``wait_for_function`` this works under a content security policy that
+        forbids ``eval``.
         """
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while not (value := self.page.evaluate(expression)):
-            assert time.monotonic() < deadline, f"never came true: {expression}"
+            assert time.monotonic() < deadline, f"never became true: {expression}"
             self.page.wait_for_timeout(20)
         return value
 
@@ -119,13 +119,13 @@ class WatchedPage:
             noted.clear()
 
     def check(self) -> None:
-        assert self.requests == [], "the page asked for something outside this machine"
+        assert self.requests == [], "the page requested something outside this machine"
         assert self.errors == [], "the page reported errors"
 
 
 @dataclass
 class AppTab:
-    """A page of the app in a tab, and the questions that all tests of pages ask it."""
+    """A page of the app in a tab, with functions that all browser tests use."""
 
     watched: WatchedPage
     address: str
@@ -142,40 +142,40 @@ class AppTab:
         scheme: Any = "light",
         **params: str,
     ) -> None:
-        """Open a link, which begins a session of its own, and wait until the app rests."""
+        """Open a link, which starts a new session, and wait until the app is idle."""
         self.page.set_viewport_size({"width": size[0], "height": size[1]})
         self.page.emulate_media(color_scheme=scheme)
         self.page.goto(f"{self.address}/{path}?{urlencode(params)}")
         self.rests()
 
     def rests(self) -> None:
-        """Wait until the script has ended and does not begin again."""
-        looks = 0
+        """Wait until the script has ended and does not start again."""
+        checks = 0
 
         def quiet() -> bool:
-            nonlocal looks
-            looks = looks + 1 if self.page.evaluate(AT_REST) else 0
-            return looks >= LOOKS
+            nonlocal checks
+            checks = checks + 1 if self.page.evaluate(IDLE) else 0
+            return checks >= CHECKS
 
         self.until(quiet)
 
     def until(self, holds: Callable[[], Any]) -> Any:
         """Return what ``holds`` returns as soon as it is true."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while not (value := holds()):
-            assert time.monotonic() < deadline, "what the test waits for never came true"
+            assert time.monotonic() < deadline, "the condition never became true"
             self.page.wait_for_timeout(30)
         return value
 
-    def becomes(self, read: Callable[[], Any], wanted: Any) -> None:
-        """Wait until ``read()`` is ``wanted``; where that does not happen, show the difference."""
-        deadline = time.monotonic() + PATIENCE
-        while read() != wanted and time.monotonic() < deadline:
+    def becomes(self, read: Callable[[], Any], expected: Any) -> None:
+        """Wait until ``read()`` equals ``expected``; on timeout, show the difference."""
+        deadline = time.monotonic() + TIMEOUT
+        while read() != expected and time.monotonic() < deadline:
             self.page.wait_for_timeout(30)
-        assert read() == wanted
+        assert read() == expected
 
     def steady(self, element: Locator) -> Any:
-        """Return the box of an element, once it is there and does not move."""
+        """Return the box of an element once it exists and does not move."""
         seen: list[Any] = [None]
 
         def stands() -> bool:
@@ -194,10 +194,10 @@ class AppTab:
         self.rests()
 
     def check(self) -> None:
-        """See that nothing went wrong; Streamlit's own search for its server does not count."""
+        """Check that there were no errors, except Streamlit's search for its server."""
         seen = self.watched
         missing = [url for url in seen.missing if "/media/" not in url]  # the icon of a closed page
-        assert [url for url in missing if not url.endswith(LOOKED_FOR)] == []
+        assert [url for url in missing if not url.endswith(PROBED)] == []
         errors = [error for error in seen.errors if "404" not in error]
         assert len(seen.errors) - len(errors) <= len(seen.missing)
         seen.errors[:] = errors
@@ -215,7 +215,7 @@ def chromium() -> Iterator[Browser]:
     found = next((path for name in EXECUTABLES if (path := shutil.which(name))), None)
     if found is None:
         pytest.fail(f"no Chromium on PATH (looked for {', '.join(EXECUTABLES)}); install one.")
-    expect.set_options(timeout=1000 * PATIENCE)
+    expect.set_options(timeout=1000 * TIMEOUT)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=list(ARGUMENTS))
         yield browser
@@ -227,7 +227,7 @@ def window(chromium: Browser) -> Iterator[BrowserContext]:
     """One window for all tests of the app."""
     viewport: Any = {"width": SIZE[0], "height": SIZE[1]}
     context = chromium.new_context(viewport=viewport, accept_downloads=True)
-    context.set_default_timeout(1000 * PATIENCE)
+    context.set_default_timeout(1000 * TIMEOUT)
     yield context
     context.close()
 
@@ -244,7 +244,7 @@ SomeTab = TypeVar("SomeTab", bound=AppTab)
 
 
 def visiting(tab: SomeTab) -> Iterator[SomeTab]:
-    """What a fixture yields for one test: a tab that is left, and then checked, at the end."""
+    """Yield a tab for one test, then close its page and check it."""
     tab.watched.forget()
     yield tab
     tab.page.goto("about:blank")
@@ -269,7 +269,7 @@ def open_page(chromium: Browser, tmp_path: Path) -> Iterator[OpenPage]:
             address = file.as_uri()
         viewport: Any = {"width": size[0], "height": size[1]}
         watched = WatchedPage(chromium.new_page(viewport=viewport, color_scheme=scheme))
-        watched.page.set_default_timeout(1000 * PATIENCE)
+        watched.page.set_default_timeout(1000 * TIMEOUT)
         opened.append(watched)
         watched.page.goto(address)
         return watched

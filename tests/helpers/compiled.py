@@ -1,4 +1,4 @@
-"""What the compiler has made in this process, for tests in a process of their own."""
+"""Kernels compiled in this process, for tests that run in a separate one."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ def kernels() -> dict[str, Dispatcher]:
 
 
 def signatures() -> dict[str, set[str]]:
-    """For what arguments each function that was called from Python has been compiled."""
+    """Return the compiled signatures of each function called from Python."""
     return {name: set(map(str, one.signatures)) for name, one in kernels().items()}
 
 
 def n_compiled() -> int:
-    """How often the compiler was at work in this process; what comes from disk does not count."""
+    """Return the number of compilations in this process, without those loaded from disk."""
     return sum(sum(one.stats.cache_misses.values()) for one in kernels().values())
 
 
 def use_sparse() -> None:
-    """The same for very many columns, with weights and without."""
+    """Do the same for sparse tables, with and without weights."""
     rng = np.random.default_rng(0)
     obs = Observations.from_array(sparse.csr_array((rng.random((90, 12)) < 0.4).astype(float)))
     for weights in (None, rng.random(90)):
@@ -57,7 +57,7 @@ def use_sparse() -> None:
 
 
 def use(name: str) -> None:
-    """Do with a sample what the pages do first: curve, graph by each method, layout, fit."""
+    """Do what the pages do first: curve, graph by each method, layout, fit."""
     obs: Observations = load_sample(name).observations
     D = information_distances(obs)
     edge_density(D)

@@ -1,8 +1,8 @@
-"""Follows the exact curve in a process that may take so much memory and no more.
+"""Computes the exact curve in a process with limited memory.
 
-python curve_memory_run.py WAY COLUMNS MEGABYTES: WAY is ``united`` (as it is) or ``raw`` (the
-intervals of all balls are held until the end). The limit is set above what the process takes after
-a first small run. Prints the number of intervals.
+python curve_memory_run.py VARIANT COLUMNS MEGABYTES: VARIANT is ``united`` (as in the package) or
+``raw`` (all intervals of all balls are kept until the end). The limit is added to the memory after
+a small first run. Prints the number of intervals.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ def table(n_columns: int) -> ll.DistanceMatrix:
 
 
 def main() -> None:
-    way = {"united": curve, "raw": raw}[sys.argv[1]]
+    variant = {"united": curve, "raw": raw}[sys.argv[1]]
     n_columns, megabytes = map(int, sys.argv[2:])
-    way(table(220))  # on threads, as the large one
+    variant(table(220))  # large enough to use threads
     D = table(n_columns)
     limit = taken() + megabytes * 2**20
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
-    print(way(D))
+    print(variant(D))
 
 
 if __name__ == "__main__":

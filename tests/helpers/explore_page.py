@@ -17,7 +17,7 @@ from helpers.browser import AppTab
 
 @dataclass
 class Explore(AppTab):
-    """The page in a tab, and the questions that tests ask it."""
+    """The page in a tab, with functions to read and use it."""
 
     dialogs: list[str] = field(default_factory=list)
 
@@ -39,7 +39,7 @@ class Explore(AppTab):
         dialog.dismiss()
 
     def rests(self) -> None:
-        """Wait until the script has run, nothing glides and the page does not move any more."""
+        """Wait until the script has ended and nothing moves."""
         super().rests()
         self.page.locator(".st-key-graph .frame[data-settled=true]").wait_for()
         seen: list[Any] = []
@@ -81,19 +81,19 @@ class Explore(AppTab):
         return self.ask("root => root.debug().selected")
 
     def point(self, node: int) -> tuple[float, float]:
-        """Where a node is drawn, in the window."""
+        """Return the position of a node in the window."""
         box = self.stage.bounding_box()
         assert box is not None
         at = self.ask("(root, id) => root.debug().inWindow(id)", node)
         return box["x"] + at["x"], box["y"] + at["y"]
 
     def hover(self, node: int) -> tuple[float, float]:
-        """Rest the mouse on a node until its words are shown; return where it is then.
+        """Hover over a node until its tooltip is shown; return its position.
 
-        A graph that is drawn again forgets the mouse until it moves, so it is pointed at anew now
-        and then, and where the node has moved.
+        A redrawn graph ignores the mouse until it moves, so the mouse is moved from time to time,
+        and whenever the node has moved.
         """
-        words = self.page.locator(".st-key-graph .vis-tooltip").filter(visible=True)
+        tooltip = self.page.locator(".st-key-graph .vis-tooltip").filter(visible=True)
         places: list[tuple[float, float]] = []
 
         def shown() -> bool:
@@ -102,28 +102,29 @@ class Explore(AppTab):
                 x, y = places[-1]
                 self.page.mouse.move(x, y - 40)
                 self.page.mouse.move(x, y)
-            return words.count() > 0
+            return tooltip.count() > 0
 
         self.until(shown)
         return places[-1]
 
-    # What stands around it
+    # The page around it
 
     def counts(self) -> dict[str, int]:
-        """The counts of the summary line."""
+        """The counts in the summary line."""
         text = self.page.locator(".stMain").inner_text()
         found = re.search(
-            r"(\d+) observed · (\d+) hidden · (\d+) edges? · (\d+) cycles?.*?· (\d+) pieces?", text
+            r"(\d+) observed · (\d+) hidden · (\d+) edges? · (\d+) cycles?.*?· (\d+) components?",
+            text,
         )
         assert found is not None, "there is no summary line"
-        names = ("observed", "hidden", "edges", "cycles", "pieces")
+        names = ("observed", "hidden", "edges", "cycles", "components")
         return dict(zip(names, map(int, found.groups()), strict=True))
 
     def slider(self, name: str) -> Locator:
         return self.page.locator(f".st-key-slider_{name} input[type=range]")
 
     def move(self, slider: str, *keys: str) -> ll.LatentGraph:
-        """Press keys on a slider; return the package's graph for what it then shows."""
+        """Press keys on a slider; return the package's graph for the new setting."""
         control = self.slider(slider)
         before = float(self.link()[slider])
         control.focus()
@@ -138,14 +139,14 @@ class Explore(AppTab):
         return now != before and abs(now - float(control.input_value())) < 0.99 * step
 
     def shows(self, graph: ll.LatentGraph) -> None:
-        """Wait until the drawing and the summary line are those of a graph."""
+        """Wait until the drawing and the summary line show a graph."""
         self.becomes(self.edges, sorted(graph.edges.tolist()))
         self.becomes(self.counts, counts_of(graph))
         assert len(self.positions()) == graph.n_nodes
         self.rests()
 
     def find(self, name: str) -> None:
-        """Search a node by its name."""
+        """Search for a node by its name."""
         self.page.locator(".st-key-find input").fill(name)
         self.page.get_by_role("option", name=name, exact=True).click()
 
@@ -161,8 +162,8 @@ class Explore(AppTab):
         self.page.get_by_role("tab", name=name).click()
 
     def download(self, key: str) -> Path:
-        """Press a button of "Take it away"."""
-        self.tab("Take it away")
+        """Press a button of "Export"."""
+        self.tab("Export")
         button = self.page.locator(f".st-key-file_{key} button").filter(visible=True)
         with self.page.expect_download() as coming:
             button.click()
@@ -170,17 +171,17 @@ class Explore(AppTab):
 
     def code(self) -> tuple[str, str]:
         """The script and the command line."""
-        self.tab("The same in code")
+        self.tab("Code")
         blocks = self.page.locator("[data-testid=stCode] code").filter(visible=True)
         self.becomes(blocks.count, 2)
         script, line = (block.inner_text() for block in blocks.all())
         return script, line
 
-    def upload(self, file: Path, kind: str = "A table") -> Locator:
-        """Put a file into the dialog, opened now if it is not; return the dialog."""
+    def upload(self, file: Path, kind: str = "Table") -> Locator:
+        """Upload a file in the dialog, which is opened if needed; return the dialog."""
         dialog = self.page.get_by_role("dialog")
         if not dialog.count():
-            self.page.get_by_role("button", name="Open a file").click()
+            self.page.get_by_role("button", name="Open file").click()
             dialog.wait_for()
         choice = dialog.get_by_role("radio", name=kind)
         if choice.get_attribute("aria-checked") != "true":
@@ -191,9 +192,9 @@ class Explore(AppTab):
         return dialog
 
     def use(self, file: Path) -> None:
-        """Open a table of one's own."""
+        """Upload a table and use it."""
         dialog = self.upload(file)
-        dialog.get_by_role("button", name="Use this table").click()
+        dialog.get_by_role("button", name="Use table").click()
         dialog.wait_for(state="detached")
         self.rests()
 
@@ -204,7 +205,7 @@ def distances(sample: str) -> ll.DistanceMatrix:
 
 
 def learned(link: dict[str, str]) -> ll.LearnResult:
-    """What the package gives for a link."""
+    """Return the result of the package for a link."""
     thresholds = [float(link[name]) for name in ("r", "Lambda", "tau")]
     assert (link["metric"], link["order"]) == ("auto", "degree")
     return ll.learn(distances(link["sample"]), *thresholds)
@@ -216,5 +217,5 @@ def counts_of(graph: ll.LatentGraph) -> dict[str, int]:
         "hidden": graph.n_hidden,
         "edges": graph.n_edges,
         "cycles": graph.n_cycles,
-        "pieces": graph.n_components,
+        "components": graph.n_components,
     }

@@ -29,7 +29,7 @@ CUBIC_ORDER = {5: 10, 6: 14, 7: 24, 8: 30, 9: 64, 10: 70, 11: 112, 12: 126}
 
 
 def cubic_graph(girth: int) -> nx.Graph:
-    """Return a smallest cubic graph of the girth (5 to 12; for 9 one with six nodes more)."""
+    """Return a smallest cubic graph of this girth (5 to 12; for 9, one with six more nodes)."""
     if girth == 5:
         return nx.petersen_graph()
     if girth == 6:

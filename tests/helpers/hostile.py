@@ -1,4 +1,4 @@
-"""Column names that try to run, to break out or to mislead; no page and no export may let them."""
+"""Column names that try to be executed, to break out of their context or to mislead."""
 
 from __future__ import annotations
 
@@ -43,17 +43,14 @@ HOSTILE_NAMES: tuple[str, ...] = (
     "C:\\folder\\name ../../etc/passwd",
     "x" * 2_000,
 )
-"""They differ, none is blank, and every one can be in a file: no NUL, no half characters.
+"""All different, none blank, all valid in a file: no NUL, no lone surrogates.
 
-A text file keeps them but for spaces around them; a Parquet file keeps them as they are.
+Text files keep them except for surrounding spaces; Parquet files keep them exactly.
 """
 
 
 def hostile_frame(n: int = 300) -> pd.DataFrame:
-    """Return a table with these columns, which depend on each other as a learned tree would show.
-
-    Every four columns share something unseen, and what they share is a chain.
-    """
+    """Return a table with these columns, four on each hidden variable of a chain."""
     rng = np.random.default_rng(0)
     n_groups = -(-len(HOSTILE_NAMES) // 4)
     chain = np.cumsum(rng.normal(size=(n, n_groups)), axis=1)

@@ -1,4 +1,4 @@
-"""Laboratory and Theory launched by AppTest."""
+"""Laboratory and Theory in AppTest."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ ROOT = Path(__file__).resolve().parents[2]
 LABORATORY, THEORY = "pages/5_Laboratory.py", "pages/6_Theory.py"
 
 
-PATIENCE = 180.0  # seconds for one run of a page, and for work in the background
+TIMEOUT = 180.0  # seconds for one run of a page, and for background work
 
 
 def opened(page: str) -> AppTest:
-    """Open a page cold."""
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=PATIENCE)
+    """Open a page in a new session."""
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=TIMEOUT)
     return ran(app.switch_page(page))
 
 

@@ -1,4 +1,4 @@
-"""A table of many columns, in groups around hidden numbers, for tests of large graphs."""
+"""Tables of many columns for tests of large graphs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pandas as pd
 
 
 def many_columns(p: int, n_rows: int = 80, seed: int = 0) -> pd.DataFrame:
-    """Columns in groups of unequal size; the hidden numbers of the groups form a tree."""
+    """Return columns in groups of unequal size; the hidden variables of the groups form a tree."""
     rng = np.random.default_rng(seed)
     n_groups = max(6, p // 12)
     hidden = np.zeros((n_rows, n_groups))

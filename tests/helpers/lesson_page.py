@@ -1,4 +1,4 @@
-"""The Step by step page for tests without a browser, and the questions they ask it."""
+"""The Step by step page in AppTest, and functions to read it."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from loopylatent.ui.shell.session import Session
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = "pages/1_Step_by_step.py"
-PATIENCE = 180.0  # seconds for one run of the page
+TIMEOUT = 180.0  # seconds for one run of the page
 
 
 def opened(**params: str) -> AppTest:
-    """Open the lesson cold, by a link."""
-    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=PATIENCE)
+    """Open the lesson in a new session by a link."""
+    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=TIMEOUT)
     for name, value in params.items():
         page.query_params[name] = value
     return ran(page.switch_page(PAGE))
 
 
 def from_explore(**params: str) -> AppTest:
-    """Open the Explore page, from which one can go on to the lesson."""
-    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=PATIENCE)
+    """Open the Explore page, which links to the lesson."""
+    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=TIMEOUT)
     for name, value in params.items():
         page.query_params[name] = value
     return ran(page)
@@ -53,7 +53,7 @@ def press(page: AppTest, key: str) -> AppTest:
 
 
 def params_of(page: AppTest) -> dict[str, str]:
-    """What the address says; a run that sets it gives text, a later one gives lists."""
+    """The link parameters; they are lists after a later run."""
     return {
         name: value if isinstance(value, str) else value[0]
         for name, value in page.query_params.items()
@@ -78,7 +78,7 @@ def html(page: AppTest) -> str:
 
 
 def lesson_of(page: AppTest) -> Lesson:
-    """The lesson that the package gives for the settings in the address."""
+    """Return the lesson of the package for the settings in the link."""
     params = params_of(page)
     sample = ll.load_sample(params["sample"])
     D = ll.information_distances(sample.observations, metric=params["metric"])
@@ -88,7 +88,7 @@ def lesson_of(page: AppTest) -> Lesson:
 
 
 def shows(page: AppTest, lesson: Lesson, at: str) -> None:
-    """The picture and the words are those of this step."""
+    """Check that picture and caption are those of this step."""
     frame = lesson.frame(lesson.find(at), walk_of(page).detail)
     picture = draw(lesson, frame)
     shown = drawn(page)

@@ -1,4 +1,4 @@
-"""Lessons that several tests use, and the graph of a step from the trace alone."""
+"""Lessons for tests, and the graph of a step computed from the trace alone."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from loopylatent.lesson.material import Place
 from loopylatent.settings import LearnSettings, Method, Thresholds
 
 BEFORE = ("look", "quartets", "round", "join", "rest", "contract")
-"""Phases of a visit that are over before the graph changes."""
+"""Phases of a visit before the graph changes."""
 
 
 def lesson_on(
@@ -37,7 +37,7 @@ def lesson_on(
 
 @cache
 def ring() -> Lesson:
-    """The lesson on the small ring whose truth is known."""
+    """The lesson on the small ring with a known graph."""
     sample = ll.load_sample("latent_cycle")
     D = ll.information_distances(sample.observations)
     result = ll.learn(D, r=1.5, tau=0.1)
@@ -46,7 +46,7 @@ def ring() -> Lesson:
 
 @cache
 def stuck_lesson() -> Lesson:
-    """Few rows and no margin: visits get stuck, and hidden nodes vanish again."""
+    """Few rows and no margin: stuck visits and temporary hidden nodes."""
     rng = np.random.default_rng(3)
     obs = ll.Observations.from_array(rng.normal(size=(60, 12)) + rng.normal(size=(60, 1)))
     D = ll.information_distances(obs)
@@ -54,8 +54,8 @@ def stuck_lesson() -> Lesson:
 
 
 @cache
-def stand_in_lesson() -> Lesson:
-    """Relaxed grouping on loops: many rounds, hidden nodes by their stand-ins."""
+def surrogate_lesson() -> Lesson:
+    """Relaxed grouping on loops: many rounds, hidden nodes represented by surrogates."""
     obs = ll.load_sample("bfi25").observations
     D = ll.information_distances(obs)
     return lesson_on(D, 2.0, method="relaxed", obs=obs)
@@ -64,11 +64,11 @@ def stand_in_lesson() -> Lesson:
 @cache
 def joined_lesson() -> Lesson:
     """Neighbor joining on the same columns."""
-    m = stand_in_lesson().material
+    m = surrogate_lesson().material
     return lesson_on(m.D, 2.0, method="nj", obs=m.obs)
 
 
-REAL = (ring, stuck_lesson, stand_in_lesson, joined_lesson)
+REAL = (ring, stuck_lesson, surrogate_lesson, joined_lesson)
 
 
 @st.composite
@@ -81,7 +81,7 @@ def small_lessons(draw, methods: tuple[Method, ...] = get_args(Method)):
 
 
 def graph_of_the_trace(lesson: Lesson, place: Place) -> dict[tuple[int, int], float]:
-    """The graph at a step, from `replay` and the kernels alone, in the numbers of the lesson."""
+    """The graph at a step, from `replay` and the kernels alone, in node numbers of the lesson."""
     m = lesson.material
     if place.phase in ("data", "truth", "pair", "matrix"):
         return {}

@@ -1,9 +1,9 @@
-"""Runs one way to the distances of a file in a process that may take so much memory and no more.
+"""Computes the distances of a file in a process with limited memory.
 
-python memory_run.py WAY FILE MEGABYTES: WAY is ``blocks``, ``whole``, ``wide`` (short blocks, many
-columns) or ``wide at once`` (the same, but the sums of all portions may wait). The limit
-is set above what the process takes after imports and a first small run. Prints the digest
-of the distances.
+python memory_run.py VARIANT FILE MEGABYTES: VARIANT is ``blocks``, ``whole``, ``wide`` (short
+blocks, many columns) or ``wide at once`` (the same, but with the sums of all portions in memory).
+The limit is added to the memory after imports and a small first run. Prints the digest of the
+distances.
 """
 
 from __future__ import annotations
@@ -44,29 +44,29 @@ def whole(path: Path) -> ll.DistanceMatrix:
     return ll.information_distances(ll.read_table(path, max_bytes=1 << 40))
 
 
-def warm_up(way) -> None:
+def warm_up(variant) -> None:
     rng = np.random.default_rng(0)
     rows = rng.integers(0, 2, size=(200, 1)) ^ (rng.random((200, 5)) < 0.2)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "small.parquet"
         pd.DataFrame(rows.astype(np.int8), columns=list("abcde")).to_parquet(path)
-        way(path)
+        variant(path)
 
 
 def taken() -> int:
-    """Bytes of private memory that can be written, as RLIMIT_DATA counts them."""
+    """Bytes of private writable memory, as counted by RLIMIT_DATA."""
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmData:"))
 
 
 def main() -> None:
-    ways = {"blocks": by_blocks, "whole": whole, "wide": wide, "wide at once": wide_at_once}
-    way = ways[sys.argv[1]]
-    warm_up(way)
+    variants = {"blocks": by_blocks, "whole": whole, "wide": wide, "wide at once": wide_at_once}
+    variant = variants[sys.argv[1]]
+    warm_up(variant)
     limit = taken() + int(sys.argv[3]) * 2**20
     os.environ[MEMORY_VARIABLE] = sys.argv[3]
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
-    print(way(Path(sys.argv[2])).digest)
+    print(variant(Path(sys.argv[2])).digest)
 
 
 if __name__ == "__main__":

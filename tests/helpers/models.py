@@ -1,4 +1,4 @@
-"""Small pairwise models, and everything about them by enumeration of all states."""
+"""Small pairwise models, evaluated by enumeration of all states."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SmallModel:
         return self.layout.graph
 
     def enumerate(self) -> tuple[np.ndarray, np.ndarray]:
-        """All joint states and the logarithm of their weights."""
+        """Return all joint states and their log weights."""
         layout = self.layout
         joint = np.array(list(product(*[range(int(k)) for k in layout.n_states])))
         log_weight = np.zeros(len(joint))
@@ -35,7 +35,7 @@ class SmallModel:
         return joint, log_weight
 
     def fits(self, joint: np.ndarray) -> np.ndarray:
-        """(rows, joint states) whether a joint state agrees with what a row knows."""
+        """(rows, joint states) whether a joint state agrees with the observed values of a row."""
         known = self.states[:, None, :]
         return ((known < 0) | (known == joint)).all(axis=2)
 
@@ -70,7 +70,7 @@ def small_models(draw, max_nodes=12, max_joint=5000, max_rows=8, trees=False, mo
 
 
 def log_sum(values: np.ndarray, where: np.ndarray) -> np.ndarray:
-    """(rows,) log of the summed exponentials of the values that each row allows."""
+    """(rows,) log-sum-exp over the values that each row allows."""
     allowed = np.where(where, values, -np.inf)
     top = allowed.max(axis=1, keepdims=True)
     return top[:, 0] + np.log(np.exp(allowed - top).sum(axis=1))

@@ -1,6 +1,6 @@
-"""Files that people have, and files that somebody made to do harm: each is a table or one line.
+"""Unusual, damaged and malicious files: each gives a table or a one-line error.
 
-They are made here, so that no binary file lies in the repository.
+They are generated here, so that the repository contains no binary files.
 """
 
 from __future__ import annotations
@@ -24,23 +24,22 @@ import pyarrow.parquet as pq
 
 @dataclass(frozen=True)
 class Nasty:
-    """A file, and what reading and learning from it comes to."""
+    """A file, and the expected outcome of reading and learning from it."""
 
     name: str
-    """Of the file."""
     content: Callable[[], bytes]
-    says: str = ""
-    """Part of the refusal; empty where a graph is learned."""
+    message: str = ""
+    """Part of the error message; empty if a graph is learned."""
 
     def __str__(self) -> str:
         return self.name
 
 
-# Plain tables to start from ----------------------------------------------------------------
+# Ordinary tables ---------------------------------------------------------------------------
 
 
 def numbers(n: int = 60, p: int = 6, seed: int = 0) -> pd.DataFrame:
-    """A table in which everything depends on one thing that is not in it."""
+    """Return a table in which all columns depend on one hidden variable."""
     rng = np.random.default_rng(seed)
     values = rng.normal(size=(n, 1)) + rng.normal(size=(n, p))
     return pd.DataFrame(values.round(4), columns=[f"x{k}" for k in range(p)])
@@ -102,7 +101,7 @@ def wide(n_columns: int = 10_000) -> bytes:
 
 
 def row_names(n_columns: int = 30_000) -> bytes:
-    """A table as R writes it: no name over the names of the rows, and long lines."""
+    """A table as R writes it: no name above the row names, and long lines."""
     rng = np.random.default_rng(0)
     header = ",".join(f"gene_{k:016d}" for k in range(n_columns))
     rows = [f"s{k}," + ",".join(rng.random(n_columns).astype(str)) for k in range(3)]
@@ -110,20 +109,20 @@ def row_names(n_columns: int = 30_000) -> bytes:
 
 
 def identifiers(digits: int, different: int, gap: bool = False) -> list[str]:
-    """Whole numbers that are alike but for their last digits; one may be missing."""
+    """Integers that differ only in their last digits; one may be missing."""
     found = [str(10 ** (digits - 1) + k % different) for k in range(60)]
     return ["", *found[1:]] if gap else found
 
 
 def continental_table() -> bytes:
-    """Decimal commas, and in a column of whole amounts points between the thousands."""
+    """Decimal commas, and a column with points as thousands separators."""
     frame = numbers().map(lambda x: f"{x:.4f}".replace(".", ","))
     grouped = amounts(lambda x: f"{x:,.0f}".replace(",", "."))
     return csv_of(frame.assign(pay=grouped), ";")
 
 
 def cells(form: str) -> list[str]:
-    """So many values that they cannot be states, written in this form."""
+    """Too many different values for a categorical column, in this format."""
     return [form.format(k=k, day=1 + k % 28) for k in range(60)]
 
 
@@ -133,7 +132,7 @@ def arabic(x: float) -> str:
 
 
 def returns_in_cells() -> bytes:
-    """As a spreadsheet program for old Macs wrote it: lines end with CR, text in cells with LF."""
+    """As written by spreadsheets on old Macs: lines end with CR, cells contain LF."""
     texts = [("one\nline", "two")[k % 2] for k in range(60)]
     table = numbers().assign(odd=texts).to_csv(index=False, quoting=1, lineterminator="\r")
     return table.encode()
@@ -158,7 +157,7 @@ def odd_names() -> pd.DataFrame:
 
 
 def odd_names_in_a_book() -> bytes:
-    """The names as text: what begins with = would else be written as a formula."""
+    """The names as text cells; otherwise those with = would become formulas."""
     book = openpyxl.load_workbook(io.BytesIO(book_of(odd_names())))
     for cell in book.active[1]:
         cell.data_type = "s"
@@ -168,17 +167,17 @@ def odd_names_in_a_book() -> bytes:
 
 
 def names_of(*names: str) -> bytes:
-    """A Parquet file with these names: it can hold any of them."""
+    """A Parquet file, which can hold any of these names."""
     return parquet_of(numbers(p=max(4, len(names))).set_axis(
         [*names, *"abcd"][: max(4, len(names))], axis="columns"
     ))  # fmt: skip
 
 
-# What unpacks to more than it seems ---------------------------------------------------------
+# Decompression bombs ------------------------------------------------------------------------
 
 
 def bomb(n_bytes: int = 2 * 2**30) -> bytes:
-    """Two gigabytes of zeros in one gzip stream; after a full flush each piece packs the same."""
+    """Two gigabytes of zeros in one gzip stream; after a full flush each chunk packs the same."""
     packer = zlib.compressobj(1, wbits=31)
     zeros = bytes(1 << 22)
     first, *more = (packer.compress(zeros) + packer.flush(zlib.Z_FULL_FLUSH) for _ in range(3))
@@ -187,7 +186,7 @@ def bomb(n_bytes: int = 2 * 2**30) -> bytes:
 
 
 def streamed_bomb(n_bytes: int = 2 * 2**30) -> bytes:
-    """The same, compressed as it is made, as well as can be."""
+    """The same as one stream at the highest compression."""
     packer = zlib.compressobj(9, wbits=31)
     zeros = bytes(1 << 22)
     parts = [packer.compress(zeros) for _ in range(n_bytes // len(zeros))]
@@ -195,7 +194,7 @@ def streamed_bomb(n_bytes: int = 2 * 2**30) -> bytes:
 
 
 def slow_bomb() -> bytes:
-    """A table that begins like one and goes on with zeros."""
+    """A table that continues with zeros."""
     packer = zlib.compressobj(9, wbits=31)
     start = packer.compress(b"a,b,c\n" + b"1,2,3\n2,3,1\n" * 1000)
     rows = b"0,0,0\n" * 700_000
@@ -206,7 +205,7 @@ BLANKS = 64 * 2**20
 
 
 def workbook_bomb(declared: int = BLANKS) -> bytes:
-    """A workbook whose only sheet is all blanks; its size may be declared falsely."""
+    """A workbook whose only sheet is blank; its declared size may be false."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in parts_of(book_of(numbers())).items():
@@ -241,13 +240,13 @@ def billion_laughs() -> bytes:
 
 
 def outside_entity() -> bytes:
-    """A workbook that asks for a file of this machine."""
+    """A workbook that refers to a file on this machine."""
     doctype = b'<!DOCTYPE x [<!ENTITY out SYSTEM "file:///etc/passwd">]>'
     return with_sheet(lambda xml: doctype + xml.replace(b"<v>", b"<v>&out;", 1))
 
 
 def far_cell() -> bytes:
-    """One cell in the last row and column that a number can name."""
+    """One cell in the last possible row and column."""
     row = b'<row r="4000000000"><c r="XFD4000000000"><v>1</v></c></row></sheetData>'
     return with_sheet(lambda xml: xml.replace(b"</sheetData>", row))
 
@@ -261,18 +260,18 @@ def far_columns() -> bytes:
 
 
 def stray_cell() -> bytes:
-    """One cell in the last column, beside a table of a few."""
+    """One cell in the last column, next to a small table."""
     cell = b'<c r="XFD2"><v>1</v></c></row><row r="3"'
     return with_sheet(lambda xml: xml.replace(b'</row><row r="3"', cell, 1))
 
 
 def long_header(n_names: int, n_lines: int) -> bytes:
-    """Many names, and under them many lines of one cell."""
+    """Many names, and below them many lines of one cell."""
     return ",".join(f"c{k}" for k in range(n_names)).encode() + b"\n" + b"1\n" * n_lines
 
 
 def parquet_text_bomb() -> bytes:
-    """Two long texts, said again and again: little on disk, a gigabyte spelled out."""
+    """Two long texts, repeated: small on disk, a gigabyte in memory."""
     long = pa.array(["x" * 2**17, "y" * 2**17])
     some = pa.table({"a": long.take(pa.array(np.arange(500) % 2)), "b": np.arange(500) % 7})
     buffer = io.BytesIO()
@@ -410,7 +409,7 @@ def many_types() -> bytes:
 
 
 def broken_text() -> bytes:
-    """A text column whose bytes are Latin-1, written by somebody who did not look."""
+    """A text column whose bytes are Latin-1."""
     towns = [("Köln", "Málaga")[k % 2].encode("latin-1") for k in range(60)]
     return arrow(town=pa.array(towns, pa.binary()).view(pa.string()))
 
@@ -419,7 +418,7 @@ _DAYS = [dt.date(2020, 1, 1) + dt.timedelta(days=k) for k in range(60)]
 
 
 NASTY: tuple[Nasty, ...] = (
-    # empty, torn, mislabelled
+    # empty, truncated, mislabelled
     Nasty("empty.csv", lambda: b"", "the file is empty"),
     Nasty("blank.csv", lambda: b" \r\n\t\n ", "the file is empty"),
     Nasty("header only.csv", lambda: b"a,b,c\n", "no rows under it"),
@@ -483,7 +482,7 @@ NASTY: tuple[Nasty, ...] = (
     Nasty("utf32.csv", lambda: plain().decode().encode("utf-32"), "not a table"),
     Nasty("cut utf16.csv", lambda: plain().decode().encode("utf-16")[:-1], "not a table"),
     Nasty("zero byte.csv", lambda: plain() + b"1,2,\x00,4,5,6\n", "line 62 holds a zero byte"),
-    # packed
+    # compressed
     Nasty("bomb.csv.gz", bomb, "unpacks to more than"),
     Nasty("slow bomb.csv.gz", slow_bomb, "unpacks to more than"),
     Nasty("twice.csv.gz", lambda: gzip.compress(gzip.compress(plain())), "gzipped twice"),
@@ -609,4 +608,4 @@ NASTY: tuple[Nasty, ...] = (
     Nasty("orthogonal.csv", lambda: b"a,b,c\n" + b"0,0,0\n0,1,1\n1,0,1\n1,1,0\n" * 9,
           "every two columns look independent"),
 )  # fmt: skip
-"""Every one of them is read, and learned from, by the package, the command line and the app."""
+"""Read and learned from by the package, the command line and the app."""

@@ -1,4 +1,4 @@
-"""Recipes of every kind."""
+"""Hypothesis strategy for recipes."""
 
 from __future__ import annotations
 

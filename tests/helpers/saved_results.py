@@ -1,4 +1,4 @@
-"""Projects with results, saved and opened again."""
+"""Projects with results, saved and reopened."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from loopylatent.ui.shell.results import (
     learned,
     source_of,
 )
-from loopylatent.ui.shell.session import Moment, Session
+from loopylatent.ui.shell.session import GROUPS, Moment, Session
 from loopylatent.ui.shell.widgets import Fitted
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,7 +55,7 @@ def recipe_of(content: bytes, r: float) -> Recipe:
 
 
 def session_with(content: bytes) -> tuple[Session, Source]:
-    """A session on a file of one's own, opened at a radius with loops."""
+    """Return a session on an uploaded file, at a radius with loops."""
     recipe = recipe_of(content, 9.0)
     s = Session(Moment(recipe, recipe), uploads={digest_of(content): content})
     source = source_of(s.memo, s.uploads, recipe)
@@ -65,7 +65,7 @@ def session_with(content: bytes) -> tuple[Session, Source]:
 
 
 def work(s: Session, source: Source) -> None:
-    """Compute, as the pages would, one of everything."""
+    """Compute one result of every type, as the pages would."""
     D, obs, here = source.distances, source.observations, s.recipe.settings
     assert obs is not None
     result = learned(s.memo, D, s.recipe)
@@ -105,26 +105,26 @@ def board_of(s: Session) -> Scoreboard:
 
 
 def project_of(s: Session, source: Source) -> Project:
-    """Everything of this session that belongs to the present data, and all pins."""
+    """Return everything of this session for the current data, and all pins."""
     found = saving(s, source).project
-    assert found is not None, "without a limit everything has room"
+    assert found is not None, "nothing is left out without a limit"
     return found
 
 
 @cache
 def worked(kind: str) -> tuple[Session, Source]:
-    """A session in which one of everything was computed; not to be changed."""
+    """Return a session with one result of every type; do not modify it."""
     s, source = session_with(table(kind))
     work(s, source)
     other = table(kind, seed=2)
     s.keep_upload(digest_of(other), other)
     s.pins = (Pin("here", s.recipe), Pin("other <b>", recipe_of(other, 9.0)))
-    s.view["brought"] = {source.distances.names[0]: "one", source.distances.names[1]: "two"}
+    s.view[GROUPS] = {source.distances.names[0]: "one", source.distances.names[1]: "two"}
     return s, source
 
 
 def opened_again(content: bytes, s: Session) -> Source:
-    """Open a project file in a session, as the dialog does."""
+    """Open a project file in a session like the dialog."""
     project = open_project(content)
     source = source_of(s.memo, uploads_with(s, project), project.recipe)
     take(s, checked(project, source))
@@ -137,7 +137,7 @@ def blank() -> Session:
 
 
 def tried(do: Callable[[], Any]) -> tuple[Any, str | None]:
-    """What comes of it, or the one line that says why it was refused."""
+    """Return the result, or the one-line error message."""
     try:
         return do(), None
     except LoopyLatentError as error:

@@ -1,8 +1,8 @@
-"""Runs one way with very many columns in a process that may take so much memory and no more.
+"""Learns from very many columns in a process with limited memory.
 
-python sparse_memory_run.py WAY ROWS COLUMNS MEGABYTES: WAY is ``near`` (learn from near pairs) or
-``all`` (all distances). The limit is set above what the process takes with the table in memory and
-after a first small run. Prints observed and hidden nodes.
+python sparse_memory_run.py VARIANT ROWS COLUMNS MEGABYTES: VARIANT is ``near`` (learn from near
+pairs) or ``all`` (all distances). The limit is added to the memory with the table and after a small
+first run. Prints observed and hidden nodes.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ def table(n_rows: int, n_columns: int) -> ll.Observations:
 
 
 def main() -> None:
-    way = {"near": near, "all": whole}[sys.argv[1]]
+    variant = {"near": near, "all": whole}[sys.argv[1]]
     n_rows, n_columns, megabytes = map(int, sys.argv[2:])
-    way(table(2_000, 300))
+    variant(table(2_000, 300))
     obs = table(n_rows, n_columns)
     limit = taken() + megabytes * 2**20
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
-    print(way(obs))
+    print(variant(obs))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Random distance matrices for property tests: plain, with ties, with infinities, near a tree."""
+"""Random distance matrices for property tests, with and without ties and infinities."""
 
 from __future__ import annotations
 

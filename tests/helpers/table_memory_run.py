@@ -1,7 +1,7 @@
-"""Reads one table in a process that may take so much memory and no more, and prints what is said.
+"""Reads one table in a process with limited memory, and prints its shape or the error.
 
-python table_memory_run.py FILE MEGABYTES: the limit is set above what the process takes after a
-first small table.
+python table_memory_run.py FILE MEGABYTES: the limit is added to the memory after a small first
+table.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Hypothesis strategies for tables as people have them: small, mixed, with gaps and repeats."""
+"""Hypothesis strategies for realistic tables: small, mixed, with missing values and repeats."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 WORDS = ["=1+1", "<b>", "a,b", "NA", "1", "x y", "'q'", '"', "\\", "\u202e", "a\nb", "\x00", "@x"]
 NAMES = st.one_of(st.text(min_size=1, max_size=12), st.sampled_from(WORDS))
 WEIGHTS = ("none", "zeros and ones", "many", "tiny")
-USUAL = ("numbers", "scaled", "far", "ordinal", "yes or no", "flags", "words", "money", "shares")
+USUAL = ("numbers", "scaled", "far", "ordinal", "binary", "flags", "words", "money", "shares")
 UNUSUAL = ("constant", "rare", "extreme", "mixed", "texts")
 
 
 @st.composite
 def tables(draw: st.DrawFn) -> pd.DataFrame:
-    """A table of up to ten columns; with one in four hardly anything can be done."""
+    """A table of up to ten columns; one in four is hardly usable."""
     is_odd = draw(st.integers(0, 3)) == 0
     n = draw(st.integers(0, 8) if is_odd else st.integers(3, 60))
     p = draw(st.integers(1, 10) if is_odd else st.integers(3, 10))
@@ -25,23 +25,23 @@ def tables(draw: st.DrawFn) -> pd.DataFrame:
     kinds = USUAL + UNUSUAL if is_odd else USUAL
     columns = [draw(_columns(n, rng, kinds)) for _ in range(p)]
     if draw(st.integers(0, 5)) == 0:
-        columns[-1] = list(columns[0])  # a column twice
+        columns[-1] = list(columns[0])  # a repeated column
     if draw(st.integers(0, 3)) == 0:
-        gaps = rng.random((n, p)) < draw(st.sampled_from([0.02, 0.1, 0.3, 0.9]))
+        missing = rng.random((n, p)) < draw(st.sampled_from([0.02, 0.1, 0.3, 0.9]))
         columns = [
-            [None if gaps[i, j] else value for i, value in enumerate(column)]
+            [None if missing[i, j] else value for i, value in enumerate(column)]
             for j, column in enumerate(columns)
         ]
     if draw(st.integers(0, 3)) == 0 and n:
-        rows = rng.integers(0, n, n)  # rows twice
+        rows = rng.integers(0, n, n)  # repeated rows
         columns = [[column[row] for row in rows] for column in columns]
     frame = pd.DataFrame(dict(enumerate(columns)), index=range(n)).infer_objects()
-    frame.columns = pd.Index(_names(draw, p, are_plain=not is_odd))
+    frame.columns = pd.Index(_names(draw, p, are_simple=not is_odd))
     return frame
 
 
-def _names(draw: st.DrawFn, p: int, *, are_plain: bool) -> list[str]:
-    if not are_plain:
+def _names(draw: st.DrawFn, p: int, *, are_simple: bool) -> list[str]:
+    if not are_simple:
         return draw(st.lists(NAMES, min_size=p, max_size=p))
     words = draw(st.permutations(WORDS))[:p]
     return [f"{draw(st.sampled_from(['', 'x', 'é']))}{word}{k}" for k, word in enumerate(words)]
@@ -51,7 +51,7 @@ def _names(draw: st.DrawFn, p: int, *, are_plain: bool) -> list[str]:
 def _columns(
     draw: st.DrawFn, n: int, rng: np.random.Generator, kinds: tuple[str, ...]
 ) -> list[Any]:
-    """A column that depends on what its place in the table decides, more or less."""
+    """A column that depends more or less on a shared variable."""
     shared = np.sin(np.arange(n) * draw(st.sampled_from([1.0, 2.5]))) * 1.5
     latent = draw(st.sampled_from([0.0, 0.7, 1.5, 50.0])) * shared + rng.normal(size=n)
     made: dict[str, Any] = {
@@ -59,7 +59,7 @@ def _columns(
         "scaled": latent * draw(st.sampled_from([1e-50, 1e-9, -1.0, 1e9, 1e50])),
         "far": latent + draw(st.sampled_from([1e6, -1e9, 1e12])),
         "ordinal": np.clip(np.rint(latent), -3, 3).astype(int),
-        "yes or no": np.where(latent > 0, "yes", "no"),
+        "binary": np.where(latent > 0, "yes", "no"),
         "flags": latent > 0.5,
         "words": np.array(["red", "green", "blue"])[np.abs(np.rint(latent)).astype(int) % 3],
         "money": [f"${1000 * abs(x):,.2f}" for x in latent],
@@ -74,7 +74,7 @@ def _columns(
 
 
 def weights_of(frame: pd.DataFrame, how: str) -> Any:
-    """Row weights of a kind in WEIGHTS."""
+    """Return row weights of a type in WEIGHTS."""
     n = len(frame)
     return {
         "none": None,

@@ -1,4 +1,4 @@
-"""The Tune page for tests without a browser, and the questions they ask it."""
+"""The Tune page in AppTest, and functions to read it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from loopylatent.ui.tune.state import KEY, Tuning
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = "pages/2_Tune.py"
-PATIENCE = 180.0  # seconds for one run of the page, and for work in the background
+TIMEOUT = 180.0  # seconds for one run of the page, and for background work
 
 
 def opened(**params: str) -> AppTest:
-    """Open the page cold, by a link, and wait until its graphs are learned."""
-    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=PATIENCE)
+    """Open the page in a new session by a link, and wait until its graphs are learned."""
+    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=TIMEOUT)
     for name, value in params.items():
         page.query_params[name] = value
     return settled(ran(page.switch_page(PAGE)))
@@ -31,11 +31,11 @@ def ran(page: Any) -> AppTest:
 
 
 def settled(page: AppTest) -> AppTest:
-    """Wait for everything in the background, and run the page once more."""
+    """Wait for all background work, and run the page again."""
     for kind in ("sweep", "sweep scores", "grid", "grid scores", "loops"):
         job = session_of(page).jobs.current(kind)
         if job is not None:
-            assert job.finished.wait(PATIENCE), f"{kind} did not end"
+            assert job.finished.wait(TIMEOUT), f"{kind} did not end"
             assert job.error in (None, "stopped"), job.error
     return ran(page)
 

@@ -1,4 +1,4 @@
-"""Files put into the dialog that opens data."""
+"""Uploads in the dialog that opens data."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ RING = "latent_cycle"
 
 
 BUTTONS = {
-    TABLE: "Use this table", DISTANCES: "Use these distances", PROJECT: "Open this project"
+    TABLE: "Use table", DISTANCES: "Use distances", PROJECT: "Open project"
 }  # fmt: skip
 
 
 def shown(page: AppTest, kind: str, name: str, content: bytes) -> AppTest:
-    """Put a file into the dialog."""
+    """Upload a file in the dialog."""
     asked(page).run()
     asked(page).session_state["open_kind"] = kind
     page.run()

@@ -214,7 +214,7 @@ def test_treewidth_of_known_graphs(graph, treewidth, largest):
     assert not found.fits(largest - 1)
 
 
-def test_elimination_sums_out_only_what_is_open():
+def test_elimination_sums_out_only_unknown_nodes():
     given = np.arange(9) < 6
     found = eliminate(ring(9, n_hidden=3), given=given)
     assert sorted(found.order.tolist()) == [6, 7, 8]

@@ -13,7 +13,7 @@ from loopylatent.inference.circuit import eliminate
 from loopylatent.inference.discrete import layout_of, pair_strength
 from loopylatent.inference.evidence import encode, rows_like
 from loopylatent.inference.gaussian import inverse_of
-from loopylatent.inference.optimise import Value, climb, log_ratio, representatives
+from loopylatent.inference.optimise import Value, log_ratio, maximise, representatives
 from loopylatent.inference.parameters import Basis, Layout, contrasts_of
 from loopylatent.inference.scores import bic, perplexity, with_half_hidden
 from loopylatent.tables.kinds import Column
@@ -66,7 +66,7 @@ def test_example_of_climb():
     def hill(x):
         return Value(-float(((x - 3) ** 2).sum()), -2 * (x - 3))
 
-    found = climb(hill, np.zeros(2), max_steps=50, tolerance=1e-6)
+    found = maximise(hill, np.zeros(2), max_steps=50, tolerance=1e-6)
     assert (found.point.round(6).tolist(), found.converged) == ([3.0, 3.0], True)
 
 

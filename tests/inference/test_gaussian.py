@@ -112,7 +112,7 @@ def test_a_matrix_with_a_tiny_pivot_is_not_inverted(last):
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.15])
-def test_known_parameters_come_back(missing):
+def test_known_parameters_are_recovered(missing):
     model = fit_parameters(double_star(), sampled(20_000, missing=missing))
     assert (model.kind, model.is_exact, model.converged) == ("gaussian", True, True)
     strengths = model.edge_strengths
@@ -186,5 +186,5 @@ def test_further_starts_do_not_end_lower():
 
 
 def test_gaussian_models_have_no_belief_propagation():
-    with pytest.raises(InferenceError, match="always exact"):
+    with pytest.raises(InferenceError, match="likelihood is exact"):
         fit_parameters(double_star(), sampled(100)).lbp_error()

@@ -1,4 +1,4 @@
-"""Likelihoods, marginals, posteriors and gradients beside sums over all states."""
+"""Likelihoods, marginals, posteriors and gradients compared with sums over all states."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from loopylatent.tables.observations import Observations
 
 @st.composite
 def models(draw, max_nodes=9):
-    """A random pairwise model with loops and hidden nodes, and rows with gaps."""
+    """A random pairwise model with loops and hidden nodes, and rows with missing values."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n_states = draw(st.sampled_from([2, 2, 3]))
     m = draw(st.integers(3, max_nodes if n_states == 2 else 6))
@@ -131,7 +131,7 @@ def test_belief_propagation_is_exact_on_a_tree_and_not_on_a_loop():
     assert abs(looped.lbp_error().error) > 1e-4
 
 
-def test_missing_values_and_weights_are_what_they_say():
+def test_missing_values_and_weights_are_counted():
     truth = synthetic.latent_tree(n_hidden=1, n_observed_inner=0, leaves=4, seed=2)
     obs = truth.sample(300, seed=3)
     weights = np.random.default_rng(0).integers(1, 4, 300)

@@ -56,7 +56,7 @@ def loop(coupling: float) -> tuple[Layout, np.ndarray]:
     return layout, Basis(layout).cells(np.concatenate([np.zeros(4), np.full(4, coupling)]))
 
 
-def test_on_a_ring_the_bethe_value_misses_what_goes_round():
+def test_on_a_ring_the_bethe_value_misses_the_contribution_of_the_cycle():
     layout, cells = loop(1.0)
     found = propagation(layout).evaluate(cells)
     truth = exact(layout).evaluate(cells)

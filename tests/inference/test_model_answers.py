@@ -82,12 +82,12 @@ def test_saved_parameters_give_the_model_again(kind):
     np.testing.assert_array_equal(again.hidden_posteriors(obs), model.hidden_posteriors(obs))
 
 
-def test_saved_parameters_of_no_distribution_are_refused():
+def test_saved_parameters_that_are_not_positive_definite_are_rejected():
     model, obs = fitted("gaussian")
     saved = SavedModel.of(model)
     changed = saved.values.copy()
     changed[model.graph.n_observed] *= -1.0  # a precision
-    with pytest.raises(ll.InferenceError, match="of no distribution"):
+    with pytest.raises(ll.InferenceError, match="not positive definite"):
         replace(saved, values=changed).on(obs)
     with pytest.raises(ll.InferenceError, match="do not belong to this graph"):
         replace(saved, values=saved.values[:-1]).on(obs)
@@ -99,7 +99,7 @@ def test_more_rows_are_read_by_name_and_in_their_order():
     found = rows_like(more, known)
     assert found.names == ("a", "b", "c")
     assert found.dense().tolist() == [[0, 1, 1], [0, 0, 0]]
-    with pytest.raises(ll.DataError, match="lack 'c'"):
+    with pytest.raises(ll.DataError, match="Missing columns: 'c'"):
         rows_like(more.drop(columns="c"), known)
 
 

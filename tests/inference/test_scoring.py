@@ -80,7 +80,7 @@ def test_missing_values_are_not_counted():
     X[:, 0] = np.nan
     found = model.scores(Observations(X, obs.columns))
     assert found.perp_ll == pytest.approx(2.0, abs=0.01)
-    with pytest.raises(InferenceError, match="no values"):
+    with pytest.raises(InferenceError, match="only missing values"):
         model.scores(Observations(np.full((3, 4), np.nan), obs.columns))
 
 

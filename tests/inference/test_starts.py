@@ -88,7 +88,7 @@ def test_correlations_are_those_of_the_rows_with_both_columns():
             assert found[i, j] == pytest.approx(np.corrcoef(both.T)[0, 1])
 
 
-def test_an_edge_starts_with_the_sign_of_the_columns_that_stand_for_its_ends():
+def test_an_edge_starts_with_the_sign_of_the_columns_that_represent_its_ends():
     rng = np.random.default_rng(0)
     hidden = rng.normal(size=(200, 1))
     rows = GaussianRows(hidden * [1, 1, -1, -1] + 0.5 * rng.normal(size=(200, 4)), np.ones(200))
@@ -127,8 +127,8 @@ def test_without_hidden_nodes_there_is_nothing_to_shake():
     family = gaussian_family(3)
     problem = family.problem(TRIANGLE)
     start = family.start(problem)
-    shaken = family.shaken(problem, start, np.random.default_rng(0))
-    np.testing.assert_allclose(shaken, start)
+    perturbed = family.perturbed(problem, start, np.random.default_rng(0))
+    np.testing.assert_allclose(perturbed, start)
 
 
 def test_a_gaussian_problem_has_a_parameter_for_each_node_and_edge():

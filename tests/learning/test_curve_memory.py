@@ -8,14 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from helpers.platforms import only_linux
 
 SCRIPT = Path(__file__).parents[1] / "helpers" / "curve_memory_run.py"
-pytestmark = [
-    pytest.mark.long,
-    pytest.mark.skipif(
-        sys.platform != "linux", reason="only Linux counts private memory in RLIMIT_DATA"
-    ),
-]
+pytestmark = [pytest.mark.long, only_linux]
 
 
 def run(way, columns, megabytes):

@@ -72,14 +72,14 @@ def test_many_samples_of_an_ising_cycle_give_back_its_structure():
 
 @pytest.mark.long
 @pytest.mark.parametrize("block", range(10))
-def test_two_thousand_more_latent_trees_come_back(block):
+def test_two_thousand_more_latent_trees_are_recovered(block):
     for seed in range(1000 + 200 * block, 1200 + 200 * block):
         test_random_latent_trees_with_observed_inner_nodes(seed)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("leaves", [2, 3])
-def test_latent_cycles_of_many_lengths_come_back(leaves):
+def test_latent_cycles_of_many_lengths_are_recovered(leaves):
     for girth in range(8, 101):
         for seed in range(3):
             model = synthetic.latent_cycle(girth, leaves, lengths=(0.2, 0.4), seed=seed)

@@ -122,19 +122,19 @@ def test_hidden_labels_avoid_the_names_of_columns():
     ("edges", "lengths", "message"),
     [
         ([(0, 0)], [1.0], "to itself"),
-        ([(0, 1), (1, 0)], [1.0, 2.0], "given twice"),
+        ([(0, 1), (1, 0)], [1.0, 2.0], "occurs twice"),
         ([(0, 9)], [1.0], "outside 0 to 2"),
         ([(0, 1)], [-1.0], "at least 0"),
         ([(0, 1)], [math.nan], "finite"),
-        ([(0, 1)], [1.0, 2.0], "one length an edge"),
+        ([(0, 1)], [1.0, 2.0], "one per edge"),
     ],
 )
-def test_impossible_edges_are_refused(edges, lengths, message):
+def test_impossible_edges_are_rejected(edges, lengths, message):
     with pytest.raises(DataError, match=message):
         LatentGraph.build(list("abc"), 0, edges, lengths)
 
 
-def test_unknown_nodes_are_refused(square_with_tail):
+def test_unknown_nodes_are_rejected(square_with_tail):
     with pytest.raises(DataError, match="nodes are 0 to 4"):
         square_with_tail.neighbours(5)
 

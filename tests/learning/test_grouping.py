@@ -97,7 +97,7 @@ def neighbourhood(distances, hidden=None):
     distance_matrices(min_columns=3, max_columns=8, ties=False),
     st.sampled_from([0.0, 0.005, 0.05, 0.2]),
 )
-def test_the_kernel_joins_what_the_plain_version_joins(D, Lambda):
+def test_the_kernel_makes_the_joins_of_the_reference(D, Lambda):
     joins, lengths, _, _ = group_by_quartets(D.values, Lambda, 150)
     plain = PlainGrouping(D.values, Lambda).run()
     assert [tuple(row) for row in joins.tolist()] == [join[:4] for join in plain]
@@ -119,7 +119,7 @@ def test_what_is_known_of_two_nodes_is_all_that_is_passed_on_to_their_parent(see
 
 
 @given(distance_matrices(min_columns=6, max_columns=10, ties=False, infinities=False))
-def test_with_a_cap_only_the_nearest_outsiders_are_asked(D):
+def test_with_a_cap_only_the_nearest_outsiders_are_tested(D):
     """The first pair to be joined, with the two outsiders nearest to each of its nodes."""
     plain, d, cap = PlainGrouping(D.values, 0.02), D.values, 2
 
@@ -163,9 +163,9 @@ def test_a_margin_turns_a_weak_quartet_into_no_verdict():
     assert quartets(d, Lambda=0.1)[0].verdict == "⊥"
 
 
-def test_too_many_quartets_to_list_are_refused():
+def test_too_many_quartets_to_list_are_rejected():
     number = f"100 nodes have {math.comb(100, 4):,} quartets"
-    with pytest.raises(ThresholdError, match=f"{number}, .* choose fewer nodes"):
+    with pytest.raises(ThresholdError, match=f"{number}; .* Choose fewer nodes"):
         quartets(np.zeros((100, 100)), Lambda=0.0)
 
 
@@ -217,7 +217,7 @@ def test_noise_at_Lambda_0_gets_a_large_hub_stuck_and_a_margin_frees_it(rng):
     assert len(with_margin.joins) == 38
 
 
-def test_outsiders_are_capped_in_large_neighbourhoods_and_that_is_said(rng):
+def test_outsiders_are_capped_in_large_neighbourhoods_and_recorded(rng):
     d = noisy_hub(rng, 30)
     thresholds = Thresholds(2, 0.05, 0.1)
     capped = group(neighbourhood(d), LearnSettings(thresholds, max_outsiders=10))

@@ -128,7 +128,7 @@ def test_the_next_change_is_the_nearest_breakpoint_on_that_side(D, r):
         assert curve.next_change(start, -1) == (below.max() if len(below) else None)
 
 
-def test_from_change_to_change_one_comes_past_every_breakpoint():
+def test_next_change_visits_every_breakpoint():
     D = DistanceMatrix.from_array([[0, 1, 3, 2], [1, 0, 2.5, 4], [3, 2.5, 0, 1.5], [2, 4, 1.5, 0]])
     curve = edge_density(D)
     r, seen = 0.0, []
@@ -138,9 +138,9 @@ def test_from_change_to_change_one_comes_past_every_breakpoint():
 
 
 @pytest.mark.parametrize("direction", [0, 2, "up"])
-def test_a_direction_that_is_none_is_refused(direction):
+def test_an_invalid_direction_is_rejected(direction):
     D = DistanceMatrix.from_array([[0, 1, 3], [1, 0, 2], [3, 2, 0]])
-    with pytest.raises(ThresholdError, match="neither 1"):
+    with pytest.raises(ThresholdError, match="must be 1"):
         edge_density(D).next_change(1.0, direction)
 
 
@@ -155,7 +155,7 @@ def test_from_r_max_on_the_graph_is_the_global_spanning_tree(D):
 
 
 @given(distance_matrices())
-def test_local_trees_are_forests_and_never_use_an_infinite_distance(D):
+def test_local_msts_are_forests_and_never_use_an_infinite_distance(D):
     parent = spanning_tree(D.values, np.arange(D.n_columns))
     child = np.flatnonzero(parent >= 0)
     forest = nx.Graph(list(zip(child.tolist(), parent[child].tolist(), strict=True)))
@@ -176,7 +176,7 @@ def test_threads_and_one_thread_give_the_same(monkeypatch, rng):
     assert initial_graph(D, 2.0) == graph
 
 
-def test_a_radius_below_the_smallest_distance_is_refused():
+def test_a_radius_below_the_smallest_distance_is_rejected():
     D = DistanceMatrix.from_array([[0, 1, 3], [1, 0, 2], [3, 2, 0]])
     with pytest.raises(ThresholdError, match="below the smallest distance, 1"):
         initial_graph(D, 0.5)

@@ -214,7 +214,7 @@ def test_results_cannot_be_changed_by_accident():
         visit.distances[0, 0] = 1
 
 
-def test_a_radius_below_every_distance_and_a_foreign_start_are_refused():
+def test_a_radius_below_every_distance_and_a_foreign_start_are_rejected():
     D = noisy_cycle()
     with pytest.raises(ThresholdError, match="below the smallest distance"):
         learn(D, LearnSettings(Thresholds(0.0, 0, 0)))

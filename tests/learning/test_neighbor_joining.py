@@ -107,7 +107,7 @@ def test_path_lengths_of_an_additive_neighbourhood_are_its_distances(seed):
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_exact_latent_trees_come_back(seed):
+def test_exact_latent_trees_are_recovered(seed):
     rng = np.random.default_rng(seed)
     inner = int(rng.integers(2, 13))
     hidden = int(rng.integers(1, inner))
@@ -120,7 +120,7 @@ def test_exact_latent_trees_come_back(seed):
 
 
 @pytest.mark.parametrize("girth", [6, 8, 12])
-def test_exact_loops_come_back(girth):
+def test_exact_loops_are_recovered(girth):
     ring = synthetic.latent_cycle(girth + 4, 2, lengths=(0.2, 0.4), seed=girth)
     cage = synthetic.from_skeleton(cubic_graph(girth), 2, lengths=(0.3, 0.36), seed=girth)
     for model in (ring, cage):
@@ -193,7 +193,7 @@ def test_eight_threads_learn_the_same_graph_whatever_Lambda_and_the_seed():
         assert set(pool.map(again, range(8))) == {expected}
 
 
-def test_hidden_nodes_can_be_made_to_pay():
+def test_hidden_nodes_can_be_penalised():
     obs = synthetic.latent_tree(2, 0, leaves=4, seed=3).sample(1500, seed=3)
     D = ll.information_distances(obs)
     found = ll.learn(D, r=D.r_max, method="nj", obs=obs, regularize="bic")

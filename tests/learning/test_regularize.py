@@ -11,7 +11,7 @@ import pytest
 import loopylatent as ll
 from loopylatent.learning.regularized import (
     RegularizedResult,
-    _is_hopeless,
+    _cannot_reach,
     _Run,
     learn_regularized,
 )
@@ -22,7 +22,7 @@ from loopylatent.synthetic.families import latent_tree
 
 @pytest.fixture(scope="module")
 def truth():
-    """Four hidden nodes with three columns each: worth their price at 3,000 rows."""
+    """Four hidden nodes with three columns each: they improve the BIC at 3,000 rows."""
     return latent_tree(n_hidden=4, n_observed_inner=0, leaves=3, lengths=(0.3, 0.5), seed=2)
 
 
@@ -41,7 +41,7 @@ def result(D, rows):
     return ll.learn(D, Lambda=0.02, obs=rows, regularize="bic")
 
 
-def test_hidden_nodes_that_pay_are_found(truth, result):
+def test_hidden_nodes_that_improve_the_bic_are_found(truth, result):
     assert isinstance(result, RegularizedResult)
     assert result.graph.n_hidden == 4
     assert ll.structure_error(result.graph, truth.graph).upper == 0
@@ -60,11 +60,11 @@ def test_the_bic_is_better_than_that_of_the_initial_graph(result, rows):
 
 def test_every_replacement_shows_its_gain(result):
     taken = [one for one in result.replacements if one.accepted]
-    refused = [one for one in result.replacements if not one.accepted]
+    rejected = [one for one in result.replacements if not one.accepted]
     assert len(taken) == result.n_visits
     assert len({one.node for one in taken}) == len(taken)
     assert all(one.reason == "taken" for one in taken)
-    assert all(one.gain <= 0 for one in refused)
+    assert all(one.gain <= 0 for one in rejected)
     rounds = [one.round for one in result.replacements]
     assert rounds == sorted(rounds)
 
@@ -155,7 +155,7 @@ def test_it_reports_and_can_be_stopped(D, rows):
         learn_regularized(D, rows, settings, progress=stop)
 
 
-def test_what_cannot_be_regularised_is_refused(D, rows, truth):
+def test_unsuitable_input_is_rejected(D, rows, truth):
     with pytest.raises(ll.DataError, match="needs the rows"):
         ll.learn(D, regularize="bic")
     with pytest.raises(ll.ThresholdError, match="'aic' is unknown"):
@@ -170,9 +170,9 @@ def test_what_cannot_be_regularised_is_refused(D, rows, truth):
 
 def test_a_fit_is_given_up_where_four_more_rises_do_not_reach_the_target():
     values = [-100.0, -10.0, 1.0, 2.0, 4.0, 5.0, 6.0]  # 16 in the last five steps
-    assert not _is_hopeless(values, target=6.0 + 4 * 16)
-    assert _is_hopeless(values, target=6.0 + 4 * 16 + 0.01)
-    assert not _is_hopeless(values[:5], target=1000.0)
+    assert not _cannot_reach(values, target=6.0 + 4 * 16)
+    assert _cannot_reach(values, target=6.0 + 4 * 16 + 0.01)
+    assert not _cannot_reach(values[:5], target=1000.0)
 
 
 def test_a_replacement_touches_what_hidden_nodes_connect_to_it():

@@ -299,7 +299,7 @@ def test_no_length_is_below_the_least_and_none_short_is_left():
 @given(st.integers(0, 10**6), st.integers(3, 14), st.sampled_from([1.0, 4.0]))
 def test_a_local_tree_is_a_tree_and_its_families_use_every_node_once(seed, m, scale):
     tree = local_tree(random_distances(seed, m, scale), n=200, seed=seed)
-    graph = nx.Graph((edge.u, edge.v) for edge in tree.grown)
+    graph = nx.Graph((edge.u, edge.v) for edge in tree.uncontracted)
     assert nx.is_tree(graph)
     assert set(graph) == set(range(m + tree.n_new))
     children = [child for family in tree.joins for child in family.children]
@@ -321,10 +321,10 @@ def test_a_very_large_family_is_searched_with_a_limit_and_says_so():
     assert len(local_tree(d, max_outsiders=8).rounds[0].families) <= 8
 
 
-# Stand-ins ---------------------------------------------------------------------------------
+# Surrogates --------------------------------------------------------------------------------
 
 
-def test_a_hidden_node_is_represented_by_its_column_and_its_edges_lose_the_gap():
+def test_a_hidden_node_is_represented_by_its_column_and_its_edges_are_shortened():
     d = star([0.5, 0.6, 0.7, 0.8])
     at = neighbourhood(d, between_surrogates=d, gaps=(0.0, 0.0, 0.0, 0.3))
     at = replace(at, hidden=(False, False, False, True), surrogates=(0, 1, 2, 9))
@@ -332,7 +332,7 @@ def test_a_hidden_node_is_represented_by_its_column_and_its_edges_lose_the_gap()
     assert [edge.length for edge in tree.edges] == pytest.approx([0.5, 0.6, 0.7, 0.5])
 
 
-def test_of_two_nodes_with_one_stand_in_the_first_stays():
+def test_of_two_nodes_with_one_surrogate_the_first_stays():
     d = star([0.5, 0.6, 0.7, 0.8])
     both = np.zeros((5, 5))
     index = np.array([0, 1, 2, 3, 3])
@@ -390,7 +390,7 @@ def splits(graph):
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_trees_whose_inner_nodes_are_hidden_come_back_if_no_edge_is_short(seed):
+def test_trees_whose_inner_nodes_are_hidden_are_recovered_if_no_edge_is_short(seed):
     model = random_tree(seed, observed_inside=False, lengths=(0.4, 1.0))
     graph = learn(model.distances(), settings(model.distances().r_max)).graph
     error = structure_error(graph, model.graph)
@@ -400,7 +400,7 @@ def test_trees_whose_inner_nodes_are_hidden_come_back_if_no_edge_is_short(seed):
 
 @pytest.mark.parametrize("seed", range(30))
 def test_short_edges_are_merged_but_no_false_split_is_made(seed):
-    """Edges below half of log 2 are not told apart, those below -log 0.9 are contracted."""
+    """Edges below half of log 2 are not separated, those below -log 0.9 are contracted."""
     model = random_tree(seed, observed_inside=False, lengths=(0.06, 0.6))
     graph = learn(model.distances(), settings(model.distances().r_max)).graph
     assert splits(graph) <= splits(model.graph)
@@ -408,7 +408,7 @@ def test_short_edges_are_merged_but_no_false_split_is_made(seed):
 
 
 def test_a_column_inside_the_tree_can_be_taken_for_a_leaf():
-    """Why not all exact trees come back.
+    """Why not all exact trees are recovered.
 
     A column x inside the tree beside a hidden node h has spread 2 d(x, h) with the leaves of h.
     Where that is small it is put into their family. If no member fits as parent, h becomes the
@@ -428,7 +428,7 @@ def test_a_column_inside_the_tree_can_be_taken_for_a_leaf():
 
 @pytest.mark.parametrize("lengths", [(0.2, 0.4), (0.5, 0.9)])
 @pytest.mark.parametrize("girth", [8, 10, 20])
-def test_latent_rings_come_back(girth, lengths):
+def test_latent_rings_are_recovered(girth, lengths):
     for leaves in (2, 3):
         model = synthetic.latent_cycle(girth, leaves, lengths=lengths, seed=girth)
         graph = learn(model.distances(), settings(3.1 * model.graph.lengths.max())).graph
@@ -469,7 +469,7 @@ def test_infinite_distances_are_bridged_by_paths_and_parts_stay_apart():
     d = star([0.5, 0.6, 0.7, 0.8, 0.9])
     d[0, 1] = d[1, 0] = d[2, 3] = d[3, 2] = np.inf
     tree = local_tree(d)
-    assert nx.is_tree(nx.Graph((edge.u, edge.v) for edge in tree.grown))
+    assert nx.is_tree(nx.Graph((edge.u, edge.v) for edge in tree.uncontracted))
     assert all(np.isfinite(edge.length) for edge in tree.edges)
     apart = np.full((6, 6), np.inf)
     apart[:3, :3] = apart[3:, 3:] = star([0.5, 0.6, 0.7])
@@ -529,7 +529,7 @@ def test_Lambda_and_tau_play_no_part():
     assert ll.learn(D, r=6.0, Lambda=0.3, tau=0.8, method="relaxed").graph == plain
 
 
-def test_hidden_nodes_can_be_made_to_pay():
+def test_hidden_nodes_can_be_penalised():
     obs = synthetic.latent_tree(2, 0, leaves=4, seed=3).sample(1500, seed=3)
     D = ll.information_distances(obs)
     found = ll.learn(D, r=D.r_max, method="relaxed", obs=obs, regularize="bic")

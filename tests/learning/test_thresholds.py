@@ -53,7 +53,7 @@ def test_on_every_sample_the_default_graph_is_connected_latent_and_sparse(name):
         (("far", 0, 0), "'far' is not a number"),
     ],
 )
-def test_thresholds_outside_their_limits_are_refused_in_one_line(values, message):
+def test_thresholds_outside_their_limits_are_rejected_in_one_line(values, message):
     with pytest.raises(ThresholdError, match=message) as caught:
         Thresholds(*values)
     assert "\n" not in str(caught.value)
@@ -69,6 +69,6 @@ def test_thresholds_outside_their_limits_are_refused_in_one_line(values, message
         ({"max_outsiders": 1}, "at least 2"),
     ],
 )
-def test_unknown_settings_are_refused(options, message):
+def test_unknown_settings_are_rejected(options, message):
     with pytest.raises(ThresholdError, match=message):
         LearnSettings(Thresholds(1, 0, 0), **options)

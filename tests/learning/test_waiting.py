@@ -10,10 +10,10 @@ from hypothesis import given, strategies as st
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.errors import ThresholdError
 from loopylatent.learning.initial_graph import (
+    curve_with_progress,
     edge_density,
-    first_graph,
-    followed_curve,
     initial_graph,
+    initial_graph_quickly,
 )
 
 
@@ -30,29 +30,29 @@ def walk(p: int, seed: int = 0) -> DistanceMatrix:
 
 
 @given(distance_matrices(), st.floats(0, 1))
-def test_the_first_graph_is_the_initial_graph(D, share):
+def test_the_quick_initial_graph_is_the_initial_graph(D, share):
     r = D.smallest + share * (D.r_max - D.smallest)
-    assert first_graph(D, r) == initial_graph(D, r)
+    assert initial_graph_quickly(D, r) == initial_graph(D, r)
 
 
 @given(distance_matrices())
-def test_the_followed_curve_is_the_exact_curve(D):
-    said: list[tuple[int, int]] = []
-    curve = followed_curve(D, lambda done, total: said.append((done, total)))
+def test_the_curve_with_progress_is_the_exact_curve(D):
+    reported: list[tuple[int, int]] = []
+    curve = curve_with_progress(D, lambda done, total: reported.append((done, total)))
     assert np.array_equal(curve.intervals, edge_density(D).intervals)
-    assert said[-1] == (D.n_columns, D.n_columns)
+    assert reported[-1] == (D.n_columns, D.n_columns)
 
 
 def test_many_columns_on_several_threads():
     D = walk(230)
     for r in (D.r_min, (D.r_min + D.r_max) / 2, D.r_max):
-        assert first_graph(D, r) == initial_graph(D, r)
-    said: list[int] = []
-    curve = followed_curve(D, lambda done, _: said.append(done))
+        assert initial_graph_quickly(D, r) == initial_graph(D, r)
+    reported: list[int] = []
+    curve = curve_with_progress(D, lambda done, _: reported.append(done))
     assert np.array_equal(curve.intervals, edge_density(D).intervals)
-    assert said[0] == 0
-    assert said[-1] == 230
-    assert len(set(said)) > 2, "there are reports on the way"
+    assert reported[0] == 0
+    assert reported[-1] == 230
+    assert len(set(reported)) > 2, "there are reports on the way"
 
 
 def test_the_curve_can_be_stopped():
@@ -61,9 +61,9 @@ def test_the_curve_can_be_stopped():
             raise Enough
 
     with pytest.raises(Enough):
-        followed_curve(walk(230), stop)
+        curve_with_progress(walk(230), stop)
 
 
-def test_a_radius_below_all_distances_is_refused():
+def test_a_radius_below_all_distances_is_rejected():
     with pytest.raises(ThresholdError, match="below the smallest distance"):
-        first_graph(walk(5), 0.0)
+        initial_graph_quickly(walk(5), 0.0)

@@ -39,7 +39,7 @@ def contract_plainly(space, limit):
     ]:
         length, stays, goes = min(short)
         space._set(stays, goes, None)
-        space._hand_over(goes, stays)
+        space._move_edges(goes, stays)
         contracted.append(Contraction(goes, stays, length))
     return tuple(contracted)
 

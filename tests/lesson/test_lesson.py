@@ -1,4 +1,4 @@
-"""Lessons: every step shows what the trace says, and says it with the trace's numbers."""
+"""Lessons: every step shows the graph of the trace, and its caption the numbers of the trace."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from helpers.lessons import (
     lesson_on,
     ring,
     small_lessons,
-    stand_in_lesson,
     stuck_lesson,
+    surrogate_lesson,
 )
 from hypothesis import given
 
@@ -29,9 +29,9 @@ from loopylatent.learning.trace import Family, Round, VisitStep, replay
 from loopylatent.lesson.cast import GLOSSARY, Term, pseudocode
 from loopylatent.lesson.lesson import Lesson, draw
 from loopylatent.lesson.material import Place, Visit
-from loopylatent.lesson.presets import made_up
+from loopylatent.lesson.presets import synthetic_data
 
-# What is shown -----------------------------------------------------------------------------
+# Drawings ---------------------------------------------------------------------------------
 
 
 @given(small_lessons())
@@ -60,7 +60,7 @@ def test_the_last_step_shows_the_learned_graph_under_its_own_numbers_and_names(l
 
 
 @given(small_lessons())
-def test_a_step_draws_only_nodes_that_are_there(lesson):
+def test_a_step_draws_only_its_own_nodes(lesson):
     for index in range(len(lesson.places)):
         frame = lesson.frame(index)
         there = set(frame.nodes)
@@ -71,7 +71,7 @@ def test_a_step_draws_only_nodes_that_are_there(lesson):
 
 
 @given(small_lessons())
-def test_the_finished_local_tree_is_what_comes_into_the_graph(lesson):
+def test_the_complete_local_tree_becomes_part_of_the_graph(lesson):
     m = lesson.material
     for place in lesson.places:
         if place.phase == "replace":
@@ -84,7 +84,7 @@ def test_the_finished_local_tree_is_what_comes_into_the_graph(lesson):
 
 
 @given(small_lessons())
-def test_added_and_removed_edges_are_the_difference_to_the_step_before(lesson):
+def test_added_and_removed_edges_are_the_difference_from_the_previous_step(lesson):
     for place in lesson.places:
         if place.phase == "replace":
             before = graph_of_the_trace(
@@ -99,7 +99,7 @@ def test_added_and_removed_edges_are_the_difference_to_the_step_before(lesson):
             assert marked["kept"] == set(after) & set(before)
 
 
-def test_places_and_names_never_change():
+def test_positions_and_labels_never_change():
     lesson = ring()
     seen: dict[int, tuple[str, int, int]] = {}
     for index in range(len(lesson.places)):
@@ -110,17 +110,17 @@ def test_places_and_names_never_change():
     assert {node: list(where[1:]) for node, where in seen.items()} == dict(enumerate(places))
 
 
-def test_nodes_of_the_finished_graph_stand_where_they_are_told_to():
+def test_nodes_of_the_learned_graph_are_at_the_given_positions():
     result, D = ring().material.result, ring().material.D
     places = np.arange(2.0 * result.graph.n_nodes).reshape(-1, 2) * 50
     lesson = lessons.build(result, D, places=places, hidden_names={20: "mood"})
     assert np.array_equal(lesson.cast.places[: result.graph.n_nodes], places)
     assert lesson.cast.labels[20] == "mood"
-    with pytest.raises(DataError, match="places have shape"):
+    with pytest.raises(DataError, match="places has shape"):
         lessons.build(result, D, places=places[:-1])
 
 
-def test_a_hidden_node_that_is_called_like_another_node_says_its_number_too():
+def test_a_hidden_node_with_a_name_in_use_gets_its_number_appended():
     result, D = ring().material.result, ring().material.D
     taken = result.graph.names[0]
     given = {20: taken, 21: taken, 22: "h4", 23: "mood", 24: "mood"}
@@ -132,7 +132,7 @@ def test_a_hidden_node_that_is_called_like_another_node_says_its_number_too():
 
 
 @given(small_lessons())
-def test_nodes_that_vanish_again_have_names_of_their_own_and_stand_near_their_children(lesson):
+def test_temporary_nodes_have_unique_labels_and_positions_near_their_children(lesson):
     cast, graph = lesson.cast, lesson.material.result.graph
     assert len(set(cast.labels)) == len(cast.labels)
     for step in lesson.material.trace:
@@ -145,14 +145,14 @@ def test_nodes_that_vanish_again_have_names_of_their_own_and_stand_near_their_ch
                 assert np.hypot(*(cast.places[h] - middle)) <= reach
 
 
-def test_a_name_that_a_column_has_is_not_given_to_another_node():
+def test_labels_of_columns_are_not_reused_for_other_nodes():
     names = ["h1", "h2", "t1", "t2", "true 1", *"abcdefg"]
     D = DistanceMatrix.from_array(stuck_lesson().material.D.values, names)
     labels = lesson_on(D, D.r_max, 0.0, 0.05).cast.labels
     assert len(set(labels)) == len(labels)
 
 
-def test_balls_say_which_trees_have_an_edge():
+def test_balls_list_the_local_msts_that_contain_an_edge():
     m = ring().material
     for edge in m.initial:
         owners = m.balls.owners(edge)
@@ -162,20 +162,20 @@ def test_balls_say_which_trees_have_an_edge():
         assert set(m.balls.members(v)) == {u for u in m.columns if m.D.values[u, v] <= m.balls.r}
 
 
-def test_a_column_alone_in_its_ball_is_said_to_be():
+def test_the_caption_says_that_a_column_is_alone_in_its_ball():
     D = DistanceMatrix.from_array([[0, 1, 5, 5], [1, 0, 5, 5], [5, 5, 0, 5], [5, 5, 5, 0.0]])
     lesson = lesson_on(D, 1.0)
     said = str(lesson.frame(lesson.find("ball-3")).caption)
-    assert "alone" in said
+    assert "contains only" in said
     assert "5.00 away" in said
     assert lesson.frame(lesson.find("tree-3")).caption.numbers[-1].value == 1
 
 
-# What is said ------------------------------------------------------------------------------
+# Captions ---------------------------------------------------------------------------------
 
 
 def numbers_of_the_trace(lesson: Lesson, place: Place) -> list[float]:
-    """The numbers that belong into the caption of a step, in their order, from the trace."""
+    """The expected numbers in the caption of a step, in order, from the trace."""
     m = lesson.material
     step = m.trace[place.step] if place.step > 0 else None
     if place.phase == "look":
@@ -229,7 +229,7 @@ def numbers_of_the_trace(lesson: Lesson, place: Place) -> list[float]:
 
 
 def more_than_named(count: int) -> list[float]:
-    """How many of a list of names are not written out."""
+    """How many names of a list are not written out."""
     return [count - 5] if count > 6 else []
 
 
@@ -255,7 +255,7 @@ def test_the_numbers_of_a_caption_are_those_of_the_trace(lesson):
             expected = numbers_of_the_trace(lesson, place)
             said = [number.value for number in lesson.frame(index).caption.numbers]
             if place.phase == "join" and lesson.material.result.settings.method == "quartet":
-                said = said[-3:]  # before them, how many quartets speak for the pair
+                said = said[-3:]  # before them, the number of supporting quartets
             if place.phase == "ball" and not expected:
                 continue
             assert said == pytest.approx(expected), (place.anchor, expected)
@@ -263,7 +263,7 @@ def test_the_numbers_of_a_caption_are_those_of_the_trace(lesson):
 
 @pytest.mark.parametrize("make", REAL)
 @pytest.mark.parametrize("detail", ["fine", "coarse"])
-def test_every_number_is_written_as_it_is(make, detail):
+def test_every_number_is_written_with_its_value(make, detail):
     lesson = make()
     for index in lesson.indices(detail):
         for number in lesson.frame(index, detail).caption.numbers:
@@ -271,8 +271,8 @@ def test_every_number_is_written_as_it_is(make, detail):
             assert written == pytest.approx(number.value, abs=0.006, rel=0.006)
 
 
-def test_nothing_but_numbers_is_written_in_digits():
-    """Names apart, each digit of a caption belongs to a number that is known as one."""
+def test_only_numbers_and_names_contain_digits():
+    """Apart from names, every digit of a caption belongs to a Number."""
     for lesson in (make() for make in REAL):
         for index in range(len(lesson.places)):
             caption = lesson.frame(index, "coarse").caption
@@ -293,7 +293,7 @@ def test_the_overview_of_a_visit_counts_its_joins_and_contractions():
             ]  # fmt: skip
 
 
-def test_the_result_is_counted_against_the_start_and_the_truth():
+def test_the_result_is_compared_with_the_initial_and_the_true_graph():
     lesson = ring()
     graph, truth = lesson.material.result.graph, lesson.cast.truth
     assert lesson.frame(lesson.find("gained")).caption.numbers[0].value == graph.n_edges
@@ -302,8 +302,8 @@ def test_the_result_is_counted_against_the_start_and_the_truth():
     assert ll.structure_error(graph, truth).value == 0
 
 
-def test_a_wrong_result_names_what_was_missed_and_what_is_wrong():
-    data = made_up("noisy")
+def test_a_wrong_result_counts_missed_and_false_edges():
+    data = synthetic_data("noisy")
     obs = ll.read_table(data.content)
     D = ll.information_distances(obs)
     lesson = lessons.build(learn(D, data.recipe.settings), D, obs, data.truth)
@@ -316,16 +316,16 @@ def test_a_wrong_result_names_what_was_missed_and_what_is_wrong():
 
 
 @given(small_lessons(("quartet",)))
-def test_quartets_that_speak_on_a_join_agree_with_the_learner(lesson):
+def test_quartets_that_support_a_join_agree_with_the_learner(lesson):
     m = lesson.material
     for place in lesson.places:
         if place.phase == "join":
-            votes = Visit.of(m, place).votes(place.part)
-            assert votes.apart == 0
-            assert (votes.together > 0) == m.visit(place.step).joins[place.part - 1].supported
+            found = Visit.of(m, place).declared_quartets(place.part)
+            assert found.apart == 0
+            assert (found.together > 0) == m.visit(place.step).joins[place.part - 1].supported
 
 
-def test_every_term_has_a_meaning_and_every_line_exists():
+def test_every_term_has_a_definition_and_every_line_exists():
     for lesson in (make() for make in REAL):
         for index in range(len(lesson.places)):
             frame = lesson.frame(index)
@@ -344,10 +344,10 @@ def test_lines_of_the_pseudocode_follow_the_steps_of_a_visit():
 
 @pytest.mark.parametrize("method", ["relaxed", "nj"])
 def test_lines_of_the_other_methods_are_those_of_their_steps(method):
-    lesson = stand_in_lesson() if method == "relaxed" else joined_lesson()
+    lesson = surrogate_lesson() if method == "relaxed" else joined_lesson()
     code = pseudocode(method)
     said = {"look": "A ← v", "round": "split them", "join": "Q" if method == "nj" else "parent",
-            "rest": "connect the last two", "contract": "contract", "replace": "put this tree",
+            "rest": "connect the last two", "contract": "contract", "replace": "by this tree",
             "cleanup": "drop hidden"}  # fmt: skip
     seen = set()
     for index, place in enumerate(lesson.places):

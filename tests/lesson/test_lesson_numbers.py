@@ -1,4 +1,4 @@
-"""What a lesson shows beside its steps: quartets, distances, presets, words, the page."""
+"""Numbers of a lesson: quartets, distances, presets, markup, the page."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from loopylatent.learning.trace import VisitStep
 from loopylatent.lesson.cast import Name, caption_html, code_html, pseudocode, say
 from loopylatent.lesson.chapters import closest_pair, heatmap_order, pair_view
 from loopylatent.lesson.lesson import draw, lesson_data, to_page
-from loopylatent.lesson.material import MOST_NODES, Frame, inspect, quartet_table
-from loopylatent.lesson.presets import PRESETS, made_up
+from loopylatent.lesson.material import MAX_NODES, Frame, inspect, quartet_table
+from loopylatent.lesson.presets import PRESETS, synthetic_data
 
 # Quartets ----------------------------------------------------------------------------------
 
@@ -92,8 +92,8 @@ def test_the_table_of_quartets_is_that_of_the_learner(lesson):
             assert (table.lead[~declared] <= 1e-9).all()
 
 
-def test_a_neighbourhood_with_too_many_quartets_is_said_to_be():
-    p = MOST_NODES + 2
+def test_the_caption_says_that_there_are_too_many_quartets():
+    p = MAX_NODES + 2
     values = np.full((p, p), 2.0)
     values[0] = values[:, 0] = 1.0
     np.fill_diagonal(values, 0.0)
@@ -153,14 +153,14 @@ def test_a_table_of_two_binary_columns_counts_their_rows():
     assert view.points is None
 
 
-def test_numbers_are_shown_as_points_and_given_distances_as_nothing():
+def test_continuous_columns_are_shown_as_points_and_precomputed_distances_as_nothing():
     obs = ll.load_sample("irish_wind12").observations
     D = ll.information_distances(obs)
     view = pair_view(D, obs, 0, 1)
     assert view.table is None
     assert 500 < len(view.points) <= 1500
-    given = DistanceMatrix.from_array(D.values, D.names)
-    assert pair_view(given, None, 0, 1).quantities == ()
+    precomputed = DistanceMatrix.from_array(D.values, D.names)
+    assert pair_view(precomputed, None, 0, 1).quantities == ()
 
 
 NUMBERS = (
@@ -174,7 +174,7 @@ WITHOUT_DISTANCE = {
     *product(NUMBERS, ("determinant", "determinant-printed")),
     *product(("mammals47_dna",), ("correlation", "rank")),
 }
-"""Samples and metrics that take other columns: states without order, or numbers."""
+"""Samples with column types that the metric does not accept."""
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -201,7 +201,7 @@ def test_every_sample_and_metric_begins_its_lesson(sample, metric):
             assert abs(view.quantities[-1].value) == pytest.approx(view.strength, abs=1e-6)
 
 
-def test_a_table_by_ranks_counts_the_values_themselves():
+def test_a_table_by_ranks_counts_the_original_values():
     obs = ll.load_sample("housevotes84").observations
     by_rank, by_value = (
         pair_view(ll.information_distances(obs, metric=metric), obs, 0, 1)
@@ -210,7 +210,7 @@ def test_a_table_by_ranks_counts_the_values_themselves():
     pd.testing.assert_frame_equal(by_rank.table, by_value.table)
 
 
-def test_columns_of_the_matrix_stand_in_the_order_of_the_graph():
+def test_columns_of_the_matrix_are_ordered_by_the_graph():
     graph = ring().material.result.graph
     order = heatmap_order(graph)
     assert sorted(order) == list(range(20))
@@ -232,8 +232,8 @@ def test_the_closest_pair_is_the_closest(D):
 
 
 @pytest.mark.parametrize("name", [name for name, one in PRESETS.items() if one.sample is None])
-def test_made_up_lessons_open_with_their_truth(name):
-    data = made_up(name)
+def test_synthetic_lessons_open_with_their_true_graph(name):
+    data = synthetic_data(name)
     assert data.recipe.data_digest == digest_of(data.content)
     if data.recipe.source_kind == "distances":
         D = read_distances(data.content)
@@ -244,9 +244,9 @@ def test_made_up_lessons_open_with_their_truth(name):
     if name == "noisy":
         assert result.n_stuck > 0
         assert error.lower > 0
-        surer = ll.learn(D, r=data.recipe.r, Lambda=0.035, tau=data.recipe.tau)
-        assert surer.n_stuck == 0
-        assert ll.structure_error(surer.graph, data.truth).upper < error.upper
+        with_margin = ll.learn(D, r=data.recipe.r, Lambda=0.035, tau=data.recipe.tau)
+        assert with_margin.n_stuck == 0
+        assert ll.structure_error(with_margin.graph, data.truth).upper < error.upper
     else:
         assert error.value == 0
         assert result.n_stuck == 0
@@ -257,10 +257,10 @@ def test_presets_on_bundled_tables_name_tables_that_exist():
     assert samples <= set(ll.sample_names())
 
 
-# Words and markup --------------------------------------------------------------------------
+# Markup -----------------------------------------------------------------------------------
 
 
-def test_names_are_never_read_as_markup():
+def test_names_are_never_parsed_as_markup():
     for name in HOSTILE_NAMES:
         html = caption_html(say("{v} has {k}.", v=Name(name), k=2))
         assert not re.search(r"<(?!/?b[ >]|b>)", html)
@@ -276,17 +276,17 @@ def test_long_lists_of_names_are_cut_and_say_how_many_more():
     assert str(say("{names}", names=names[:3])) == "a, b and c"
 
 
-def test_a_result_without_a_trace_or_with_other_distances_is_refused():
+def test_a_result_without_a_trace_or_with_other_distances_raises():
     m = ring().material
     bare = learn(m.D, m.result.settings, trace=False)
     with pytest.raises(DataError, match="no trace"):
         lessons.build(bare, m.D)
     other = DistanceMatrix.from_array(m.D.values * 2, m.D.names)
-    with pytest.raises(DataError, match="not the distances"):
+    with pytest.raises(DataError, match="not learned from these distances"):
         lessons.build(m.result, other)
 
 
-def test_a_truth_on_other_columns_is_left_out():
+def test_a_true_graph_on_other_columns_is_ignored():
     m = ring().material
     truth = ll.LatentGraph.build("abc", 1, [(0, 3), (1, 3), (2, 3)])
     assert lessons.build(m.result, m.D, truth=truth).cast.truth is None
@@ -296,7 +296,7 @@ def test_a_truth_on_other_columns_is_left_out():
 
 
 def drawn_by_the_page(data) -> list[dict[tuple[int, int], set[str]]]:
-    """The edges of each step, put together from the differences as the page does it."""
+    """The edges of each step, rebuilt from the differences as the page does."""
     state: dict[int, str] = {}
     found = []
     for step in data["steps"]:
@@ -318,7 +318,7 @@ def shown_by(frame: Frame) -> dict[tuple[int, int], set[str]]:
 
 
 @given(small_lessons())
-def test_the_page_draws_the_edges_and_says_the_words_of_every_step(lesson):
+def test_the_page_has_the_edges_and_the_caption_of_every_step(lesson):
     data = lesson_data(lesson)
     assert [step["at"] for step in data["steps"]] == [place.anchor for place in lesson.places]
     for index, drawn in enumerate(drawn_by_the_page(data)):
@@ -328,7 +328,7 @@ def test_the_page_draws_the_edges_and_says_the_words_of_every_step(lesson):
             above = node["font"]["vadjust"] < LABEL_BELOW
             assert (data["nodes"][node["id"]][4] < LABEL_BELOW) == above
         step = data["steps"][index]
-        said = "".join(part if isinstance(part, str) else part[1] for part in step["says"])
+        said = "".join(part if isinstance(part, str) else part[1] for part in step["caption"])
         assert said == str(frame.caption)
         assert ("overview" in step) == lesson.places[index].is_coarse
         assert step["line"] == frame.line
@@ -337,7 +337,7 @@ def test_the_page_draws_the_edges_and_says_the_words_of_every_step(lesson):
     assert method == "quartet" or not any("quartets" in visit for visit in data["visits"])
 
 
-def test_the_page_is_whole_and_its_names_cannot_break_out():
+def test_the_page_is_complete_and_names_cannot_inject_markup():
     frame = hostile_frame()
     D = ll.information_distances(ll.Observations.from_frame(frame))
     result = ll.learn(D)
@@ -352,16 +352,16 @@ def test_the_page_is_whole_and_its_names_cannot_break_out():
     assert "default-src &#39;none&#39;" in page
 
 
-def test_the_page_is_the_same_whenever_it_is_made():
+def test_the_page_is_deterministic():
     m = ring().material
     pages = [to_page(ring(), provenance(m.result)) for _ in range(2)]
     assert pages[0] == pages[1]
 
 
-# The teacher's page ------------------------------------------------------------------------
+# The lesson plan ---------------------------------------------------------------------------
 
 
-def test_the_numbers_of_the_plan_for_a_class_are_true():
+def test_the_numbers_of_the_lesson_plan_are_true():
     text = (Path(__file__).resolve().parents[2] / "docs" / "guide" / "lesson.md").read_text()
     lesson = ring()
     D, truth = lesson.material.D, lesson.cast.truth
@@ -392,8 +392,8 @@ def test_the_numbers_of_the_plan_for_a_class_are_true():
         assert 0 < file.stat().st_size < 200_000
 
 
-def test_the_noisy_lesson_goes_wrong_as_the_plan_says():
-    data = made_up("noisy")
+def test_the_noisy_lesson_fails_as_the_plan_says():
+    data = synthetic_data("noisy")
     obs = ll.read_table(data.content)
     D = ll.information_distances(obs)
     found = []

@@ -1,4 +1,4 @@
-"""Walking through a lesson: anchors, levels of detail, counterparts, why, guesses."""
+"""Navigation in a lesson: anchors, levels of detail, counterparts, origins, guesses."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from hypothesis import given
 
 import loopylatent as ll
 from loopylatent import lesson as lessons
-from loopylatent.analysis.matching import birth_of
+from loopylatent.analysis.matching import origin_of
 from loopylatent.errors import DataError
 from loopylatent.learning.trace import Family
 
-# Walking -----------------------------------------------------------------------------------
+# Navigation --------------------------------------------------------------------------------
 
 
 @given(small_lessons())
@@ -24,14 +24,14 @@ def test_anchors_are_unique_and_lead_back(lesson):
     assert set(chapters) == {1, 2, 3, 4, 5}
 
 
-def test_an_anchor_that_does_not_exist_is_refused_in_one_line():
+def test_an_unknown_anchor_raises():
     with pytest.raises(DataError, match="has no step 'visit-999-look'"):
         ring().find("visit-999-look")
     assert not ring().has("visit-999-look")
 
 
 @given(small_lessons())
-def test_the_overview_is_part_of_the_whole_and_keeps_the_place(lesson):
+def test_the_overview_is_a_subset_of_the_steps_and_keeps_the_place(lesson):
     level = lesson.indices("coarse")
     assert set(level) <= set(lesson.indices("fine"))
     for index, place in enumerate(lesson.places):
@@ -41,7 +41,7 @@ def test_the_overview_is_part_of_the_whole_and_keeps_the_place(lesson):
 
 
 @given(small_lessons())
-def test_next_change_stops_wherever_edges_come_or_go_and_nowhere_else(lesson):
+def test_next_change_stops_exactly_where_edges_are_added_or_removed(lesson):
     stops, index = [], 0
     while (index := lesson.next_change(index)) is not None:
         stops.append(index)
@@ -55,7 +55,7 @@ def test_next_change_stops_wherever_edges_come_or_go_and_nowhere_else(lesson):
     assert stops == expected
 
 
-def test_going_back_shows_the_same_as_going_on():
+def test_going_back_shows_the_same_as_going_forward():
     lesson = ring()
     onward = [lesson.frame(k) for k in range(len(lesson.places))]
     for k in reversed(range(len(lesson.places))):
@@ -80,7 +80,7 @@ def test_a_moved_threshold_keeps_the_place():
                 assert there.phase == place.phase
 
 
-def test_a_visit_that_is_gone_leads_to_the_one_nearest_in_time():
+def test_a_missing_visit_leads_to_the_nearest_one_in_order():
     lesson = ring()
     m = lesson.material
     tree = lessons.build(ll.learn(m.D, r=m.D.r_max, tau=0.1), m.D, m.obs)
@@ -92,18 +92,18 @@ def test_a_visit_that_is_gone_leads_to_the_one_nearest_in_time():
 
 
 @given(small_lessons())
-def test_why_leads_to_the_join_that_made_a_hidden_node(lesson):
+def test_why_leads_to_the_join_that_created_a_hidden_node(lesson):
     m = lesson.material
     for node in m.result.graph.hidden_nodes:
         place = lesson.places[lesson.why_node(node)]
         join = m.visit(place.step).joins[place.part - 1]
         assert join.is_new
         assert m.cast.number[join.parent] == node
-        assert birth_of(m.result, node).number == place.visit
+        assert origin_of(m.result, node).number == place.visit
 
 
 @given(small_lessons())
-def test_why_leads_to_the_step_that_put_an_edge_where_it_is(lesson):
+def test_why_leads_to_the_step_that_added_an_edge(lesson):
     m = lesson.material
     for u, v in m.result.graph.edges.tolist():
         index = lesson.why_edge(v, u)

@@ -1,4 +1,4 @@
-"""The script that makes the paper's tables again: what it has typed in, and what it says."""
+"""The script that reproduces the paper's tables: the values copied from it, and our texts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchmarks.paper.paper_tables import (
 )
 from benchmarks.paper.replicate_paper import put
 from benchmarks.paper.replicate_stocks import cycles, table_4, unchanged
-from benchmarks.paper.replicate_words import beside, linked
+from benchmarks.paper.replicate_words import linked, most_similar
 from loopylatent.distances.matrix import information_distances
 from loopylatent.graph import LatentGraph
 
@@ -28,7 +28,7 @@ def df_between(perp_ll: float, perp_bic: float, n: int, p: int) -> float:
 
 
 def rounding(perp: float, n: int, p: int) -> float:
-    """How far the fourth decimal of both perplexities can move the degrees of freedom."""
+    """Error of the degrees of freedom from rounding both perplexities to four decimals."""
     return 2 * (1e-4 / perp) * n * p / math.log(n)
 
 
@@ -61,23 +61,23 @@ def test_topics_of_the_paper_have_ten_different_words():
         assert len(set(text.split())) == 10
 
 
-def test_tables_go_between_their_marks_and_nothing_else_changes(tmp_path):
+def test_tables_replace_only_the_text_between_their_marks(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("# a\n<!-- paper: begin -->\nold\n<!-- paper: end -->\nb \\1 c\n")
     put("paper", r"new \1 table", page)
     expected = "# a\n<!-- paper: begin -->\nnew \\1 table\n<!-- paper: end -->\nb \\1 c\n"
     assert page.read_text() == expected
-    with pytest.raises(SystemExit, match="no marks"):
+    with pytest.raises(SystemExit, match="lacks the marks"):
         put("sample", "x", page)
 
 
-def test_the_nearest_of_our_topics_stands_beside_the_papers():
-    table = beside(list("abcdef"), [(0, 1, 2), (3, 4, 5)], {"7": "d e x"})
+def test_the_most_similar_of_our_topics_is_compared_with_the_papers():
+    table = most_similar(list("abcdef"), [(0, 1, 2), (3, 4, 5)], {"7": "d e x"})
     assert "**d** **e** f" in table
     assert "| 2 |" in table
 
 
-def test_links_are_told_as_they_are():
+def test_links_are_reported_as_edges_or_steps():
     graph = LatentGraph.build(["computer", "software", "pc"], 1, [(0, 3), (1, 3), (2, 3)])
     assert "2 steps apart through one hidden node" in linked(graph, "computer", "software")
     path = LatentGraph.build(["computer", "software", "pc"], 0, [(0, 1), (1, 2)])
@@ -85,7 +85,7 @@ def test_links_are_told_as_they_are():
     assert linked(path, "computer", "zebra") == ""
 
 
-def test_oil_is_oil():
+def test_oil_field_machinery_counts_as_oil():
     assert {sector(code) for code in (1311, 1389, 2911, 3533)} == {"oil and gas"}
     assert sector(0) == "index"
     assert sector(9999) == "other"
@@ -102,7 +102,7 @@ def test_stock_graphs_do_not_change_on_the_papers_intervals(stocks):
         assert "26 hidden, 111 edges" in line
 
 
-def test_the_first_cycle_joins_oil_companies(stocks):
+def test_the_first_cycle_connects_oil_companies(stocks):
     groups = dict.fromkeys(("CVX", "BHI", "XOM", "COP", "OXY", "SLB", "HAL"), "oil and gas")
     first = cycles(stocks, groups).splitlines()[0]
     assert "CVX" in first

@@ -1,4 +1,4 @@
-"""The figures of the paper and of the design that concern distances and plain structures."""
+"""Values of the paper for distances, and for graphs without BIC penalty."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def stocks(stock_returns):
     return information_distances(stock_returns)
 
 
-def test_newsgroup_train_half_has_the_papers_r_min_and_r_max(words):
+def test_newsgroup_training_half_has_the_papers_r_min_and_r_max(words):
     assert words.n_samples == 8121
     assert words.r_min == pytest.approx(2.3678, abs=5e-5)
     assert words.r_max == pytest.approx(12.2692, abs=5e-5)
@@ -36,7 +36,7 @@ def test_newsgroup_extremes_are_at_the_named_words(words):
     assert nearest.idxmax() == "water"
 
 
-def test_newsgroup_all_rows(newsgroup_frame):
+def test_all_newsgroup_rows_have_known_r_min_and_r_max(newsgroup_frame):
     D = information_distances(
         Observations.from_frame(newsgroup_frame, labels=["choi_split", "newsgroup"])
     )
@@ -80,7 +80,7 @@ def test_stocks_by_relaxed_grouping_are_the_papers_table_4(stocks, r, hidden, ed
     assert (graph.n_hidden, graph.n_edges) == (hidden, edges)
 
 
-def test_newsgroup_by_relaxed_grouping_moves_with_the_seed(words):
+def test_newsgroup_by_relaxed_grouping_varies_with_the_seed(words):
     effect = over_seeds(words, LearnSettings(Thresholds(5.0, 0.0, 0.0), "relaxed"), 10)
     assert len(set(effect.n_hidden)) > 2
     assert 59 <= min(effect.n_hidden) <= 65

@@ -1,4 +1,4 @@
-"""Rooms import one way (import-linter, pyproject.toml); pages draw and do not compute."""
+"""Layers import in one direction (import-linter, pyproject.toml); pages draw, not compute."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from importlinter import cli
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST_FILES = 8
-"""At the top of the package."""
+"""Files at the top level of the package."""
 
 
 def imported(path: Path) -> set[str]:
-    """Names of the packages that a file imports, wherever in it."""
+    """Return the packages that a file imports anywhere."""
     found = set[str]()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -23,7 +23,7 @@ def imported(path: Path) -> set[str]:
     return found
 
 
-def test_rooms_import_one_way(monkeypatch, capsys):
+def test_layers_import_in_one_direction(monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
     assert cli.lint_imports(no_cache=True) == 0, capsys.readouterr().out
 
@@ -40,16 +40,16 @@ def test_modules_are_imported_by_their_full_names():
     assert not relative
 
 
-def test_the_top_of_the_package_is_short():
+def test_the_package_has_few_top_level_files():
     files = [path for path in (ROOT / "loopylatent").iterdir() if path.is_file()]
     assert len(files) <= MOST_FILES, sorted(path.name for path in files)
 
 
-def test_every_room_says_what_it_is():
-    rooms = [path.parent for path in (ROOT / "loopylatent").rglob("*.py")]
-    silent = [
-        room
-        for room in set(rooms)
-        if not ast.get_docstring(ast.parse((room / "__init__.py").read_text(encoding="utf-8")))
+def test_every_subpackage_has_a_docstring():
+    folders = [path.parent for path in (ROOT / "loopylatent").rglob("*.py")]
+    without = [
+        folder
+        for folder in set(folders)
+        if not ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8")))
     ]
-    assert not silent
+    assert not without

@@ -1,4 +1,4 @@
-"""The parts of the benchmarks that compute something: exponents, chains, sections, the picture."""
+"""The computing parts of the benchmarks: exponents, chains, sections, the plot."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_exponent_is_the_power_of_the_largest_sizes():
     assert growth.exponent == pytest.approx(2.5)
 
 
-def test_growth_measures_every_size_of_short_work():
+def test_growth_measures_every_size_of_short_tasks():
     (growth,) = grow((10, 20, 40), lambda size: {"sum": lambda: sum(range(1000 * size))})
     assert growth.sizes == (10, 20, 40)
     assert all(seconds > 0 for seconds in growth.seconds)
@@ -49,7 +49,7 @@ def visit(members, *added):
     )
 
 
-def test_visits_that_share_no_node_wait_for_nobody():
+def test_disjoint_visits_form_no_chain():
     assert _longest_chain([visit((0, 1, 2)), visit((3, 4)), visit((5, 6))]) == 1
     assert (
         _longest_chain([visit((0, 1, 2), (2, 9)), visit((3, 4)), visit((9, 3)), visit((4,))]) == 2
@@ -57,7 +57,7 @@ def test_visits_that_share_no_node_wait_for_nobody():
     assert _longest_chain([visit((0, 1)), visit((1, 2)), visit((2, 3))]) == 3
 
 
-def test_a_section_is_replaced_and_the_others_stay(tmp_path):
+def test_replacing_a_section_keeps_the_others(tmp_path):
     path = tmp_path / "results.md"
     order = ("first", "second")
     write_section("second", "two", order, path)
@@ -70,7 +70,7 @@ def test_a_section_is_replaced_and_the_others_stay(tmp_path):
     assert sections(path.read_text()) == {"first": "four\n\nfive", "second": "three"}
 
 
-def test_the_picture_has_a_line_for_every_curve_in_the_place_of_its_numbers():
+def test_the_plot_has_a_line_for_every_curve_at_its_values():
     lines = [Line("a < b", (10, 100), (0.01, 1.0)), Line("c", (10, 1000), (0.1, 0.1))]
     tree = ElementTree.fromstring(log_plot([Panel("title", "size", "seconds", lines)]))
     drawn = tree.findall(".//{*}polyline")
@@ -83,7 +83,7 @@ def test_the_picture_has_a_line_for_every_curve_in_the_place_of_its_numbers():
     assert "a < b" in [text.text for text in tree.findall(".//{*}text")]
 
 
-def test_made_up_documents_have_few_words_that_come_together():
+def test_words_of_synthetic_documents_are_correlated_within_topics():
     matrix = topic_words(3_000, 500)
     assert set(matrix.data) == {1.0}
     assert matrix.sum(axis=1).max() <= DOCUMENT
@@ -93,14 +93,14 @@ def test_made_up_documents_have_few_words_that_come_together():
     assert inside > outside + 0.1
 
 
-def test_the_ring_has_its_columns_around_hidden_variables():
+def test_the_columns_of_the_ring_are_attached_to_hidden_variables():
     obs = ring_rows(500, 40)
     graph = ring_graph(obs.names)
     assert (graph.n_hidden, graph.n_edges, graph.n_cycles) == (4, 44, 1)
     assert set(np.unique(obs.dense())) == {0.0, 1.0}
 
 
-def test_balls_hold_as_many_columns_as_they_should():
+def test_balls_have_the_requested_mean_size():
     D = ll.information_distances(ring_rows(2_000, 100))
     for size in (10, 40):
         graph = at_balls(size, 100)["initial graph"]()
@@ -124,19 +124,19 @@ def test_every_kernel_has_a_row_in_the_table():
     assert len({case.name for case in CASES}) == len(CASES)
 
 
-def test_results_are_told_apart_by_their_numbers():
+def test_results_are_compared_by_their_numbers():
     def found(*result):
         case = kernels.Case("", (), lambda _: lambda: result, "", 1, 1)
         return kernels.measured(case, 1)
 
     first = found("text", [np.array([1.0, np.inf])], 2.0)
     assert kernels.same(first, found(np.array([1.0, np.inf, 2.0]))) == "same"
-    assert kernels.same(first, found(1.0 + 1e-12, np.inf, 2.0)) == "same but for rounding"
+    assert kernels.same(first, found(1.0 + 1e-12, np.inf, 2.0)) == "same up to rounding"
     assert kernels.same(first, found(2.0, np.inf, 1.0)) == "**differs**"
     assert kernels.same(first, found(1.0, np.inf, 2.0, 0.0)) == "**differs**"
 
 
-def test_work_that_an_older_checkout_lacks_is_new():
+def test_a_case_missing_in_an_older_checkout_is_new():
     def prepare(_):
         raise ImportError
 

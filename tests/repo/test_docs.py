@@ -1,4 +1,4 @@
-"""Every Markdown page: its Python runs, its commands work, its links lead somewhere."""
+"""Every Markdown page: its Python runs, its commands work, its links exist."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAGES = sorted(
     for path in ROOT.glob(pattern)
 )
 ELSEWHERE = {"docs/method/theory.md"}
-"""Its examples have tests of their own."""
+"""Tested separately."""
 LARGEST_PICTURE = 200_000
 ANSWERS = "id,a,b,c,d\n" + "".join(
     f"{k},{k % 7},{k % 5 + k % 7},{k % 3},{k * k % 11}\n" for k in range(99)
@@ -45,7 +45,7 @@ def blocks(path: Path, language: str) -> list[str]:
 
 
 def our_words(line: str) -> list[str] | None:
-    """What a line asks of our command, or None where it is about something else."""
+    """Return the arguments of our command, or None for other commands."""
     words = shlex.split(line, comments=True)
     for start in (["python", "-m", "loopylatent"], ["loopylatent"]):
         if words[: len(start)] == start:
@@ -54,7 +54,7 @@ def our_words(line: str) -> list[str] | None:
 
 
 def commands() -> Iterator[tuple[str, str]]:
-    """The pages and the lines in their blocks that are for us."""
+    """Yield the pages and the commands of ours in their blocks."""
     for path in PAGES:
         for block in blocks(path, "sh"):
             for line in block.replace("\\\n", " ").splitlines():
@@ -63,7 +63,7 @@ def commands() -> Iterator[tuple[str, str]]:
 
 
 def mentioned() -> Iterator[tuple[str, str]]:
-    """Commands inside sentences; they hold TABLE and the like, and are read but not run."""
+    """Yield commands inside sentences; they contain placeholders and are parsed, not run."""
     for path in PAGES:
         text = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.S | re.M)
         for quoted in re.findall(r"(?<!`)`([^`]+)`(?!`)", text):
@@ -88,12 +88,12 @@ def test_the_python_of_a_page_runs_from_top_to_bottom(path, tmp_path, monkeypatc
     names: dict[str, object] = {"__name__": "__main__"}
     for block in blocks(path, "python"):
         exec(compile(block, name_of(path), "exec"), names)
-        said = capsys.readouterr().out
-        for promised in re.findall(r"# (LatentGraph\(.*\))", block):
-            assert promised in said
+        output = capsys.readouterr().out
+        for expected in re.findall(r"# (LatentGraph\(.*\))", block):
+            assert expected in output
 
 
-def test_the_readme_says_which_graph_comes_out():
+def test_the_readme_shows_the_learned_graph():
     (example,) = blocks(ROOT / "README.md", "python")
     assert example.count("# LatentGraph(") == 1
 
@@ -103,19 +103,19 @@ def test_the_commands_of_a_page_run(command, tmp_path, monkeypatch, capsys):
     in_a_folder(tmp_path, monkeypatch)
     words = our_words(command[1])
     assert words
-    if words[0] == "app":  # it would serve on and on; tests/test_packaging.py starts it
+    if words[0] == "app":  # does not end; tests/repo/test_packaging.py starts it
         assert _parser().parse_args(words).run
     elif words == ["--help"]:
         with pytest.raises(SystemExit, match="0"):
             main(words)
     else:
         assert main(words) == 0, capsys.readouterr().err
-        for wanted in (words[k + 1] for k, word in enumerate(words) if word == "-o"):
-            assert Path(wanted).stat().st_size > 0
+        for target in (words[k + 1] for k, word in enumerate(words) if word == "-o"):
+            assert Path(target).stat().st_size > 0
 
 
 @pytest.mark.parametrize("command", sorted(set(mentioned())), ids=": ".join)
-def test_the_commands_in_the_sentences_of_a_page_are_understood(command):
+def test_the_commands_in_the_sentences_of_a_page_are_valid(command):
     words = our_words(command[1])
     assert words
     assert _parser().parse_args(words).run
@@ -129,7 +129,7 @@ def test_the_files_that_a_page_links_to_exist(path):
 
 
 def test_the_modules_that_a_page_names_exist():
-    """The history of changes names modules as they were."""
+    """Except in the changelog, which may name old modules."""
     named = {
         (path.name, name)
         for path in PAGES
@@ -137,8 +137,8 @@ def test_the_modules_that_a_page_names_exist():
         for name in re.findall(r"`([a-z_]+(?:/[a-z_]+)+\.py)`", path.read_text(encoding="utf-8"))
     }
     assert len(named) > 10
-    there = [ROOT, ROOT / "loopylatent"]
-    assert [one for one in named if not any((room / one[1]).exists() for room in there)] == []
+    roots = [ROOT, ROOT / "loopylatent"]
+    assert [one for one in named if not any((root / one[1]).exists() for root in roots)] == []
 
 
 @pytest.mark.parametrize("path", PAGES, ids=name_of)
@@ -154,7 +154,7 @@ def test_the_readme_has_the_two_commands_of_a_newcomer():
     assert [line.split("#")[0].strip() for line in lines[:2]] == ["make run", "make test"]
 
 
-def test_every_page_of_docs_is_reached_from_the_readme():
+def test_the_readme_links_to_every_page_of_docs():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     linked = set(re.findall(r"\]\((docs/[\w/-]+\.md)\)", readme))
     inner = {"docs/index.md", "docs/development/dependencies.md"}  # from CONTRIBUTING.md

@@ -15,7 +15,7 @@ PINNED = re.compile(r"([A-Za-z0-9._-]+)==([A-Za-z0-9.!+]+)")
 HASH = re.compile(r"--hash=sha256:[0-9a-f]{64}")
 
 
-def plain(name: str) -> str:
+def normalised(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
@@ -29,7 +29,7 @@ def required(file: str) -> dict[str, str]:
         elif text:
             match = PINNED.match(text)
             assert match, f"{text} is not pinned to one version"
-            found[plain(match[1])] = match[2]
+            found[normalised(match[1])] = match[2]
     return found
 
 
@@ -40,7 +40,7 @@ def locked(file: str) -> dict[str, tuple[str, int]]:
     for line in text.splitlines():
         match = PINNED.match(line)
         if match:
-            found[plain(match[1])] = (match[2], len(HASH.findall(line)))
+            found[normalised(match[1])] = (match[2], len(HASH.findall(line)))
         else:
             assert line.startswith("#"), line
     return found
@@ -55,34 +55,34 @@ def test_everything_required_is_locked_at_the_same_version(file: str) -> None:
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_every_locked_package_has_hashes_and_no_address(file: str) -> None:
+def test_every_locked_package_has_hashes_and_no_url(file: str) -> None:
     lock = locked(file)
-    assert len(lock) > len(required(file)), "what the required packages require is locked too"
+    assert len(lock) > len(required(file)), "indirect dependencies are locked too"
     assert [name for name, (_, n_hashes) in lock.items() if n_hashes == 0] == []
     text = (ROOT / f"{file}.lock").read_text(encoding="utf-8")
     assert not re.search(r"://|--index|--find-links|@ ", text)
 
 
-def test_what_runs_and_what_checks_are_locked_alike() -> None:
+def test_both_lock_files_agree() -> None:
     run, check = (locked(file) for file in FILES)
     assert {name: run[name] for name in run} == {name: check.get(name) for name in run}
 
 
 @pytest.mark.parametrize(
-    ("found", "status", "says"),
+    ("found", "status", "text"),
     [
-        ([{"name": "a", "version": "1", "vulns": []}], 0, "no weakness is known"),
+        ([{"name": "a", "version": "1", "vulns": []}], 0, "no known vulnerability"),
         ([{"name": "a", "skip_reason": "not found"}], 0, "skipped"),
         (
             [{"name": "a", "version": "1", "vulns": [{"id": "X-1", "fix_versions": ["2"]}]}],
             1,
-            "a 1 has X-1; mended in 2",
+            "a 1 has X-1; fixed in 2",
         ),
     ],
 )
-def test_an_audit_says_what_it_found(
-    found: list[dict[str, Any]], status: int, says: str, capsys: pytest.CaptureFixture[str]
+def test_an_audit_prints_what_it_found(
+    found: list[dict[str, Any]], status: int, text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     verdict = runpy.run_path(str(ROOT / "tools" / "audit.py"))["verdict"]
     assert verdict("some.lock", found) == status
-    assert says in capsys.readouterr().out
+    assert text in capsys.readouterr().out

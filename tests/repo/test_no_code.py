@@ -1,4 +1,4 @@
-"""Names and cells are data: nothing of the package runs them, or hands them on to be run."""
+"""Names and cells are data: nothing in the package executes them."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ SOURCES = sorted(
     [ROOT / "app.py", *(one for name in FOLDERS for one in ROOT.glob(f"{name}/**/*.py"))]
 )
 PAGES = [ROOT / "app.py", *sorted((ROOT / "pages").glob("*.py"))]
-PATIENCE = 180.0
+TIMEOUT = 180.0
 
 
-# What could run data -----------------------------------------------------------------------
+# Code execution ----------------------------------------------------------------------------
 
 
 RUNNERS = frozenset(
@@ -52,7 +52,7 @@ MODULES = frozenset(
 
 
 def dangers(source: str) -> Iterator[str]:
-    """Calls in a module that run, or unpack as objects, what they are given."""
+    """Yield the calls in a module that execute or unpickle their argument."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from (one.name for one in node.names if one.name.split(".")[0] in MODULES)
@@ -64,18 +64,19 @@ def dangers(source: str) -> Iterator[str]:
 
 def _of_call(node: ast.Call) -> Iterator[str]:
     name = ast.unparse(node.func)
-    given = {one.arg: ast.unparse(one.value) for one in node.keywords if one.arg}
+    keywords = {one.arg: ast.unparse(one.value) for one in node.keywords if one.arg}
     if name in RUNNERS or name.endswith((".query", ".eval")):
         yield name
-    if name in ("np.load", "numpy.load") and given.get("allow_pickle") != "False":
+    if name in ("np.load", "numpy.load") and keywords.get("allow_pickle") != "False":
         yield f"{name} without allow_pickle=False"
-    if given.get("allow_pickle") == "True" or given.get("shell") == "True":
-        yield f"{name} with {given}"
-    if given.get("unsafe_allow_html") == "True" or given.get("unsafe_allow_javascript") == "True":
+    if keywords.get("allow_pickle") == "True" or keywords.get("shell") == "True":
+        yield f"{name} with {keywords}"
+    unsafe = ("unsafe_allow_html", "unsafe_allow_javascript")
+    if any(keywords.get(one) == "True" for one in unsafe):
         yield f"{name} with markup"
 
 
-def test_no_module_runs_or_unpickles_what_it_is_given() -> None:
+def test_no_module_executes_or_unpickles_data() -> None:
     found = {path: list(dangers(path.read_text(encoding="utf-8"))) for path in SOURCES}
     assert not {path: dangerous for path, dangerous in found.items() if dangerous}
 
@@ -93,7 +94,7 @@ def test_no_module_runs_or_unpickles_what_it_is_given() -> None:
         "st.markdown(name, unsafe_allow_html=True)",
     ],
 )
-def test_the_checker_sees_each_danger(source: str) -> None:
+def test_the_check_finds_each_dangerous_call(source: str) -> None:
     assert list(dangers(source))
 
 
@@ -117,14 +118,14 @@ def is_number(cell: str) -> bool:
 
 
 def assert_is_safe(text: str) -> None:
-    """No cell is a formula; numbers may begin with their sign."""
+    """Check that no cell is a formula; numbers may start with a sign."""
     wrong = [c for c in cells_of(text) if c.lstrip(" ").startswith(FORMULA) and not is_number(c)]
     assert wrong == []
     assert [part for part in parts_of(text) if part.lstrip().startswith(FORMULA[:4])] == []
 
 
 def parts_of(text: str) -> Iterator[str]:
-    """What a spreadsheet makes of the file where the separator of lists is a semicolon."""
+    """Yield the cells as a spreadsheet with semicolons as separators would split them."""
     for cell in cells_of(text):
         yield from re.split("[;\t\r\n]", cell)[1:]
 
@@ -154,8 +155,8 @@ def test_no_command_writes_a_formula(
     text = capsys.readouterr().out
     assert len(text) > 100
     assert_is_safe(text)
-    obeyed = [char for char in text if unicodedata.category(char) == "Cc" and char not in "\t\r\n"]
-    assert obeyed == [], "a terminal shows it and does nothing else"
+    control = [char for char in text if unicodedata.category(char) == "Cc" and char not in "\t\r\n"]
+    assert control == [], "no control characters reach the terminal"
 
 
 @pytest.mark.parametrize(
@@ -163,7 +164,7 @@ def test_no_command_writes_a_formula(
     [["synthetic", "-n", "20"], ["synthetic", "--distances"], ["theory"]],
     ids=["rows", "distances", "theory"],
 )
-def test_no_command_of_the_laboratory_writes_a_formula(
+def test_no_command_for_synthetic_data_writes_a_formula(
     command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     edges = tmp_path / "edges.txt"
@@ -174,19 +175,17 @@ def test_no_command_of_the_laboratory_writes_a_formula(
     assert_is_safe(text)
 
 
-def test_distances_that_were_written_are_read_with_the_same_names(
-    table: Path, tmp_path: Path
-) -> None:
+def test_written_distances_are_read_with_the_same_names(table: Path, tmp_path: Path) -> None:
     target = tmp_path / "distances.csv"
     assert main(["distances", str(table), "-o", str(target)]) == 0
     shown = [name.strip() for name in HOSTILE_NAMES]
     read = ll.read_distances(target).names
-    plain = [k for k, name in enumerate(HOSTILE_NAMES) if name.isprintable()]
-    assert [read[k] for k in plain] == [shown[k] for k in plain]
+    printable = [k for k, name in enumerate(HOSTILE_NAMES) if name.isprintable()]
+    assert [read[k] for k in printable] == [shown[k] for k in printable]
 
 
 @pytest.mark.parametrize("texts_too", [False, True])
-def test_the_table_with_hidden_columns_holds_no_formula(texts_too: bool) -> None:
+def test_the_table_with_hidden_columns_has_no_formula(texts_too: bool) -> None:
     rng = np.random.default_rng(0)
     shared = rng.normal(size=300)
     frame = pd.DataFrame({name: shared + rng.normal(size=300) for name in ("=a", "+b", "c", "@d")})
@@ -201,18 +200,18 @@ def test_the_table_with_hidden_columns_holds_no_formula(texts_too: bool) -> None
     assert n_numbers == graph.n_hidden + (0 if texts_too else 4), "numbers stay numbers"
 
 
-def test_a_table_of_scores_holds_no_formula_whatever_a_project_brought() -> None:
+def test_a_table_of_scores_from_a_project_has_no_formula() -> None:
     frame = pd.DataFrame(
         {"model": ["=cmd()", "tree"], "r": [-1.5, np.nan], "edges": [None, 3], "@x": [-1, 2]}
     )
     text = table_to_csv(frame)
     assert_is_safe(text)
-    rest = frame.columns[1:3]
-    assert pd.read_csv(io.StringIO(text))[rest].equals(frame[rest].astype(float))
+    numeric = frame.columns[1:3]
+    assert pd.read_csv(io.StringIO(text))[numeric].equals(frame[numeric].astype(float))
 
 
-def test_whatever_is_handed_over_as_csv_goes_through_it() -> None:
-    """A table for a download is written by none but the functions that quote formulas."""
+def test_no_download_calls_to_csv_directly() -> None:
+    """Downloads are written by the functions that quote formulas."""
     trees = [ast.parse(path.read_text("utf-8")) for path in SOURCES]
     calls = [one for tree in trees for one in ast.walk(tree) if isinstance(one, ast.Call)]
     offers = [one for one in calls if ast.unparse(one.func).endswith("download_button")]
@@ -221,13 +220,13 @@ def test_whatever_is_handed_over_as_csv_goes_through_it() -> None:
     assert [text for text in given if ".to_csv(" in text] == []
 
 
-def test_a_name_can_be_read_back_from_a_cell() -> None:
+def test_a_name_survives_writing_and_reading_a_cell() -> None:
     for name in HOSTILE_NAMES:
         assert name_from_csv(name_to_csv(name)) == re.sub("[\x7f-\x9f]", "\ufffd", xml_text(name))
 
 
 @given(st.text(st.sampled_from("=+-@＝'ab;,\t\r\n \u00a0\u3000\""), max_size=8))
-def test_no_name_is_a_formula_wherever_a_spreadsheet_breaks_it(name: str) -> None:
+def test_no_part_of_a_name_is_a_formula_if_a_spreadsheet_splits_it(name: str) -> None:
     cell = name_to_csv(name)
     assert name_from_csv(cell) == name
     assert not cell.startswith(("\t", "\r", "\n"))
@@ -236,7 +235,7 @@ def test_no_name_is_a_formula_wherever_a_spreadsheet_breaks_it(name: str) -> Non
 
 
 @pytest.mark.parametrize("cell", ["a;'b'", "it's; 'tis", "a\n'"])
-def test_other_quotes_in_a_cell_are_left_as_they_are(cell: str) -> None:
+def test_other_quotes_in_a_cell_are_kept(cell: str) -> None:
     assert name_from_csv(cell) == cell
 
 
@@ -261,18 +260,18 @@ RAW = (
     *('<img src=x onerror="', "</script><script>", "<b>bold</b> *bold*", "[link](javascript"),
     *("`touch pwned`", "{{ 7 * 7 }}", "://evil", "www.evil", "a@evil", ":streamlit:", "x <= y"),
 )
-"""What stands in a hostile name, where nothing has been escaped."""
+"""Unescaped parts of hostile names."""
 
 
 def texts(node: Any) -> Iterator[tuple[str, str]]:
-    """Everything on a page that Streamlit reads as Markdown or as HTML."""
+    """Yield all texts of a page that Streamlit renders as Markdown or HTML."""
     for one in getattr(node, "children", {}).values():
         yield from texts(one)
     proto = getattr(node, "proto", None)
     for field in ("body", "label", "help", "text", "title"):
-        said = getattr(proto, field, None)
-        if isinstance(said, str) and said and node.type not in ("code", "text_input", "text_area"):
-            yield f"{node.type} {field}", said
+        text = getattr(proto, field, None)
+        if isinstance(text, str) and text and node.type not in ("code", "text_input", "text_area"):
+            yield f"{node.type} {field}", text
     if node.type in ("button_group", "radio"):
         for option in proto.options:
             yield f"{node.type} option", getattr(option, "content", option)
@@ -281,7 +280,7 @@ def texts(node: Any) -> Iterator[tuple[str, str]]:
 def hostile_page(path: Path) -> AppTest:
     content = io.BytesIO()
     hostile_frame().to_parquet(content)
-    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=PATIENCE)
+    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=TIMEOUT)
     page.query_params["sample"] = "latent_cycle"
     page.run()
     session = page.session_state["loopylatent"]
@@ -301,21 +300,21 @@ def hostile_page(path: Path) -> AppTest:
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
-def test_no_page_reads_a_name_as_markup(path: Path) -> None:
+def test_no_page_renders_a_name_as_markup(path: Path) -> None:
     page = hostile_page(path)
     assert [one.value for one in page.exception] == []
     found = list(texts(page._tree))
     assert found
     wrong = [
         (where, raw)
-        for where, said in found
+        for where, text in found
         for raw in RAW
-        if raw in said and (raw.startswith("<") or not where.startswith("html "))
+        if raw in text and (raw.startswith("<") or not where.startswith("html "))
     ]
     assert wrong == []
 
 
-def test_the_walk_over_a_page_sees_what_is_said() -> None:
-    said = [text for _, text in texts(hostile_page(ROOT / "app.py")._tree)]
-    assert any("onerror" in text for text in said), "the name of the file stands in the headline"
-    assert any(text.startswith("How sure") or "Radius" in text or "Λ" in text for text in said)
+def test_the_texts_of_a_page_are_found() -> None:
+    found = [text for _, text in texts(hostile_page(ROOT / "app.py")._tree)]
+    assert any("onerror" in text for text in found), "the headline has the file name"
+    assert any(text.startswith("Stability") or "Radius" in text or "Λ" in text for text in found)

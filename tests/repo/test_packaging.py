@@ -1,4 +1,4 @@
-"""The wheel holds everything, and what it installs learns and serves without the checkout."""
+"""The wheel is complete, and the installed package works without the checkout."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BUILD = "import sys; from setuptools import build_meta as b; getattr(b, sys.argv
 
 @dataclass(frozen=True)
 class Installed:
-    """An environment with the wheel in it, and a folder to work in that is not the checkout."""
+    """An environment with the wheel, and a working folder outside the checkout."""
 
     environment: Path
     folder: Path
@@ -38,29 +38,29 @@ class Installed:
         return subprocess.run(
             [str(self.environment / "bin" / words[0]), *words[1:]],
             cwd=self.folder,
-            env=self.surroundings,
+            env=self.variables,
             capture_output=True,
             text=True,
             check=False,
         )
 
     @property
-    def surroundings(self) -> dict[str, str]:
-        """Nothing of the checkout and of the user; without compiling where that would take long."""
-        plain = {} if self.compiles else {"NUMBA_DISABLE_JIT": "1"}
-        return {"PATH": "/usr/bin:/bin", "HOME": str(self.folder)} | plain
+    def variables(self) -> dict[str, str]:
+        """Variables without the checkout and the user's settings."""
+        numba = {} if self.compiles else {"NUMBA_DISABLE_JIT": "1"}
+        return {"PATH": "/usr/bin:/bin", "HOME": str(self.folder)} | numba
 
     @contextmanager
     def serving(self) -> Iterator[str]:
         port = _free_port()
         log = self.folder / "server.log"
-        with log.open("wb") as said:
+        with log.open("wb") as output:
             process = subprocess.Popen(
                 [self.environment / "bin" / "loopylatent", "app", "--headless", f"--port={port}"],
                 cwd=self.folder,
-                env=self.surroundings,
+                env=self.variables,
                 stdin=subprocess.DEVNULL,
-                stdout=said,
+                stdout=output,
                 stderr=subprocess.STDOUT,
             )
         try:
@@ -87,7 +87,7 @@ def build(what: str, source: Path, target: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built from the archive of the sources, so that both must be complete."""
+    """Build the wheel from the source archive, so that both must be complete."""
     folder = tmp_path_factory.mktemp("wheel")
     source = folder / "source"
     source.mkdir()
@@ -107,7 +107,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    """The wheel alone in an environment; its dependencies are those of this one."""
+    """Install the wheel alone; its dependencies come from this environment."""
     place = tmp_path_factory.mktemp("installed")
     environment = empty_environment(place)
     own = site_packages(environment)
@@ -143,7 +143,7 @@ def pip_install(environment: Path, *words: str) -> None:
 
 
 def files_of(folder: Path) -> set[str]:
-    """The files that belong into a wheel, without what running the code leaves behind."""
+    """Return the files that belong into a wheel, without caches."""
     kept = (path for path in folder.rglob("*") if path.is_file())
     return {
         path.relative_to(folder).as_posix()
@@ -152,7 +152,7 @@ def files_of(folder: Path) -> set[str]:
     }
 
 
-def test_the_wheel_holds_the_package_the_app_and_the_samples(wheel):
+def test_the_wheel_contains_package_app_and_samples(wheel):
     inside = {name for name in zipfile.ZipFile(wheel).namelist() if "dist-info" not in name}
     package = {f"loopylatent/{name}" for name in files_of(ROOT / "loopylatent")}
     pages = {f"loopylatent/_app/pages/{name}" for name in files_of(ROOT / "pages")}
@@ -173,10 +173,10 @@ def test_the_files_of_the_app_are_those_of_the_checkout(wheel):
 
 
 def check_learning(installed: Installed) -> None:
-    asked = "import loopylatent as ll; print(len(ll.sample_names())); print(ll.__file__)"
-    said = installed.run("python", "-c", asked)
-    assert said.returncode == 0, said.stderr
-    n_samples, where = said.stdout.splitlines()
+    code = "import loopylatent as ll; print(len(ll.sample_names())); print(ll.__file__)"
+    done = installed.run("python", "-c", code)
+    assert done.returncode == 0, done.stderr
+    n_samples, where = done.stdout.splitlines()
     assert int(n_samples) == len(list((ROOT / "sample_data").glob("*.csv.gz"))) - 1  # word pairs
     assert Path(where).is_relative_to(installed.environment)
     words = ("learn", "sample:latent_cycle", "--r", "1.5", "--tau", "0.1", "-o", "ring.graphml")
@@ -187,7 +187,7 @@ def check_learning(installed: Installed) -> None:
 
 
 def check_app(installed: Installed, app_page: WatchedPage, *pages: str) -> None:
-    """The pages draw themselves, with the settings of the app: no list of pages by Streamlit."""
+    """The pages draw without errors, and with the app's settings: no page list of Streamlit."""
     with installed.serving() as address:
         port = address.rpartition(":")[2]
         again = installed.run("loopylatent", "app", "--headless", "--port", port)
@@ -219,7 +219,7 @@ def test_the_installed_app_serves_its_first_page(installed, app_page):
 @pytest.mark.long
 @pytest.mark.browser
 def test_an_empty_environment_gets_everything_from_the_wheel(wheel, app_page, tmp_path):
-    """With the dependencies that the wheel asks for, from wherever pip takes packages."""
+    """With the dependencies declared by the wheel, from the index that pip uses."""
     environment = empty_environment(tmp_path)
     pip_install(environment, str(wheel))
     folder = tmp_path / "elsewhere"

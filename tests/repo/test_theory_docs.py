@@ -1,4 +1,4 @@
-"""The examples of docs/method/theory.md run and print what they say; the commands run."""
+"""The examples of docs/method/theory.md print what the page says; its commands run."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ def commands() -> list[str]:
     return [line for block in blocks("sh") for line in block.splitlines()]
 
 
-def test_the_python_examples_run_in_their_order_and_print_what_they_say(capsys):
+def test_the_python_examples_print_what_the_page_says(capsys):
     names: dict[str, object] = {}
-    promised = 0
+    checked = 0
     for block in blocks("python"):
         exec(compile(block, "docs/method/theory.md", "exec"), names)
-        said = capsys.readouterr().out
+        output = capsys.readouterr().out
         for expected in re.findall(r"^\S*print\(.*?\)\s+# (.+)$", block, flags=re.MULTILINE):
-            assert expected.split(":")[0] in said
-            promised += 1
-    assert promised == 5
+            assert expected.split(":")[0] in output
+            checked += 1
+    assert checked == 5
 
 
 @pytest.mark.parametrize("line", commands())
@@ -87,14 +87,14 @@ def test_synthetic_distances_can_be_learned_from(tmp_path, capsys):
     capsys.readouterr()
 
 
-def test_learning_back_says_how_much_was_found(capsys):
+def test_learning_back_reports_the_recovery(capsys):
     assert run("synthetic", "-n", "20000", "--seed", "1", "--learn") == 0
-    said = capsys.readouterr().err
+    message = capsys.readouterr().err
     found = ll.laboratory.learn_back(ll.synthetic.latent_cycle(10, 2, seed=1), 20_000).comparison
-    assert f"structure error {found.error.value}, precision {found.precision:.3f}" in said
+    assert f"structure error {found.error.value}, precision {found.precision:.3f}" in message
 
 
-def test_rows_beyond_exact_reach_come_with_their_diagnostics(capsys):
+def test_rows_by_gibbs_sampling_come_with_diagnostics(capsys):
     assert run("synthetic", "--family", "cage", "--cage", "hoffman-singleton", "--leaves", "1",
                "--lengths", "2", "2.5", "-n", "100") == 0  # fmt: skip
     out = capsys.readouterr()
@@ -109,7 +109,7 @@ def test_an_edge_list_is_read_from_a_file(tmp_path, capsys):
     assert capsys.readouterr().out.splitlines()[0] == "a,b,c,h.1"
 
 
-def test_theory_of_numbers_and_of_a_model_differ_only_in_where_they_come_from(tmp_path):
+def test_theory_of_values_equals_theory_of_their_model(tmp_path):
     model, numbers = tmp_path / "m.csv", tmp_path / "n.csv"
     e = ll.theory.ensemble_of(ll.synthetic.latent_cycle(40, 2, potentials=(0.15, 0.15)))
     assert run("theory", "--girth", "40", "--potentials", "0.15", "0.15", "-o", str(model)) == 0
@@ -131,8 +131,8 @@ def test_theory_of_numbers_and_of_a_model_differ_only_in_where_they_come_from(tm
         (("theory", "--theta", "0.2", "0.1"), "the smaller one first"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(words, message, capsys):
+def test_errors_are_one_line(words, message, capsys):
     assert run(*words) == 2
-    said = capsys.readouterr().err.strip()
-    assert message in said
-    assert "\n" not in said
+    printed = capsys.readouterr().err.strip()
+    assert message in printed
+    assert "\n" not in printed

@@ -1,4 +1,4 @@
-"""Learning made-up models back: comparisons against brute force, curves, the paper's experiment."""
+"""Recovery of synthetic models: comparisons with brute force, curves, the paper's experiment."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_both_graphs_are_parts_of_the_union(graphs):
     np.testing.assert_allclose(np.sort(found.part("learned").lengths), np.sort(learned.lengths))
 
 
-def test_a_renamed_truth_is_found_again():
+def test_a_renumbered_true_graph_is_recovered():
     truth = latent_cycle(9, 2, seed=1).graph
     found = compare(truth, shuffled(truth, seed=3))
     assert found.is_right
@@ -107,7 +107,7 @@ def test_a_renamed_truth_is_found_again():
     assert found.both == truth
 
 
-def test_a_hidden_node_counts_as_found_only_with_all_its_neighbours():
+def test_a_hidden_node_counts_as_recovered_only_with_all_its_neighbours():
     truth = LatentGraph.build("abcdef", 2, [(0, 6), (1, 6), (2, 6), (3, 7), (4, 7), (5, 7), (6, 7)])
     learned = LatentGraph.build("abcdef", 1, [(0, 6), (1, 6), (2, 6), (3, 6), (3, 4), (4, 5)])
     found = compare(truth, learned)
@@ -126,7 +126,7 @@ def test_columns_in_another_order_are_matched_by_name():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_exact_distances_give_trees_and_rings_back(seed):
+def test_trees_and_rings_are_recovered_from_exact_distances(seed):
     tree = learn_back(latent_tree(5, 2, seed=seed), r="tree")
     assert tree.comparison.is_right
     assert (tree.source, tree.drawn) == ("exact", None)
@@ -144,23 +144,23 @@ def test_rows_are_those_of_the_model_and_the_seed():
     assert found.thresholds.Lambda == default_thresholds(found.distances).Lambda
 
 
-def test_path_lengths_stand_in_where_exact_distances_are_out_of_reach():
+def test_path_lengths_are_used_if_exact_distances_are_infeasible():
     model = from_skeleton(cage("tutte 12"), 1, lengths=(0.9, 1.0))
     measured = distances_of(model, None)
     assert measured.source == "paths"
     assert measured.distances.digest == model.distances().digest
 
 
-def test_given_thresholds_take_the_place_of_the_rule():
+def test_custom_thresholds_replace_the_rule():
     D = latent_cycle(8, 2).exact_distances()
     found = thresholds_of(D, 1.5, 0.1, 0.3)
     assert (found.r, found.Lambda, found.tau) == (1.5, 0.1, 0.3)
     assert thresholds_of(D) == default_thresholds(D)
-    with pytest.raises(ThresholdError, match="is no rule"):
+    with pytest.raises(ThresholdError, match="is not a rule"):
         thresholds_of(D, "auto")  # type: ignore[arg-type]
 
 
-def test_more_rows_find_more_of_the_graph():
+def test_more_rows_recover_more_of_the_graph():
     model = latent_cycle(10, 2, seed=1)
     runs = iter_trials(model, against_n([100, 5000], 4), threads=2)
     table = summary([point for points in runs for point in points], "n")
@@ -171,7 +171,7 @@ def test_more_rows_find_more_of_the_graph():
     assert (table["recall mean"] <= table["recall max"]).all()
 
 
-def test_the_number_of_threads_changes_nothing():
+def test_the_number_of_threads_has_no_effect():
     model = latent_cycle(6, 2, seed=1)
     trials = against_r([0.8, 1.2, 2.0], 400, 3)
     runs = [sorted(map(repr, iter_trials(model, trials, seed=5, threads=k))) for k in (1, 3)]
@@ -197,7 +197,7 @@ def test_a_radius_without_a_graph_is_counted_and_not_fatal():
     assert summary([bad, good], "r")["r"].tolist() == [2.0]
 
 
-def test_a_curve_stops_where_progress_raises():
+def test_a_curve_stops_if_progress_raises():
     class Enough(Exception):
         pass
 
@@ -227,7 +227,7 @@ def outcomes():
     return list(iter_experiment(SMALL, threads=2))
 
 
-def test_every_radius_the_tree_and_the_truth_are_scored(outcomes):
+def test_every_radius_the_tree_and_the_true_graph_are_scored(outcomes):
     assert {(one.n, one.wanted) for one in outcomes} == {
         (n, where) for n in SMALL.rows for where in (*SMALL.radii, TREE, TRUTH)
     }
@@ -236,7 +236,7 @@ def test_every_radius_the_tree_and_the_truth_are_scored(outcomes):
     assert all(one.is_exact for one in outcomes if isinstance(one, Scored))
 
 
-def test_the_bic_is_that_of_fresh_rows(outcomes):
+def test_the_bic_is_that_of_new_rows(outcomes):
     model = latent_cycle(5, 2, potentials=(0.6, 1.0), seed=0)
     train, test = model.sample(1500, 0), model.sample(1500, 1)
     fitted = fit_parameters(model.graph, train)
@@ -245,7 +245,7 @@ def test_the_bic_is_that_of_fresh_rows(outcomes):
     assert truth.bic == pytest.approx(expected / (1500 * 10), abs=1e-5)
 
 
-def test_the_table_has_radii_then_the_tree_then_the_truth(outcomes):
+def test_the_table_has_radii_then_the_tree_then_the_true_graph(outcomes):
     table = experiment_table(outcomes)
     assert table["where"].tolist() == [1.6, TREE, TRUTH] * 2
     assert table["n"].tolist() == [200] * 3 + [1500] * 3
@@ -282,7 +282,7 @@ def test_a_specified_regular_graph_has_its_girth():
 
 
 @pytest.mark.parametrize("kind", ["ising", "symmetric", "tables", "gaussian"])
-def test_a_change_of_kind_leaves_no_setting_that_another_kind_refuses(kind):
+def test_a_change_of_kind_leaves_no_setting_that_another_kind_rejects(kind):
     chosen = Specification(
         girth=4, kind=kind, n_states=3, lengths=(1, 2), potentials=(0.2, 0.5), fields=(0, 1),
         random_signs=True,
@@ -300,7 +300,7 @@ def test_a_change_of_kind_leaves_no_setting_that_another_kind_refuses(kind):
         (Specification("edges", edges="a b"), "at least 3 are needed"),
     ],
 )
-def test_a_wrong_specification_is_refused_in_one_line(specification, message):
+def test_an_invalid_specification_is_rejected_in_one_line(specification, message):
     with pytest.raises(LoopyLatentError, match=message) as caught:
         specification.build()
     assert "\n" not in str(caught.value)
@@ -312,6 +312,6 @@ def test_digests_tell_specifications_apart():
     assert Specification().digest == Specification().digest
 
 
-def test_a_model_that_is_no_ising_model_has_no_potentials():
+def test_only_ising_models_have_potentials():
     with pytest.raises(InferenceError, match="choose 'ising'"):
         _ = Specification(kind="gaussian").build().potentials

@@ -114,7 +114,7 @@ def test_rows_are_the_same_for_the_same_seed_only() -> None:
     assert first.digest != information_distances(model.sample(500, seed=4)).digest
 
 
-def test_both_arcs_of_a_ring_bring_its_columns_nearer() -> None:
+def test_both_arcs_of_a_ring_shorten_its_distances() -> None:
     model = latent_cycle(8, 2, seed=1)
     paths, exact = model.distances().values, model.ising_distances().values
     siblings = model.graph.path_lengths()[:16, :16]
@@ -189,7 +189,7 @@ def skeleton_model(**options) -> SyntheticModel:
     return from_skeleton(nx.petersen_graph(), **options)
 
 
-def test_the_order_of_a_skeletons_edges_does_not_matter() -> None:
+def test_the_order_of_a_skeletons_edges_has_no_effect() -> None:
     edges = list(nx.petersen_graph().edges)
     backwards = nx.Graph()
     backwards.add_nodes_from(range(10))
@@ -197,9 +197,9 @@ def test_the_order_of_a_skeletons_edges_does_not_matter() -> None:
     assert skeleton_model(seed=5).graph == from_skeleton(backwards, seed=5).graph
 
 
-def test_the_closed_form_refuses_several_cycles() -> None:
+def test_the_closed_form_rejects_several_cycles() -> None:
     model = from_skeleton(nx.petersen_graph())
-    with pytest.raises(InferenceError, match="the graph has 6 cycles") as caught:
+    with pytest.raises(InferenceError, match="The graph has 6 cycles") as caught:
         Parts.of(model.graph, model.edge_correlations)
     assert "\n" not in str(caught.value)
 
@@ -230,7 +230,7 @@ def test_the_closed_form_refuses_several_cycles() -> None:
         (lambda: from_skeleton(nx.path_graph(3), 1), DataError, "'0' has 1 neighbours and 1 leav"),
     ],
 )
-def test_what_cannot_be_built_is_refused_in_one_line(make, kind, message) -> None:
+def test_invalid_parameters_are_rejected_in_one_line(make, kind, message) -> None:
     with pytest.raises(kind, match=message) as caught:
         make()
     assert isinstance(caught.value, LoopyLatentError)

@@ -1,4 +1,4 @@
-"""Made-up models of every kind: pairs and rows against enumeration, Gibbs and its diagnostics."""
+"""Synthetic models of every type: comparison with enumeration, Gibbs and its diagnostics."""
 
 from __future__ import annotations
 
@@ -12,7 +12,12 @@ from helpers.graphs import CUBIC_ORDER
 from loopylatent.distances.matrix import information_distances
 from loopylatent.errors import DataError, InferenceError, LoopyLatentError, ThresholdError
 from loopylatent.synthetic import discrete, gibbs
-from loopylatent.synthetic.discrete import _slowness, autocorrelations, energy, split_r_hat
+from loopylatent.synthetic.discrete import (
+    _autocorrelation_time,
+    autocorrelations,
+    energy,
+    split_r_hat,
+)
 from loopylatent.synthetic.families import (
     CAGES,
     cage,
@@ -51,9 +56,9 @@ def small_models() -> dict[str, SyntheticModel]:
         "fields on a tree": latent_tree(3, 1, fields=(0.2, 1.0), seed=4),
         "fields on cycles": from_skeleton(house, 0, hidden=[0], fields=(-1, 1), seed=5),
         "three states": from_skeleton(tetrahedron, 1, kind="symmetric", n_states=3, seed=6),
-        "three states, uneven": latent_cycle(3, 1, kind="tables", n_states=3, seed=7),
-        "four states, uneven": latent_tree(1, 1, kind="tables", n_states=4, seed=8),
-        "two states, uneven": from_skeleton(PRISM, 0, hidden=[2], kind="tables", seed=9),
+        "three states, random tables": latent_cycle(3, 1, kind="tables", n_states=3, seed=7),
+        "four states, random tables": latent_tree(1, 1, kind="tables", n_states=4, seed=8),
+        "two states, random tables": from_skeleton(PRISM, 0, hidden=[2], kind="tables", seed=9),
         "strong": from_skeleton(tetrahedron, 1, potentials=(0.8, 1.5), random_signs=True, seed=10),
     }
 
@@ -117,7 +122,7 @@ def chi_square_is_plausible(counts: np.ndarray, probabilities: np.ndarray) -> bo
 
 
 @each_model
-def test_drawn_states_have_the_enumerated_probabilities(model):
+def test_sampled_states_have_the_enumerated_probabilities(model):
     states, probabilities = enumerated(model)
     rows = model.discrete.draw(60_000, np.random.default_rng(11))
     powers = model.n_states ** np.arange(model.graph.n_nodes)[::-1]
@@ -186,7 +191,7 @@ def test_rows_of_three_states_have_the_exact_distances():
     assert np.abs(error).max() < 0.04
 
 
-def test_a_graph_beyond_exact_sums_is_drawn_by_gibbs_and_refuses_exact_distances():
+def test_infeasible_graphs_are_sampled_by_gibbs_and_reject_exact_distances():
     model = from_skeleton(cage("tutte 12"), 1, lengths=(0.9, 1.2), seed=1)
     assert not model.is_exact
     drawn = model.draw(4000, seed=2)
@@ -210,7 +215,7 @@ def test_a_graph_beyond_exact_sums_is_drawn_by_gibbs_and_refuses_exact_distances
     assert found == pytest.approx(hoped, rel=0.25)
 
 
-def test_chains_that_do_not_mix_are_called_out():
+def test_chains_that_do_not_mix_are_reported():
     stuck = latent_cycle(6, 2, potentials=(3.0, 3.0))
     run = gibbs(stuck.discrete, 800, np.random.default_rng(0), burn_in=10, thinning=1)
     assert run.diagnostics.r_hat > 1.05
@@ -224,16 +229,16 @@ def test_diagnostics_of_known_traces():
     assert split_r_hat(noise + np.arange(4)[:, None]) > 1.3
     assert split_r_hat(noise + np.linspace(0, 4, 4000)) > 1.3  # a drift inside every chain
     assert split_r_hat(np.zeros((2, 100))) == 1.0
-    assert _slowness(autocorrelations(noise)) == pytest.approx(1.0, abs=0.1)
+    assert _autocorrelation_time(autocorrelations(noise)) == pytest.approx(1.0, abs=0.1)
     walk = np.zeros((6, 20_000))
     for k in range(1, walk.shape[1]):
         walk[:, k] = 0.8 * walk[:, k - 1] + rng.normal(size=6)
     np.testing.assert_allclose(autocorrelations(walk)[:4], 0.8 ** np.arange(4), atol=0.03)
-    assert _slowness(autocorrelations(walk)) == pytest.approx(1.8 / 0.2, rel=0.2)
+    assert _autocorrelation_time(autocorrelations(walk)) == pytest.approx(1.8 / 0.2, rel=0.2)
 
 
 def test_energy_is_the_sum_of_the_log_potentials():
-    model = MODELS["three states, uneven"]
+    model = MODELS["three states, random tables"]
     states, probabilities = enumerated(model)
     level = energy(model.discrete, states)
     np.testing.assert_allclose(np.diff(level), np.diff(np.log(probabilities)), atol=1e-9)
@@ -249,7 +254,7 @@ def test_the_seed_decides_model_and_rows(kind):
     assert make(3).sample(50, 1).digest != make(3).sample(50, 2).digest
 
 
-def test_gaussian_cycles_that_are_too_strong_are_refused():
+def test_gaussian_cycles_that_are_too_strong_are_rejected():
     with pytest.raises(InferenceError, match="too strong for their cycles"):
         from_skeleton(PRISM, 1, lengths=(0.1, 0.2), kind="gaussian")
 
@@ -310,31 +315,31 @@ def test_an_edge_list_keeps_its_names():
 @pytest.mark.parametrize(
     ("make", "kind", "message"),
     [
-        (lambda: read_edges(""), DataError, "the edge list is empty"),
-        (lambda: read_edges("a b\na b c"), DataError, "line 2 of the edge list names 3 nodes"),
-        (lambda: read_edges("a a"), DataError, "line 1 joins 'a' to itself"),
+        (lambda: read_edges(""), DataError, "The edge list is empty"),
+        (lambda: read_edges("a b\na b c"), DataError, "Line 2 of the edge list has 3 names"),
+        (lambda: read_edges("a a"), DataError, "Line 1 connects 'a' to itself"),
         (lambda: cage("peterson"), DataError, "did you mean 'petersen'"),
-        (lambda: regular_skeleton(5, 3), ThresholdError, "no graph has 5 nodes of degree 3"),
-        (lambda: regular_skeleton(4, 4), ThresholdError, "the degree is below"),
+        (lambda: regular_skeleton(5, 3), ThresholdError, "No graph has 5 nodes of degree 3"),
+        (lambda: regular_skeleton(4, 4), ThresholdError, "the degree must be below"),
         (lambda: hidden_by_chance(PRISM, 1.5), ThresholdError, "share = 1.5"),
-        (lambda: latent_cycle(depth=2, leaves=1), ThresholdError, "give at least 2 leaves"),
+        (lambda: latent_cycle(depth=2, leaves=1), ThresholdError, "use at least 2 leaves"),
         (lambda: latent_cycle(kind="potts"), ThresholdError, "kind = 'potts' is unknown"),
         (lambda: latent_cycle(n_states=3), ThresholdError, "n_states = 3 needs kind"),
-        (lambda: latent_cycle(kind="symmetric", n_states=27), ThresholdError, "more than 26"),
+        (lambda: latent_cycle(kind="symmetric", n_states=27), ThresholdError, "at most 26"),
         (lambda: latent_cycle(kind="tables", random_signs=True), ThresholdError, "no sign"),
-        (lambda: latent_cycle(kind="gaussian", fields=(0, 1)), ThresholdError, "fields are for"),
+        (lambda: latent_cycle(kind="gaussian", fields=(0, 1)), ThresholdError, "fields need kind"),
         (lambda: latent_cycle(fields=(1, 0)), ThresholdError, r"fields = \(1, 0\) is no range"),
-        (lambda: latent_cycle(kind="gaussian", potentials=(1, 2)), ThresholdError, "give lengths"),
+        (lambda: latent_cycle(kind="gaussian", potentials=(1, 2)), ThresholdError, "use lengths"),
         (lambda: latent_cycle(kind="gaussian").discrete, InferenceError, "has no tables"),
         (lambda: latent_cycle(kind="tables").potentials, InferenceError, "no Ising potentials"),
         (
             lambda: from_skeleton(read_edges("a.1 a\na b\na c"), 1, ["a"], keep_names=True),
             DataError,
-            "two columns would have one name",
+            "Two columns would have the same name",
         ),
     ],
 )  # fmt: skip
-def test_what_cannot_be_made_is_refused_in_one_line(make, kind, message):
+def test_invalid_parameters_are_rejected_in_one_line(make, kind, message):
     with pytest.raises(kind, match=message) as caught:
         make()
     assert isinstance(caught.value, LoopyLatentError)

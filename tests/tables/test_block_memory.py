@@ -10,12 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from helpers.platforms import only_linux
 
 import loopylatent as ll
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux", reason="only Linux counts private memory in RLIMIT_DATA"
-)
+pytestmark = only_linux
 SCRIPT = Path(__file__).parents[1] / "helpers" / "memory_run.py"
 COLUMNS = [f"c{k}" for k in range(100)]
 GROUP = 100_000

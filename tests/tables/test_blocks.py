@@ -919,11 +919,11 @@ def test_the_command_line_says_what_is_wrong(
 def test_a_nasty_file_is_read_in_blocks_or_refused_in_one_line(file, tmp_path):
     path = tmp_path / file.name
     path.write_bytes(file.content())
-    if not file.says:
+    if not file.message:
         kinds = ll.read_table(path).kinds
         assert tuple(column.kind for column in ll.scan_table(path).columns) == tuple(kinds)
         return
-    with pytest.raises(DataError, match="1 has 30001" if "row" in file.name else file.says):
+    with pytest.raises(DataError, match="1 has 30001" if "row" in file.name else file.message):
         ll.scan_table(path)
 
 

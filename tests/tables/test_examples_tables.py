@@ -61,7 +61,7 @@ def test_example_of_stretches():
 
 
 def test_example_of_what_comes_with_the_package():
-    assert sample_titles()["latent_cycle"] == "Made-up ring: ten hidden nodes"
+    assert sample_titles()["latent_cycle"] == "Synthetic ring: ten hidden nodes"
     pmi = load_word_pmi()
     assert pmi.shape == (100, 100)
     assert int(pmi.notna().any().sum()) == 70

@@ -24,7 +24,7 @@ from loopylatent.exporting.graph_files import WRITERS, provenance, render
 from loopylatent.settings import Method
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
-PATIENCE = 180.0
+TIMEOUT = 180.0
 LONGEST_MESSAGE = 320
 
 
@@ -35,7 +35,7 @@ def _little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def expected(file: Nasty) -> str:
-    return "choose at most" if file.name == "wide.csv" else file.says
+    return "choose at most" if file.name == "wide.csv" else file.message
 
 
 def is_one_clear_line(message: str) -> bool:
@@ -120,7 +120,7 @@ def test_the_command_line_gives_a_graph_or_one_line(
 
 
 def opened_page() -> AppTest:
-    page = AppTest.from_file(str(APP), default_timeout=PATIENCE)
+    page = AppTest.from_file(str(APP), default_timeout=TIMEOUT)
     page.query_params["sample"] = "latent_cycle"
     page.query_params["tau"] = "0.123"
     page.run()
@@ -129,12 +129,12 @@ def opened_page() -> AppTest:
 
 def asked(page: AppTest) -> AppTest:
     """Keep the dialog open in the next run: without a browser it closes after each."""
-    next(one for one in page.button if one.label == "Open a file").click()
+    next(one for one in page.button if one.label == "Open file").click()
     return page
 
 
 def use_button(page: AppTest) -> list[object]:
-    return [one for one in page.button if one.label == "Use this table"]
+    return [one for one in page.button if one.label == "Use table"]
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from helpers.platforms import only_linux
 from hypothesis import given, settings, strategies as st
 
 from loopylatent.errors import DataError, LimitError, did_you_mean, listed, quoted
@@ -277,11 +278,6 @@ def said_with_little_memory(content: bytes, folder: Path, megabytes: int) -> str
     paths = os.pathsep.join([str(script.parents[2]), str(script.parents[1])])
     counted = os.environ | {"ARROW_DEFAULT_MEMORY_POOL": "system", "PYTHONPATH": paths}
     return subprocess.run(command, capture_output=True, text=True, env=counted, check=False).stdout
-
-
-only_linux = pytest.mark.skipif(
-    sys.platform != "linux", reason="only Linux counts private memory in RLIMIT_DATA"
-)
 
 
 @only_linux

@@ -1,4 +1,4 @@
-"""Each formula against a case worked out by hand, its limits, and its direction."""
+"""Each formula against a hand-computed case, its limits, and its monotonicity."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_directions(first, second, degree, girth, deep):
 
 
 @given(st.floats(0.05, 0.2), st.integers(40, 400))
-def test_the_best_radius_asks_for_the_fewest_rows(theta, girth):
+def test_the_best_radius_requires_the_fewest_rows(theta, girth):
     e = Ensemble(theta, theta, 3, 3, girth, 2, 50, 80)
     inside = e.radius
     if inside.is_empty:
@@ -179,10 +179,10 @@ def test_lemma_1_by_hand():
     found = sampled_depth(1000, 0.5, 3, 4, girth=20, epsilon=0)
     assert found.depth == pytest.approx(math.log2(math.log(16_000) / math.log(2)))
     assert found.probability == 0
-    sure = sampled_depth(1000, 0.5, 3, 4, girth=20, epsilon=1)
-    assert sure.probability == pytest.approx(0.999)
-    assert sure.depth > found.depth
-    with pytest.raises(ThresholdError, match="limits"):
+    large = sampled_depth(1000, 0.5, 3, 4, girth=20, epsilon=1)
+    assert large.probability == pytest.approx(0.999)
+    assert large.depth > found.depth
+    with pytest.raises(ThresholdError, match="is not between"):
         sampled_depth(1000, 0.01, 3, 4, girth=6, epsilon=0.5)
 
 
@@ -207,8 +207,8 @@ def test_theorem_3_by_hand():
     assert needed == pytest.approx(log_graphs / (p * math.log(2)))
     assert failure_bound(0, m, p, low, high, g) == 1
     assert failure_bound(needed + 1, m, p, low, high, g) == 0
-    chances = [failure_bound(n, m, p, low, high, g) for n in np.linspace(0, 2 * needed, 50)]
-    assert (np.diff(chances) <= 0).all()
+    probabilities = [failure_bound(n, m, p, low, high, g) for n in np.linspace(0, 2 * needed, 50)]
+    assert (np.diff(probabilities) <= 0).all()
     assert necessary_samples(m, p, low, high, g, epsilon=0.1) < needed
     with pytest.raises(ThresholdError, match="too few"):
         necessary_samples(100, 50, 3, 4, 5)
@@ -221,7 +221,7 @@ def test_theorem_3_by_hand():
         {"n_observed": 1}, {"n_observed": 500}, {"field_max": -1.0}, {"decay_constant": 0.0},
     ],
 )  # fmt: skip
-def test_numbers_outside_their_limits_are_refused(wrong):
+def test_numbers_outside_their_limits_raise(wrong):
     usual = replace(HAND, theta_min=0.1, theta_max=0.2, degree_max=4)
     with pytest.raises(ThresholdError):
         replace(usual, **wrong)

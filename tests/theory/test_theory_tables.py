@@ -30,7 +30,7 @@ from loopylatent.synthetic.families import latent_cycle, latent_tree
 from loopylatent.synthetic.laboratory import TrialPoint, compare, summary
 from loopylatent.theory.assumptions import distortion, ensemble_of
 from loopylatent.theory.ensemble import Ensemble, fewest_samples, necessary_samples, pair_distance
-from loopylatent.theory.tables import along, quantities, speaking_girth
+from loopylatent.theory.tables import along, applicable_girth, quantities
 
 KIND = Ensemble(0.15, 0.15, 3, 4, girth=100, depth=2, n_observed=200, n_nodes=300)
 
@@ -62,8 +62,8 @@ def test_the_fewest_rows_are_those_of_the_best_radius(e):
 
 
 @given(ensembles())
-def test_theorem_2_speaks_from_the_speaking_girth_on(e):
-    girth = speaking_girth(e)
+def test_theorem_2_applies_from_the_applicable_girth_on(e):
+    girth = applicable_girth(e)
     if girth is None:
         assert (
             e.alpha >= 1
@@ -71,12 +71,12 @@ def test_theorem_2_speaks_from_the_speaking_girth_on(e):
             or math.isinf(fewest_samples(replace(e, girth=4096)).n)
         )
         return
-    speaks = [math.isfinite(fewest_samples(replace(e, girth=g)).n) for g in range(4, girth + 4)]
-    assert speaks == [False] * (girth - 4) + [True] * 4
+    applies = [math.isfinite(fewest_samples(replace(e, girth=g)).n) for g in range(4, girth + 4)]
+    assert applies == [False] * (girth - 4) + [True] * 4
 
 
 @given(ensembles())
-def test_every_quantity_can_be_said(e):
+def test_every_quantity_has_an_explanation(e):
     rows = quantities(e)
     assert len({one.symbol for one in rows}) == len(rows)
     for one in rows:
@@ -97,7 +97,7 @@ def test_quantities_are_the_formulas():
     assert found["n₃"] is None  # 300 nodes are too few to count graphs of girth 100
 
 
-def test_curves_rise_with_columns_depth_and_unevenness():
+def test_curves_rise_with_columns_depth_and_eta():
     for axis, values in (("p", [10, 100, 1000]), ("depth", [1, 2, 3]), ("eta", [1, 1.2, 1.5])):
         points = along(KIND, axis, values)
         for name in ("theorem_1", "theorem_2"):
@@ -106,7 +106,7 @@ def test_curves_rise_with_columns_depth_and_unevenness():
             assert rows[0] < rows[-1]
 
 
-def test_the_point_of_a_curve_where_the_model_stands_is_the_model():
+def test_the_curve_at_the_values_of_the_model_is_the_model():
     (here,) = along(KIND, "p", [200])
     assert here.theorem_2 == pytest.approx(fewest_samples(KIND).n)
     assert (here.girth, here.theorem_1) == (100, KIND.growth)
@@ -116,12 +116,12 @@ def test_the_point_of_a_curve_where_the_model_stands_is_the_model():
         along(KIND, "eta", [0.5])
 
 
-def test_where_the_girth_is_too_small_the_smallest_that_speaks_is_taken():
+def test_a_girth_that_is_too_small_is_replaced_by_the_smallest_applicable_one():
     (point,) = along(replace(KIND, girth=10), "depth", [2])
-    assert point.girth == speaking_girth(KIND) > 10
+    assert point.girth == applicable_girth(KIND) > 10
     assert point.theorem_2 == pytest.approx(fewest_samples(replace(KIND, girth=point.girth)).n)
-    (silent,) = along(replace(KIND, theta_min=0.5, theta_max=0.5), "depth", [2])
-    assert silent.theorem_2 is None
+    (none,) = along(replace(KIND, theta_min=0.5, theta_max=0.5), "depth", [2])
+    assert none.theorem_2 is None
 
 
 def test_theorem_3_is_drawn_where_it_applies():
@@ -183,7 +183,7 @@ def test_recovery_curves_have_the_means_of_the_repeats():
     lines = {trace.name: list(trace.y) for trace in figure.data if trace.name}
     assert lines["precision"] == pytest.approx([0.55, 0.55])
     assert lines["recall"] == pytest.approx([0.1, 0.1])
-    assert lines["exactly right"] == [0.5, 0.5]
+    assert lines["exact recovery"] == [0.5, 0.5]
 
 
 def test_the_experiment_has_a_line_for_each_number_of_rows():
@@ -195,7 +195,7 @@ def test_the_experiment_has_a_line_for_each_number_of_rows():
     assert len(set(shades(4, "dark"))) == 4
 
 
-def test_thresholds_are_marked_beside_the_admissible_ones():
+def test_thresholds_are_marked_next_to_the_admissible_ones():
     figure = threshold_figure(KIND, Thresholds(9.0, 0.002, 0.3), 8.0)
     yours = [trace.x[0] for trace in figure.data if trace.name == "yours"]
     theirs = [trace.x[0] for trace in figure.data if trace.name == "the theory"]
@@ -209,10 +209,10 @@ def test_thresholds_are_marked_beside_the_admissible_ones():
 def test_bounds_without_a_number_are_not_drawn():
     points = along(replace(KIND, theta_min=0.5, theta_max=0.5), "depth", [1, 2])
     names = [trace.name for trace in bound_figure(points, "depth", mark=2, found=500.0).data]
-    assert names == ["Theorem 1, up to a constant", "the laboratory found it"]
+    assert names == ["Theorem 1, up to a constant", "recovered in simulation"]
 
 
-def test_names_of_columns_cannot_run_in_the_distortion_figure():
+def test_names_of_columns_are_escaped_in_the_distortion_figure():
     values = latent_tree(4, 1, seed=1).distances().values
     names = [f"<img src=x onerror=alert({k})>" for k in range(len(values))]
     D = DistanceMatrix.from_array(values, names)

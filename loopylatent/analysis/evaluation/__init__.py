@@ -1,1 +1,1 @@
-"""Models compared on test rows: perplexity, topics, coherence, LDA (section 6.2)."""
+"""Model comparison on held-out rows: perplexity, topics, coherence, LDA (section 6.2)."""

@@ -1,7 +1,7 @@
-"""Topic coherence, the paper's mean pointwise mutual information of a topic's words (section 6.1).
+"""Topic coherence: mean pointwise mutual information (PMI) of a topic's words (section 6.1).
 
-Rows that were learned from flatter every method, rows kept apart less so; other texts say whether
-topics mean something beyond this table.
+On training rows it is optimistic, on held-out rows less so; on other texts it measures whether
+topics generalise.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from loopylatent.tables.observations import Observations
 from loopylatent.tables.samples import load_word_pmi
 
 NEVER = 0.5
-"""Two words that never occur together count as if they did in half a row: log 0 is no number."""
+"""Count for two words that never occur together, to avoid log 0."""
 
 
 @dataclass(frozen=True, eq=False)
 class WordPairs:
-    """The PMI of pairs of words in some corpus; NaN where it says nothing of a pair."""
+    """The PMI of pairs of words in a corpus; NaN if unknown."""
 
     title: str
     names: tuple[str, ...]
@@ -31,12 +31,12 @@ class WordPairs:
 
     @property
     def covered(self) -> tuple[str, ...]:
-        """The words of which the corpus says something."""
+        """The words that have a PMI with some other word."""
         known = np.isfinite(self.pmi).any(axis=1)
         return tuple(self.names[k] for k in np.flatnonzero(known))
 
     def among(self, names: Sequence[str]) -> WordPairs:
-        """Return the pairs of these words, in this order; unknown words have no PMI."""
+        """Return the PMI of these words, in this order; NaN for unknown words."""
         place = {_folded(name): k for k, name in enumerate(self.names)}
         at = np.array([place.get(_folded(name), -1) for name in names], np.int64)
         found = np.full((len(names), len(names)), np.nan)
@@ -48,7 +48,7 @@ class WordPairs:
 
 @dataclass(frozen=True, slots=True)
 class Coherence:
-    """Means over the covered pairs; ``with_zeros`` counts the others as 0; of no pair it is NaN."""
+    """Mean PMI over the covered pairs; in ``with_zeros`` uncovered pairs are 0."""
 
     mean: float
     with_zeros: float
@@ -59,19 +59,19 @@ class Coherence:
 
 
 def coherence(topics: Sequence[Sequence[int]], pairs: WordPairs) -> Coherence:
-    """Return the paper's mean PMI of topics.
+    """Return the mean PMI of topics, as in the paper.
 
     Parameters
     ----------
     topics : sequence of sequences of int
         The columns of each topic, such as its ten nearest.
     pairs : WordPairs
-        Of the columns of the table, in their order (``WordPairs.among``).
+        PMI of the columns of the table, in their order (``WordPairs.among``).
 
     Examples
     --------
     >>> pmi = np.array([[np.nan, 1.0, 3.0], [1.0, np.nan, np.nan], [3.0, np.nan, np.nan]])
-    >>> pairs = WordPairs("made up", ("a", "b", "c"), pmi)
+    >>> pairs = WordPairs("synthetic", ("a", "b", "c"), pmi)
     >>> found = coherence([(0, 1, 2), (1, 2)], pairs)
     >>> found.mean, found.with_zeros, found.n_covered, found.n_pairs
     (2.0, 0.6666666666666666, 2, 4)
@@ -97,12 +97,11 @@ def coherence(topics: Sequence[Sequence[int]], pairs: WordPairs) -> Coherence:
 
 
 def pairs_in_rows(obs: Observations, title: str = "these rows") -> WordPairs:
-    """Count how often two columns are both there, in the rows in which both have a value."""
+    """Return the PMI of binary columns, from the rows in which both have a value."""
     for column in obs.columns:
         if column.kind != "binary":
             raise DataError(
-                f"coherence counts what occurs together, and {quoted(column.name)} is "
-                f"{column.kind}; it is for columns with two values."
+                f"Coherence needs binary columns, but {quoted(column.name)} is {column.kind}."
             )
     values = obs.dense()
     weights = np.ones(obs.n_rows) if obs.weights is None else obs.weights
@@ -114,7 +113,7 @@ def pairs_in_rows(obs: Observations, title: str = "these rows") -> WordPairs:
 
 
 def _pmi(both: FloatArray, alone: FloatArray, n: FloatArray) -> FloatArray:
-    """PMI from counts; ``alone[i, j]`` counts i in the rows in which j is known."""
+    """PMI from counts; ``alone[i, j]`` counts i in the rows where j is not missing."""
     possible = (alone > 0) & (alone.T > 0)
     one, other, rows = (np.where(possible, part, 1.0) for part in (alone, alone.T, n))
     found: FloatArray = np.log(np.maximum(both, NEVER) * rows / (one * other))
@@ -124,7 +123,7 @@ def _pmi(both: FloatArray, alone: FloatArray, n: FloatArray) -> FloatArray:
 
 
 def newspaper_pairs() -> WordPairs:
-    """Return the bundled table of the New York Times; it covers 70 of the 100 newsgroup words."""
+    """Return the bundled PMI of the New York Times; it covers 70 of the 100 newsgroup words."""
     table = load_word_pmi()
     names = tuple(str(name) for name in table.columns)
     values = table.to_numpy(np.float64)
@@ -134,7 +133,7 @@ def newspaper_pairs() -> WordPairs:
 
 
 def pairs_in_table(frame: pd.DataFrame, title: str, names: Sequence[str]) -> WordPairs:
-    """Read a table that a user brings: a square of PMI, or a row for each text (above 0: there)."""
+    """Read an uploaded table: a PMI matrix, or one row per text (a word occurs if above 0)."""
     head = [str(name) for name in frame.columns]
     side = [str(name) for name in frame.iloc[:, 0]] if len(head) > 1 else []
     if [_folded(name) for name in side] == [_folded(name) for name in head[1:]]:
@@ -145,8 +144,8 @@ def pairs_in_table(frame: pd.DataFrame, title: str, names: Sequence[str]) -> Wor
     if len(shared) < 2:
         first = names[0] if names else ""
         raise DataError(
-            f"fewer than two of the columns are words of {quoted(title)}, such as "
-            f"{quoted(first)}; {did_you_mean(first, list(found.names))}"
+            f"Fewer than two columns are words in {quoted(title)}; for {quoted(first)}, "
+            f"{did_you_mean(first, list(found.names))}"
         )
     return found
 
@@ -155,7 +154,7 @@ def _square(frame: pd.DataFrame, title: str, names: Sequence[str]) -> WordPairs:
     numbers = frame.iloc[:, 1:].apply(pd.to_numeric, errors="coerce").to_numpy(np.float64)
     numbers = np.where(np.isfinite(numbers), numbers, np.nan)
     if not np.allclose(numbers, numbers.T, equal_nan=True, atol=1e-6):
-        raise DataError(f"the table {quoted(title)} is square but not symmetric; check it.")
+        raise DataError(f"The PMI matrix {quoted(title)} is not symmetric.")
     numbers[np.diag_indices(len(names))] = np.nan
     return WordPairs(title, tuple(names), frozen_array(numbers, np.float64))
 
@@ -164,9 +163,8 @@ def _texts(frame: pd.DataFrame, title: str) -> WordPairs:
     numbers = frame.select_dtypes(["number", "bool"])
     if numbers.shape[1] < 2 or len(numbers) < 2:
         raise DataError(
-            f"the table {quoted(title)} has {numbers.shape[1]} columns of numbers and "
-            f"{len(numbers)} rows; give one row for each text and one column for each word, or the "
-            "PMI of the words as a square."
+            f"The table {quoted(title)} has {numbers.shape[1]} numeric columns and {len(numbers)} "
+            "rows; use one row per text and one column per word, or a PMI matrix of the words."
         )
     values = numbers.to_numpy(np.float64)
     there = np.where(np.isnan(values), 0.0, values > 0)

@@ -1,4 +1,4 @@
-"""Scores of many models on the same rows that none of them has seen (section 6, Tables 1 and 4)."""
+"""Scores of many models on the same held-out rows (section 6, Tables 1 and 4)."""
 
 from __future__ import annotations
 
@@ -38,24 +38,24 @@ SCORES = ("perp_ll", "perp_bic", "pred_perp_ll", "pred_perp_bic")
 def split_by_share(
     obs: Observations, metric: Metric = "auto", share: float = TEST_SHARE, seed: int = 0
 ) -> Split:
-    """Keep a share of the rows, drawn with ``seed``, to be foretold."""
+    """Hold out a random share of the rows."""
     return Split.of(obs, information_distances(obs, metric), share, seed)
 
 
 def split_by_column(
     obs: Observations, column: str, test: str = "test", metric: Metric = "auto", seed: int = 0
 ) -> Split:
-    """Keep the rows whose label ``column`` is ``test``; ``seed`` is for the halves to foretell."""
+    """Hold out the rows whose label ``column`` is ``test``; ``seed`` draws the predicted halves."""
     known = [str(name) for name in obs.labels.columns]
     if column not in known:
-        remedy = did_you_mean(column, known) if known else "this table has no label columns."
-        raise DataError(f"there is no label column {quoted(column)}; {remedy}")
+        remedy = did_you_mean(column, known) if known else "this table has none."
+        raise DataError(f"There is no label column {quoted(column)}; {remedy}")
     chosen = (obs.labels[column].astype(str) == test).to_numpy(bool)
     if chosen.all() or not chosen.any():
-        which = "every" if chosen.all() else "no"
+        which = "Every" if chosen.all() else "No"
         raise DataError(
-            f"{which} row has {quoted(test)} in {quoted(column)}; some rows must be learned "
-            "from and some kept."
+            f"{which} row has {quoted(test)} in {quoted(column)}; both training rows and held-out "
+            "rows are needed."
         )
     train = obs.take(~chosen).usable()
     D = information_distances(train, metric)
@@ -64,17 +64,17 @@ def split_by_column(
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """A way to a model.
+    """A model type to be scored, with its settings.
 
     Parameters
     ----------
     kind : str
-        independent: the columns know nothing of each other. tree: the shortest tree, without
-        hidden nodes (Chow-Liu by correlation). local trees: the union of the shortest trees of
-        all balls. latent: the learned graph. regularised: hidden nodes only where BIC pays for
-        them. lda: latent Dirichlet allocation.
+        independent: no edges. tree: the minimum spanning tree, without hidden nodes (Chow-Liu by
+        correlation). local trees: the initial graph, the union of the local minimum spanning
+        trees. latent: the learned graph. regularised: learned with a BIC penalty on hidden nodes.
+        lda: latent Dirichlet allocation.
     settings : LearnSettings, optional
-        For local trees, latent and regularised ones.
+        For local trees, latent and regularised.
     n_topics : int, optional
         For LDA.
     """
@@ -87,19 +87,19 @@ class Contestant:
         if self.kind == "lda" and self.n_topics is None:
             raise ThresholdError("LDA needs a number of topics, such as 10.")
         if self.kind in ("local trees", "latent", "regularised") and self.settings is None:
-            raise ThresholdError(f"{self.kind} graphs need settings with their thresholds.")
+            raise ThresholdError(f"Kind {self.kind!r} needs settings with thresholds.")
 
     @property
     def r(self) -> float:
-        """The radius; NaN where there is none."""
+        """The radius; NaN if there is none."""
         return math.nan if self.settings is None else self.settings.thresholds.r
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """How one contestant does: perplexities (lower is better), and what was learned.
+    """Scores of one model: perplexities (lower is better) and the size of its graph.
 
-    Errors and biases are 0 where the likelihood is exact. For LDA ``n_hidden`` counts topics.
+    Errors and biases are 0 if the likelihood is exact. For LDA ``n_hidden`` counts topics.
     """
 
     contestant: Contestant
@@ -127,7 +127,7 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class NotEvaluated:
-    """A contestant that could not be scored, and why."""
+    """A model that could not be scored."""
 
     contestant: Contestant
     reason: str
@@ -142,16 +142,16 @@ def contestants(
     kinds: Sequence[Kind] = ("independent", "tree", "local trees", "latent"),
     n_topics: Sequence[int] = (),
 ) -> tuple[Contestant, ...]:
-    """Return the contestants of a table of scores.
+    """Return the models of a table of scores.
 
     Parameters
     ----------
     settings : sequence of LearnSettings
-        Of the graphs: a contestant for each of them and each kind that is learned.
+        One model for each of them and each kind that needs settings.
     kinds : sequence of str
-        Which kinds; see `Contestant`.
+        Model types; see `Contestant`.
     n_topics : sequence of int
-        An LDA for each of these numbers of topics.
+        One LDA model for each of these numbers of topics.
 
     Examples
     --------
@@ -183,7 +183,7 @@ def iter_evaluations(
     progress: Progress | None = None,
     threads: int | None = None,
 ) -> Iterator[tuple[int, Entry]]:
-    """Yield (position in ``chosen``, its scores) as they come.
+    """Yield (position in ``chosen``, scores) as soon as each model is scored.
 
     Parameters
     ----------
@@ -191,11 +191,12 @@ def iter_evaluations(
     chosen : sequence of Contestant
     fit : FitSettings, optional
     belief : bool
-        Whether to add the paper's own estimate, for discrete models; that takes longer.
+        Whether to add the paper's own estimate, for discrete models; this takes longer.
     n_draws : int
-        Draws for each row in LDA's likelihood.
+        Importance samples per row for LDA's likelihood.
     progress : callable, optional
-        Called with the contestants done and in all, several times a second; may raise to stop.
+        Called with the number of models done and the total, several times a second; may raise to
+        stop.
     threads : int, optional
         All cores by default. The scores do not depend on it.
 
@@ -279,7 +280,7 @@ def _lda(how: _How, contestant: Contestant, check: Check) -> Evaluation:
 
 
 def title_of(contestant: Contestant, graph: LatentGraph | None = None) -> str:
-    """Say in words what a contestant is."""
+    """Return the name of a model for tables."""
     kind, settings = contestant.kind, contestant.settings
     if kind in TITLES:
         return TITLES[kind].format(contestant.n_topics)
@@ -288,20 +289,20 @@ def title_of(contestant: Contestant, graph: LatentGraph | None = None) -> str:
     if graph is not None:
         shape = "loopy latent graph" if graph.n_cycles else "latent tree"
     method = "" if settings.method == "quartet" else f", {METHODS[settings.method]}"
-    return f"{shape}{method}" + (", by BIC" if kind == "regularised" else "")
+    return f"{shape}{method}" + (", BIC penalty" if kind == "regularised" else "")
 
 
 TITLES: Mapping[Kind, str] = {
     "independent": "independent columns",
     "tree": "tree without hidden nodes",
-    "local trees": "local trees without hidden nodes",
+    "local trees": "initial graph",
     "lda": "LDA, {} topics",
 }
 METHODS = {"relaxed": "relaxed grouping", "nj": "neighbor joining"}
 
 
 def best_of(found: Sequence[Entry]) -> dict[str, int]:
-    """Return the position of the lowest of each score, where estimates lose their bias."""
+    """Return the position of the lowest of each score, corrected for bias."""
     rows = [k for k, one in enumerate(found) if isinstance(one, Evaluation)]
     return {name: min(rows, key=lambda k: (_value(found[k], name), k)) for name in SCORES if rows}
 

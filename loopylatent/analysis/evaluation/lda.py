@@ -1,13 +1,13 @@
-"""Latent Dirichlet allocation as a distribution over yes/no rows, the paper's comparison (6.1).
+"""Latent Dirichlet allocation (LDA) on binary rows, the paper's comparison (section 6.1).
 
-Scikit-learn finds the topics phi. A row has topic shares theta, Dirichlet, and a length xi, Gamma
-with the mean and variance of the training rows; a word is written a Poisson number of times, so
+Scikit-learn estimates the topics phi. A row has topic shares theta (Dirichlet) and a length xi
+(Gamma, matched to mean and variance of the training rows); word counts are Poisson, so
 
     P(w occurs | theta, xi) = 1 - exp(-xi * sum_k theta_k phi_kw).
 
-The integral over theta and xi is estimated by importance sampling, from the prior and from the
-variational posterior of the row. The estimate of a *probability* has no bias; its logarithm lies
-about half its variance too low. That and the standard error are reported.
+The integral over theta and xi is estimated by importance sampling from the prior and the
+variational posterior of the row. The estimate of a *probability* is unbiased; the bias of its
+logarithm is about minus half its variance. Bias and standard error are reported.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from loopylatent.inference.scores import bic, half_of, perplexity, with_half_hid
 from loopylatent.tables.observations import Observations
 
 MOST_PASSES = 20
-"""Passes of scikit-learn over the rows, at most."""
+"""Limit of scikit-learn's passes over the rows."""
 MOST_ROUNDS = 30
-"""Rounds of scikit-learn on one row in each pass, at most."""
+"""Limit of scikit-learn's updates of one row in each pass."""
 N_DRAWS = 256
 PRIOR_SHARE = 8
-"""One draw in so many comes from the prior, which bounds the weights."""
+"""One in this many samples comes from the prior, which bounds the weights."""
 BLOCK = 2_000_000
-"""Numbers in the largest array of draws."""
+"""Entries of the largest array of samples."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,16 +53,16 @@ class RowEstimates:
 
     @property
     def total_variance(self) -> float:
-        """Of the sum of all values; equal rows are wrong together."""
+        """Variance of the sum of all values; equal rows share their error."""
         counts = np.bincount(self.same)
         return float(counts[self.same] @ self.variances)
 
 
 @dataclass(frozen=True, slots=True)
 class LdaScores:
-    """The paper's four perplexities and how wide they are; ``df`` is p * topics - 1, as it counts.
+    """The paper's four perplexities with standard error and bias; ``df`` is p * topics - 1.
 
-    A bias is how much a perplexity lies too high on average: half the variance, as a perplexity.
+    The bias of a perplexity is positive: half the variance, on the scale of perplexities.
     """
 
     perp_ll: float
@@ -81,7 +81,7 @@ class LdaScores:
 
 @dataclass(frozen=True, eq=False)
 class LdaModel:
-    """LDA with Poisson words whose presence is seen: phi, Dirichlet alpha, Gamma shape and rate."""
+    """LDA with Poisson word counts of which only presence is observed."""
 
     names: tuple[str, ...]
     topics: FloatArray = field(repr=False)
@@ -98,7 +98,7 @@ class LdaModel:
         return self.topics.size - 1
 
     def top_words(self, most: int = 10) -> tuple[tuple[int, ...], ...]:
-        """Return for each topic the columns with the largest probabilities, largest first."""
+        """Return the most probable columns of each topic."""
         order = np.argsort(-self.topics, axis=1, kind="stable")[:, :most]
         return tuple(tuple(row) for row in order.tolist())
 
@@ -121,7 +121,7 @@ class LdaModel:
             mean = logsumexp(weights, axis=1) - math.log(n_draws)
             relative = np.exp(weights - mean[:, None])
             found[chosen] = mean
-            # the two parts of the draws are strata; what is between them does not vary
+            # stratified: only the variance within the two parts counts
             first = max(n_draws // PRIOR_SHARE, 2)
             parts = (relative[:, :first], relative[:, first:])
             spread[chosen] = sum(
@@ -145,7 +145,7 @@ class LdaModel:
         seed: int = 0,
         progress: Progress | None = None,
     ) -> LdaScores:
-        """Score on other rows, with the hidden halves of the graphs (document completion)."""
+        """Score held-out rows; the predicted halves are those of graphs (document completion)."""
         chosen = obs.select(list(self.names))
         n, n_values = obs.n_rows, obs.n_rows * obs.n_columns - chosen.n_missing
         whole, kept = (
@@ -166,7 +166,7 @@ class LdaModel:
         )  # fmt: skip
 
     def _blocks(self, rows: FloatArray, n_draws: int) -> Iterator[IntArray]:
-        """Rows with equally many words, not too many at once."""
+        """Yield blocks of rows with the same number of words."""
         n_words = (rows == 1).sum(axis=1)
         for count in np.unique(n_words):
             same = np.flatnonzero(n_words == count)
@@ -213,12 +213,12 @@ class LdaModel:
 def fit_lda(
     obs: Observations, n_topics: int, *, seed: int = 0, progress: Progress | None = None
 ) -> LdaModel:
-    """Fit latent Dirichlet allocation to yes/no rows.
+    """Fit latent Dirichlet allocation to binary rows.
 
     Parameters
     ----------
     obs : Observations
-        Binary columns without missing values; the second state of a column is its presence.
+        Binary columns without missing values; the second state means that the word occurs.
     n_topics : int
     seed : int
     progress : callable, optional
@@ -240,12 +240,9 @@ def fit_lda(
     check_whole("topics", n_topics, 2)
     check_seed(seed)
     if _checked(obs).has_missing:
-        raise DataError(
-            "LDA learns from words that are there or not, and this table has missing values; "
-            "leave LDA out, or fill them."
-        )
-    tell = progress if progress is not None else (lambda *_: None)
-    tell(0, 3)
+        raise DataError("LDA does not accept missing values; impute them, or score without LDA.")
+    report = progress if progress is not None else (lambda *_: None)
+    report(0, 3)
     values = obs.dense()
     learner = LatentDirichletAllocation(
         n_topics,
@@ -256,17 +253,17 @@ def fit_lda(
     )
     learner.fit(values)
     topics = learner.components_ / learner.components_.sum(axis=1, keepdims=True)
-    tell(1, 3)
+    report(1, 3)
     alpha = dirichlet_of(values, topics, np.full(n_topics, 1.0 / n_topics))
-    tell(2, 3)
+    report(2, 3)
     length = length_of(values.sum(axis=1), topics, alpha)
-    tell(3, 3)
+    report(3, 3)
     parts = (frozen_array(topics, np.float64), frozen_array(alpha, np.float64))
     return LdaModel(obs.names, *parts, length.shape, length.rate)
 
 
 def _log_norm(alpha: FloatArray) -> FloatArray:
-    """(rows,) the logarithm of what makes a Dirichlet density integrate to 1, with other sign."""
+    """(rows,) the log of the multivariate beta function, the normaliser of a Dirichlet density."""
     found: FloatArray = gammaln(alpha).sum(axis=-1) - gammaln(alpha.sum(axis=-1))
     return found
 
@@ -282,18 +279,17 @@ def _checked(obs: Observations) -> Observations:
     if any(kind != "binary" for kind in obs.kinds):
         name = obs.names[[kind != "binary" for kind in obs.kinds].index(True)]
         raise DataError(
-            f"LDA is for words that occur or not, and {quoted(name)} has no two values; "
-            "leave LDA out."
+            f"LDA needs binary columns, but {quoted(name)} is not binary; score without LDA."
         )
     if obs.weights is not None:
-        raise DataError("LDA counts every row once, and these rows have weights; leave LDA out.")
+        raise DataError("LDA does not accept row weights; score without LDA.")
     return obs
 
 
 ALPHA_ROUNDS = 15
 SMALLEST = 1e-300
 SHAPES = (0.2, 200.0)
-"""Limits of the shape of the length: from very uneven to all alike."""
+"""Limits of the Gamma shape of the length."""
 N_QUANTILES = 2000
 STREAM = 2027
 
@@ -301,7 +297,7 @@ STREAM = 2027
 def topic_shares(
     words: FloatArray, topics: FloatArray, alpha: FloatArray, rounds: int = 50
 ) -> FloatArray:
-    """(rows, topics) the variational posterior of each row, as parameters of a Dirichlet."""
+    """(rows, topics) Dirichlet parameters of the variational posterior of each row."""
     gamma = np.full((len(words), len(topics)), 1.0) + alpha
     for _ in range(rounds):
         share = np.exp(digamma(gamma) - digamma(gamma.sum(axis=1, keepdims=True)))
@@ -315,7 +311,7 @@ def topic_shares(
 
 
 def dirichlet_of(words: FloatArray, topics: FloatArray, alpha: FloatArray) -> FloatArray:
-    """(topics,) the Dirichlet parameters that suit the rows best: variational EM (Minka, 2000)."""
+    """(topics,) the Dirichlet parameters estimated by variational EM (Minka, 2000)."""
     for _ in range(ALPHA_ROUNDS):
         gamma = topic_shares(words, topics, alpha)
         target = (digamma(gamma) - digamma(gamma.sum(axis=1, keepdims=True))).mean(axis=0)
@@ -354,11 +350,11 @@ class Length:
 
 
 def length_of(counts: FloatArray, topics: FloatArray, alpha: FloatArray) -> Length:
-    """Choose the length such that rows have as many words as ``counts``, and vary as much."""
+    """Match the mean and variance of the number of words per row."""
     rates = np.random.default_rng(STREAM).dirichlet(alpha, N_QUANTILES) @ topics
     quantiles = (np.arange(N_QUANTILES) + 0.5) / N_QUANTILES
 
-    def chances(length: Length) -> FloatArray:
+    def probabilities(length: Length) -> FloatArray:
         """(draws, p) the probability of each word, over all lengths and topic shares."""
         lengths = gammaincinv(length.shape, quantiles) / length.rate
         found: FloatArray = -np.expm1(-lengths[:, None] * rates)
@@ -366,14 +362,14 @@ def length_of(counts: FloatArray, topics: FloatArray, alpha: FloatArray) -> Leng
 
     def with_right_mean(shape: float) -> Length:
         def off(log_rate: float) -> float:
-            expected = chances(Length(shape, math.exp(log_rate))).sum(axis=1)
+            expected = probabilities(Length(shape, math.exp(log_rate))).sum(axis=1)
             return float(expected.mean() - counts.mean())
 
         middle = math.log(shape / counts.mean())
         return Length(shape, math.exp(brentq(off, middle - 12, middle + 2, xtol=1e-6)))
 
     def too_wide(log_shape: float) -> float:
-        found = chances(with_right_mean(math.exp(log_shape)))
+        found = probabilities(with_right_mean(math.exp(log_shape)))
         within = float((found * (1 - found)).sum(axis=1).mean())
         return float(found.sum(axis=1).var()) + within - float(counts.var())
 

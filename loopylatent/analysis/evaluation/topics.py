@@ -18,7 +18,7 @@ from loopylatent.inference.model import Model
 
 MOST_WORDS = 10
 FAR = 80.0
-"""How much is taken off a log-potential to rule a state out: e^-80 of it is left."""
+"""Subtracted from a log-potential to exclude a state (factor e^-80)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Topic:
     node: int
     """The hidden node."""
     words: tuple[TopicWord, ...]
-    """The columns, each with its distance and strength."""
+    """The columns, with distance and strength."""
 
     def __repr__(self) -> str:
         return f"Topic(node={self.node}, columns={self.columns})"
@@ -49,7 +49,7 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class SharedColumn:
-    """A column of several topics, the columns on its cycles, the nodes next to it on them."""
+    """A column of several topics, the columns on its cycles, its neighbours on these cycles."""
 
     column: int
     topics: tuple[int, ...]
@@ -61,7 +61,7 @@ class SharedColumn:
 def topics(
     graph: LatentGraph, model: Model | None = None, most: int = MOST_WORDS
 ) -> tuple[Topic, ...]:
-    """Return for each hidden node the columns nearest to it along the graph.
+    """Return for each hidden node its nearest columns along the graph.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def topics(
     model : Model, optional
         A fit of this graph; without it strengths are e^-distance.
     most : int
-        Columns in each topic, at most.
+        Largest number of columns in a topic.
 
     Examples
     --------
@@ -93,9 +93,9 @@ def topics(
 
 
 def hidden_strengths(graph: LatentGraph, model: Model) -> FloatArray:
-    """(hidden, columns) correlations by the model; hidden nodes are held at each state in turn."""
+    """(hidden, columns) correlations under the model."""
     if model.graph.digest != graph.digest:
-        raise InferenceError("the model is a fit of another graph; fit this one.")
+        raise InferenceError("The model was fitted to another graph; fit this one.")
     found = model.distribution
     p = graph.n_observed
     if isinstance(found, GaussianModel):
@@ -109,21 +109,20 @@ def _discrete_strengths(model: DiscreteModel, h: int) -> list[float]:
     layout, p = model.layout, model.layout.graph.n_observed
     shares = layout.node_table(model.marginals, h)
     partition = model.method.partition()
-    given = []
+    conditional = []
     for state in range(len(shares)):
         cells = model.cells.copy()
         table = layout.node_table(cells, h)
         table[np.arange(len(table)) != state] -= FAR
-        given.append(partition.evaluate(cells).by_cells)
-    joint = shares[:, None] * np.array(given)
+        conditional.append(partition.evaluate(cells).by_cells)
+    joint = shares[:, None] * np.array(conditional)
     return [pair_strength(joint[:, layout.node_cells(j)]) for j in range(p)]
 
 
 def shared_columns(graph: LatentGraph, found: Sequence[Topic]) -> tuple[SharedColumn, ...]:
-    """Return the columns of several topics, those that lie on most cycles first.
+    """Return the columns that belong to several topics, those on most cycles first.
 
-    Columns on a cycle are where topics meet: they make the loops. The others, which a tree has
-    too, follow.
+    Columns on a cycle connect topics by loops. Columns on no cycle, which a tree has too, are last.
 
     Parameters
     ----------
@@ -153,31 +152,32 @@ def shared_columns(graph: LatentGraph, found: Sequence[Topic]) -> tuple[SharedCo
         cycles = [cycle for cycle in graph.cycles if column in cycle]
         others = sorted({k for cycle in cycles for k in cycle if k < p and k != column})
         links = {link for cycle in cycles for link in pairwise((*cycle, cycle[0]))}
-        beside = sorted({k for link in links if column in link for k in link if k != column})
-        parts = (tuple(nodes), len(cycles), tuple(others), tuple(beside))
+        adjacent = sorted({k for link in links if column in link for k in link if k != column})
+        parts = (tuple(nodes), len(cycles), tuple(others), tuple(adjacent))
         result.append(SharedColumn(column, *parts))
     return tuple(sorted(result, key=lambda one: (-one.n_cycles, -len(one.topics), one.column)))
 
 
 @dataclass(frozen=True, slots=True)
 class CycleGroups:
-    """A cycle, the columns on it, those beside its hidden nodes, and how many each group has."""
+    """A cycle, its columns, and the groups of these columns with counts."""
 
     cycle: tuple[int, ...]
     columns: tuple[int, ...]
+    """On the cycle."""
     beside: tuple[int, ...]
+    """Adjacent to its hidden nodes."""
     groups: tuple[tuple[str, int], ...]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The groups that meet."""
         return tuple(name for name, _ in self.groups)
 
 
 def cycle_groups(graph: LatentGraph, groups: Mapping[str, str]) -> tuple[CycleGroups, ...]:
-    """Return for each cycle of a minimum cycle basis the groups that meet on it.
+    """Return for each cycle of a minimum cycle basis the groups that it connects.
 
-    Columns without a group are left out of the count.
+    Columns without a group are not counted.
 
     Parameters
     ----------
@@ -205,19 +205,19 @@ def cycle_groups(graph: LatentGraph, groups: Mapping[str, str]) -> tuple[CycleGr
             for other in graph.neighbours(node)
             if other < p and other not in on
         }
-        beside = tuple(sorted(around))
+        adjacent = tuple(sorted(around))
         counts = Counter(
             groups[graph.names[column]]
-            for column in (*on, *beside)
+            for column in (*on, *adjacent)
             if graph.names[column] in groups
         )
         ordered = tuple(sorted(counts.items(), key=lambda one: (-one[1], one[0])))
-        found.append(CycleGroups(cycle, on, beside, ordered))
+        found.append(CycleGroups(cycle, on, adjacent, ordered))
     return tuple(found)
 
 
 def joined_groups(found: tuple[CycleGroups, ...]) -> tuple[tuple[tuple[str, str], int], ...]:
-    """Return every two groups that meet on a cycle, with on how many cycles, most first."""
+    """Return the pairs of groups that cycles connect, with the number of cycles, most first."""
     counts: Counter[tuple[str, str]] = Counter()
     for one in found:
         names = sorted(one.names)

@@ -1,1 +1,1 @@
-"""Which parts of a graph come back on resampled rows; groups; whether cycles are real."""
+"""Bootstrap support of a graph, groups of columns, and a test for loops."""

@@ -1,4 +1,4 @@
-"""Which columns belong together: communities of one graph, and a consensus over many."""
+"""Groups of columns: communities of one graph, and their consensus over resamples."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ import numpy as np
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 
-from loopylatent.analysis.stability.resampling import Resampler, bootstrapped_rows, shaken_distances
+from loopylatent.analysis.stability.resampling import (
+    Resampler,
+    bootstrapped_rows,
+    perturbed_distances,
+)
 from loopylatent.compute.limits import one_thread
 from loopylatent.compute.values import (
     Check,
@@ -33,7 +37,6 @@ from loopylatent.settings import LearnSettings, Thresholds
 from loopylatent.tables.observations import Observations, check_observations
 
 N_RESAMPLES = 200
-"""Of the rows, on which groups have to agree."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,11 +54,11 @@ class Groups(Shown):
     labels: IntArray
     """(p,) the group of each column, from 0."""
     together: FloatArray | None = None
-    """(p, p) share of the resamples in which two columns fell into one group."""
+    """(p, p) share of the resamples in which two columns are in one group."""
     n_resamples: int = 0
-    """Resamples that count; 0 for the communities of one graph."""
+    """0 for the communities of one graph."""
     n_failed: int = 0
-    """Resamples on which no graph could be learned."""
+    """Resamples in which no graph could be learned."""
 
     @property
     def n_groups(self) -> int:
@@ -71,12 +74,12 @@ class Groups(Shown):
 
     def agreement(self, known: Mapping[str, str]) -> float:
         """Adjusted Rand index with known groups, over the columns that have one."""
-        # scikit-learn takes long to import: only where it is needed
+        # imported here because scikit-learn is slow to import
         from sklearn.metrics import adjusted_rand_score
 
         found = [(label, known[name]) for name, label in self.as_dict().items() if name in known]
         if len(found) < 2:
-            raise DataError("fewer than two columns have a known group; nothing to compare.")
+            raise DataError("Fewer than two columns have a known group.")
         labels, truth = zip(*found, strict=True)
         return float(adjusted_rand_score(truth, labels))
 
@@ -88,7 +91,7 @@ def communities(graph: LatentGraph, seed: int = 0) -> Groups:
     ----------
     graph : LatentGraph
     seed : int
-        Of the Louvain method.
+        Seed of the Louvain method.
 
     Examples
     --------
@@ -117,12 +120,12 @@ def groups(
     engine: Engine = "threads",
     scheduler: str | None = None,
 ) -> Groups:
-    """Return the groups of columns on which resamples agree; their number is found, not given.
+    """Return consensus groups of columns over resamples; their number is estimated.
 
-    Each resample is learned with the default thresholds, or with those given, and cut into
-    communities. Average linkage on the shares of resamples that keep two columns together gives a
-    hierarchy of the columns; it is cut where the modularity of the fourth powers of these shares
-    is largest. Rows are resampled where they are there; distances alone are shaken by the standard
+    In each resample a graph is learned, with ``thresholds`` or the default ones, and split into
+    Louvain communities. The share of resamples in which two columns are in one community is the
+    input of average linkage. The hierarchy is cut where the modularity of the fourth powers of
+    these shares is largest. A table is resampled by rows; distances are perturbed by the sampling
     error of a correlation.
 
     Parameters
@@ -131,14 +134,14 @@ def groups(
     metric : str
         As in `information_distances`.
     thresholds : Thresholds, optional
-        For every resample; by default each has its own by the default rule.
+        For every resample; by default the default rule is applied to each.
     n_resamples : int
     seed : int
     progress : callable, optional
-        Called with the resamples done and those asked for.
+        Called with the number of resamples done and the total.
     engine, scheduler
-        Where the resamples are learned: threads of this machine, or a Dask cluster; see
-        `information_distances`. The groups are the same.
+        Threads of this machine or a Dask cluster; see `information_distances`. They do not affect
+        the groups.
 
     Examples
     --------
@@ -156,36 +159,36 @@ def groups(
     draw = (
         bootstrapped_rows(table, metric)
         if isinstance(table, Observations)
-        else shaken_distances(table)
+        else perturbed_distances(table)
     )
     names = table.names
     together = np.zeros((len(names), len(names)))
     failed = 0
     rng = np.random.default_rng(seed)
-    pieces = []
-    for _ in range(n_resamples):  # each goes on where the one before it will have stopped
-        pieces.append(deepcopy(rng))
+    generators = []
+    for _ in range(n_resamples):  # the state after k draws, so that threads do not change results
+        generators.append(deepcopy(rng))
         draw.draw(rng)
     with runner(engine, scheduler) as run, one_thread():
-        for _, labels in run(_learned_labels, (draw, thresholds, seed), pieces, progress):
+        for _, labels in run(_learned_labels, (draw, thresholds, seed), generators, progress):
             if labels is None:
                 failed += 1
             else:
                 together += labels[:, None] == labels
     if failed == n_resamples:
-        raise DataError("no resample could be learned; are there enough rows that differ?")
+        raise DataError("No resample could be learned; check that enough rows differ.")
     together /= n_resamples - failed
     shares = frozen_array(together, np.float64)
     return Groups(names, agreed(together), shares, n_resamples, failed)
 
 
 def agreed(together: FloatArray) -> IntArray:
-    """Return the groups on which resamples agree, from the shares that keep columns together."""
+    """Return the consensus groups, from the shares of resamples that put two columns together."""
     merges = linkage(squareform(1 - together, checks=False), "average")
     weights = together**4
     np.fill_diagonal(weights, 0.0)
     totals = weights.sum(axis=0)
-    # what two columns share, less what their totals alone would give: the terms of modularity
+    # terms of the modularity: observed minus expected weight
     excess = weights - np.outer(totals, totals) / max(totals.sum(), np.finfo(float).tiny)
     parts: dict[int, list[int]] = {k: [k] for k in range(len(together))}
     best, modularity, highest = list(parts.values()), 0.0, 0.0
@@ -201,7 +204,7 @@ def agreed(together: FloatArray) -> IntArray:
 def _learned_labels(
     run: tuple[Resampler, Thresholds | None, int], rng: np.random.Generator, check: Check
 ) -> IntArray | None:
-    """Return the groups of one resample; None where no graph could be learned."""
+    """Return the communities of one resample; None if no graph could be learned."""
     draw, thresholds, seed = run
     try:
         D = draw(rng)
@@ -213,7 +216,7 @@ def _learned_labels(
 
 
 def _labelled(parts: list[list[int]], n_columns: int) -> IntArray:
-    """Group of each column; larger groups first, then by their first column."""
+    """Number the groups by size, then by first column."""
     ordered = sorted((sorted(part) for part in parts if part), key=lambda part: (-len(part), part))
     labels = np.empty(n_columns, dtype=np.int64)
     for k, members in enumerate(ordered):

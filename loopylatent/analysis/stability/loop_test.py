@@ -1,7 +1,7 @@
-"""Are the loops real? A test against tables that a tree explains (not in the paper).
+"""Parametric bootstrap test for loops (not in the paper).
 
-Noise alone closes loops, so those of the graph are counted again on tables of the same size, drawn
-from the tree that is learned at r_max.
+Sampling error alone can close loops. The number of loops is therefore compared with that of tables
+of the same size, simulated from the tree learned at r_max.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from loopylatent.learning.learner import learn
 from loopylatent.settings import LearnSettings, Thresholds
 
 REAL = 0.05
-"""Loops with a p-value of at most this are taken as real."""
+"""Loops are called real up to this p-value."""
 FEWEST_TO_DECIDE = round(1 / REAL) - 1
 """With fewer simulated tables no p-value can be as small as REAL."""
-_RIDGE = 1e-9  # keeps the factor of equal columns (distance 0) defined
+_RIDGE = 1e-9  # equal columns (distance 0) make the correlation matrix singular
 
 
 @dataclass(frozen=True, slots=True)
 class LoopTest:
-    """How many loops there are, and how many a tree and noise would give."""
+    """The number of loops, compared with tables simulated from a tree."""
 
     n_loops: int
     """Independent cycles of the learned graph."""
     mean_by_noise: float
-    """The same on the tables simulated from a tree, on average; NaN where all of them failed."""
+    """Mean over the simulated tables; NaN if all failed."""
     p_value: float
-    """(1 + tables with at least as many loops) / (1 + tables)."""
+    """(1 + simulated tables with at least as many loops) / (1 + simulated tables)."""
     n_simulations: int
     n_failed: int
-    """Tables that could not be learned; they count as having as many loops."""
+    """Simulated tables without a learned graph; they count as having as many loops."""
 
     @property
     def is_real(self) -> bool:
@@ -57,9 +57,8 @@ class Opening:
 
     r: float
     test: LoopTest | None
-    """None where there was nothing to test."""
     reason: str
-    """One sentence for the reader."""
+    """One sentence, shown to the user."""
 
 
 def loop_test(
@@ -70,17 +69,17 @@ def loop_test(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> LoopTest:
-    """Test whether noise on a tree would give as many loops as there are at ``r``.
+    """Test whether sampling error on a tree would give as many loops as there are at ``r``.
 
-    Simulated tables are Gaussian, with correlation e^-path between columns and the rows of a
-    typical pair. Rare 0/1 columns are noisier: do not trust the test on sparse binary data.
+    Simulated tables are Gaussian, with correlation e^-(path length) and the median number of rows
+    of a pair. Rare binary columns are noisier: do not trust the test on sparse binary data.
     """
     check_many("n_simulations", n_simulations, 1, ", such as 39")
     n_rows = _rows(D)
     settings = LearnSettings(default_thresholds(D), seed=seed)
 
     def still_at(done: int) -> Progress | None:
-        """A callback for the learner, so that a long visit to a large table can be cancelled."""
+        """A callback for the learner, so that a long visit can be cancelled."""
         return None if progress is None else lambda *_: progress(done, n_simulations)
 
     begin = still_at(0)
@@ -108,21 +107,21 @@ def loop_test(
 def opening_radius(
     D: DistanceMatrix, *, n_simulations: int = 39, seed: int = 0, progress: Progress | None = None
 ) -> Opening:
-    """Return the radius to open at: with loops where they are real, else as a tree."""
+    """Return the radius of first loops if the test calls them real, else r_max (a tree)."""
     check_many("n_simulations", n_simulations, FEWEST_TO_DECIDE, ", such as 39")
     r, tree = loop_radius(D), f"Opened as a tree (r = {D.r_max:.3g})"
     if r >= D.r_max:
-        reason = "the distances are too alike to look for loops at a smaller r."
+        reason = "the distances are too similar for loops at a smaller r."
         return Opening(D.r_max, None, f"{tree}: {reason}")
     if D.n_samples is None:
-        reason = "how many rows there are is unknown, so loops cannot be tested."
+        reason = "the number of rows is unknown, so loops cannot be tested."
         return Opening(D.r_max, None, f"{tree}: {reason}")
     test = loop_test(D, r, n_simulations=n_simulations, seed=seed, progress=progress)
     if test.n_loops == 0:
         return Opening(D.r_max, test, f"{tree}: at r = {r:.3g} there are no loops.")
     if test.is_real:
         return Opening(r, test, f"Opened with loops (r = {r:.3g}): {_comparison(test)}.")
-    reason = f"at r = {r:.3g} {_comparison(test)}, so noise can explain them."
+    reason = f"at r = {r:.3g} {_comparison(test)}, so sampling error can explain them."
     return Opening(D.r_max, test, f"{tree}: {reason}")
 
 
@@ -134,23 +133,21 @@ def _comparison(test: LoopTest) -> str:
 
 
 def _rows(D: DistanceMatrix) -> int:
-    """Rows behind a typical distance."""
+    """The number of rows, or its median over the pairs where values are missing."""
     if D.n_samples is None:
-        raise DataError(
-            "the loop test needs to know how many rows there are; ", Remedy("n_samples"), "."
-        )
+        raise DataError("The loop test needs the number of rows; ", Remedy("n_samples"), ".")
     return D.n_samples if D.pair_counts is None else int(np.median(D.pair_counts))
 
 
 def _loops(D: DistanceMatrix, r: float, progress: Progress | None) -> int:
-    """Independent cycles of the graph learned at ``r``."""
+    """The number of independent cycles of the graph learned at ``r``."""
     default = default_thresholds(D)
     settings = LearnSettings(Thresholds(r, default.Lambda, default.tau))
     return learn(D, settings, trace=False, progress=progress).graph.n_cycles
 
 
 def _forest(graph: LatentGraph) -> LatentGraph:
-    """The graph itself, or its spanning forest: infinite distances can close loops at r_max."""
+    """The minimum spanning forest: infinite distances can close loops even at r_max."""
     if graph.n_cycles == 0:
         return graph
     edges = nx.minimum_spanning_edges(graph.to_networkx(), weight="distance", data=True)
@@ -160,7 +157,7 @@ def _forest(graph: LatentGraph) -> LatentGraph:
 
 
 def _root(tree: LatentGraph) -> FloatArray:
-    """(p, p) lower triangular factor of the correlations e^-path of the columns."""
+    """(p, p) Cholesky factor of the correlations e^-(path length) of the columns."""
     p = tree.n_observed
     correlations = np.exp(-tree.path_lengths(range(p))[:, :p]) + _RIDGE * np.eye(p)
     return np.linalg.cholesky(correlations).astype(np.float64)
@@ -168,7 +165,7 @@ def _root(tree: LatentGraph) -> FloatArray:
 
 def _simulated_distances(root: FloatArray, n_rows: int, rng: np.random.Generator) -> FloatArray:
     """Distances between the columns of a Gaussian table of ``n_rows`` rows."""
-    # not the table but its scatter matrix is drawn, which is Wishart (Bartlett)
+    # drawing the scatter matrix (Wishart, Bartlett decomposition) is faster than drawing rows
     p, freedom = len(root), n_rows - 1
     if freedom >= p:
         standard = np.tril(rng.normal(size=(p, p)), -1)

@@ -1,4 +1,4 @@
-"""Other tables that the same source could have given, and other seeds of the learner."""
+"""Resampling schemes for tables and distances, and the effect of the seed."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from loopylatent.settings import LearnSettings
 from loopylatent.tables.observations import Observations
 
 Scheme = Literal["bootstrap", "blocks", "subsample", "noise", "orders"]
-"""Rows drawn again one by one or in blocks, a part of the rows, shaken distances, other orders."""
+"""Bootstrap of rows or blocks, subsample of rows, perturbed distances, random visiting orders."""
 
 SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
 NEEDS_ROWS = ("bootstrap", "blocks", "subsample")
 SHARE = 0.5
-"""Share of the rows in a subsample, unless another one is asked for."""
+"""Default share of the rows in a subsample."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resampling:
-    """What is drawn again, how often, and where the runs take place."""
+    """Scheme, number of resamples, and where they are computed."""
 
     metric: Metric = "auto"
     scheme: Scheme | None = None
-    """Rows where there are some, else errors of the distances."""
+    """By default ``bootstrap`` for a table, ``noise`` for distances."""
     n_resamples: int = 50
     seed: int = 0
     block: int | None = None
@@ -46,23 +46,22 @@ class Resampling:
     n_threads: int | None = None
 
     def scheme_for(self, table: Observations | DistanceMatrix) -> Scheme:
-        """Return the scheme, or refuse one that does not exist or that these data cannot serve."""
+        """Return the scheme; raise an error if it is unknown or needs rows that are missing."""
         if self.scheme is None:
             return "bootstrap" if isinstance(table, Observations) else "noise"
         check_choice("scheme", self.scheme, SCHEMES)
         if self.scheme in NEEDS_ROWS and not isinstance(table, Observations):
             raise DataError(
-                f"scheme {self.scheme!r} draws rows, and only distances are given; ",
+                f"Scheme {self.scheme!r} resamples rows, but only distances are given; ",
                 Remedy("rows_or_scheme"),
                 ".",
             )
         return self.scheme
 
     def resampler(self, table: Observations | DistanceMatrix, D: DistanceMatrix) -> Resampler:
-        """Return what draws other tables like the one behind the distances."""
         scheme = self.scheme_for(table)
         if scheme == "noise":
-            return shaken_distances(D)
+            return perturbed_distances(D)
         if scheme == "orders" or not isinstance(table, Observations):
             return Resampler(_nothing, partial(_unchanged, D))
         obs = table if table.names == D.names else table.select(D.names)
@@ -74,26 +73,26 @@ class Resampling:
 
 
 def default_block(n_rows: int) -> int:
-    """Return the length of a block of rows in time order: the cube root of their number."""
+    """Return the block length for rows in time order: the cube root of their number, rounded up."""
     root = round(math.cbrt(n_rows))
     return max(2, root if root**3 >= n_rows else root + 1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Resampler:
-    """Takes a random generator, returns the distances of another table; can be sent elsewhere."""
+    """Maps a random generator to the distances of a resample; can be pickled."""
 
     draw: Callable[[np.random.Generator], FloatArray]
-    """All that chance decides."""
+    """The random part: weights of the rows, or noise."""
     distances: Callable[[FloatArray], DistanceMatrix]
-    """What follows from it."""
+    """The distances, given the random part."""
 
     def __call__(self, rng: np.random.Generator) -> DistanceMatrix:
         return self.distances(self.draw(rng))
 
 
 def bootstrapped_rows(obs: Observations, metric: Metric) -> Resampler:
-    """Bootstrap: each row gets the number of times it was drawn as its weight."""
+    """Bootstrap: the weight of a row is the number of times it was drawn."""
     n = obs.n_samples
     share = np.full(obs.n_rows, 1 / obs.n_rows) if obs.weights is None else obs.weights / n
     return Resampler(partial(_times_drawn, n, share / share.sum()), partial(_weighted, obs, metric))
@@ -102,41 +101,43 @@ def bootstrapped_rows(obs: Observations, metric: Metric) -> Resampler:
 def block_bootstrapped_rows(
     obs: Observations, metric: Metric, block: int | None = None
 ) -> Resampler:
-    """Bootstrap for rows in time order: runs of ``block`` rows are drawn; the end meets the start.
+    """Circular block bootstrap: ``block`` consecutive rows are drawn together.
 
-    Neighbouring rows stay together, so that what they share is not mistaken for precision.
+    This keeps the dependence of neighbouring rows, which would otherwise inflate the support.
     """
     n = obs.n_rows
     length = default_block(n) if block is None else block
     if not 1 <= length <= n:
-        raise ThresholdError(f"block = {length} is no run of {n} rows; give 1 to {n}.")
+        raise ThresholdError(f"block = {length} is out of range; use 1 to {n}, the number of rows.")
     own = np.ones(n) if obs.weights is None else obs.weights
     return Resampler(partial(_blocks_drawn, length, own), partial(_weighted, obs, metric))
 
 
 def subsampled_rows(obs: Observations, metric: Metric, share: float = SHARE) -> Resampler:
-    """Keep a share of the rows, none of them twice; a row that counts k times is k rows."""
+    """Draw a share of the rows without replacement; a row of integer weight k counts as k rows."""
     check_share("share", share)
     own = np.ones(obs.n_rows) if obs.weights is None else obs.weights
     whole = bool((own == np.rint(own)).all())
     n = round(own.sum()) if whole else obs.n_rows
     n_kept = round(share * n)
     if n_kept < 3:
-        raise ThresholdError(f"share = {share:g} of {n} rows leaves {n_kept}; keep at least 3.")
+        raise ThresholdError(
+            f"share = {share:g} of {n} rows leaves {n_kept}; at least 3 are needed."
+        )
     keep = _counts_kept if whole else _rows_kept
     return Resampler(partial(keep, n_kept, own), partial(_weighted, obs, metric))
 
 
-def shaken_distances(D: DistanceMatrix) -> Resampler:
+def perturbed_distances(D: DistanceMatrix) -> Resampler:
     """Add N(0, (1 - rho^2)^2 / n) to every correlation."""
     if D.n_samples is None:
         raise DataError(
-            "resampling needs to know how precise the distances are; ",
+            "Resampling distances needs the number of rows; ",
             Remedy("n_samples"),
             Remedy("or_rows"),
             ".",
         )
-    return Resampler(partial(_noise, D.n_columns), partial(_shaken, D))
+    return Resampler(partial(_noise, D.n_columns), partial(_perturbed, D))
 
 
 def _weighted(obs: Observations, metric: Metric, weights: FloatArray) -> DistanceMatrix:
@@ -172,12 +173,12 @@ def _noise(n_columns: int, rng: np.random.Generator) -> FloatArray:
     return rng.normal(size=(n_columns, n_columns))
 
 
-def _shaken(D: DistanceMatrix, noise: FloatArray) -> DistanceMatrix:
+def _perturbed(D: DistanceMatrix, noise: FloatArray) -> DistanceMatrix:
     strength = np.exp(-D.values)
     spread = (1 - strength**2) / np.sqrt(D.n_samples or 1)
     error = np.triu(noise * spread, 1)
-    shaken = np.clip(np.abs(strength + error + error.T), 1e-12, 1.0)
-    values = -np.log(shaken)
+    perturbed = np.clip(np.abs(strength + error + error.T), 1e-12, 1.0)
+    values = -np.log(perturbed)
     np.fill_diagonal(values, 0.0)
     return replace(D, values=frozen_array(values, np.float64))
 
@@ -199,10 +200,7 @@ class SeedEffect:
     graphs: tuple[LatentGraph, ...] = field(repr=False)
     """The graph of each seed."""
     agreement: float
-    """Edges that two graphs share, of those that either has: the mean over all pairs of graphs.
-
-    Hidden nodes are the same where `matching` says so.
-    """
+    """Jaccard index of the edges, averaged over all pairs of graphs (see `match_hidden`)."""
 
     @property
     def n_hidden(self) -> tuple[int, ...]:
@@ -214,14 +212,14 @@ class SeedEffect:
 
     @property
     def n_different(self) -> int:
-        """How many different graphs there are."""
+        """The number of different graphs."""
         return len({graph.digest for graph in self.graphs})
 
     def __str__(self) -> str:
         return (
             f"{len(self.seeds)} seeds, {self.n_different} graph{'s' * (self.n_different != 1)}: "
             f"{_span(self.n_hidden)} hidden nodes, {_span(self.n_edges)} edges; "
-            f"two of them share {self.agreement:.0%} of their edges"
+            f"pairs share {self.agreement:.0%} of their edges on average"
         )
 
 
@@ -233,18 +231,18 @@ def over_seeds(
     progress: Progress | None = None,
     threads: int | None = None,
 ) -> SeedEffect:
-    """Learn with seeds 0, 1, ... and say how far the graphs agree.
+    """Learn with seeds 0, 1, ... and compare the graphs.
 
     Parameters
     ----------
     D : DistanceMatrix
     settings : LearnSettings
-        Their seed plays no part.
+        Their seed is ignored.
     n_seeds : int
     progress : callable, optional
-        Called with the seeds done and all of them.
+        Called with the number of seeds done and the total.
     threads : int, optional
-        By default one for each core.
+        By default one per core.
 
     Returns
     -------
@@ -257,10 +255,10 @@ def over_seeds(
     >>> from loopylatent.settings import Thresholds
     >>> D = information_distances(load_sample("latent_cycle").observations)
     >>> print(over_seeds(D, LearnSettings(Thresholds(1.5, 0.007, 0.1)), 3))
-    3 seeds, 1 graph: 10 hidden nodes, 30 edges; two of them share 100% of their edges
+    3 seeds, 1 graph: 10 hidden nodes, 30 edges; pairs share 100% of their edges on average
     """
     if n_seeds < 2:
-        raise ThresholdError(f"n_seeds = {n_seeds} leaves nothing to compare; use at least 2.")
+        raise ThresholdError(f"n_seeds = {n_seeds} is too few to compare; use at least 2.")
     start = initial_graph(D, settings.thresholds.r)
 
     def one(seed: int) -> LatentGraph:

@@ -1,7 +1,6 @@
-"""How much of a graph comes back on other tables of the same kind (not in the paper).
+"""Support: the share of resamples in which a part of the graph is found again (not in the paper).
 
-Support, a share of runs, is no probability: docs/guide/stability.md says what it meant on graphs
-whose truth is known.
+Support is not a probability; docs/guide/stability.md calibrates it on known graphs.
 """
 
 from __future__ import annotations
@@ -53,10 +52,10 @@ N_RESAMPLES = DEFAULT.n_resamples
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A resample on which no graph could be learned."""
+    """A resample in which no graph could be learned."""
 
     number: int
-    """Counted from 0."""
+    """From 0."""
     reason: str
 
 
@@ -67,23 +66,24 @@ class Stability(Shown):
     Parameters
     ----------
     graph, initial_graph : LatentGraph
-        The graphs whose parts are supported.
+        The graphs that support is computed for.
     scheme : str
-        What was done again: see `Scheme`.
+        The resampling scheme; see `Scheme`.
     edges, hidden, cycles, initial_edges : float64 arrays
         Support from 0 to 1, in the order of ``graph.edges``, ``graph.hidden_nodes``,
         ``graph.cycles`` and ``initial_graph.edges``.
     instability : float
-        1 minus the mean agreement of a run's graph with this one, where agreement is the edges
-        found again as a share of the edges of either. 0: always the same; 1: nothing came back.
+        1 minus the mean agreement of a resample's graph with this one. Agreement is the number of
+        edges found again as a share of the edges of either graph (the Jaccard index). 0: always
+        the same graph; 1: nothing was found again.
     n_used : int
-        Runs that count.
+        Resamples that were learned.
     failures : tuple of Failure
-        Runs that do not, each with its reason.
+        Resamples that failed, each with its reason.
     n_asked : int
-        Runs that were asked for; there are fewer where somebody stopped them.
+        Resamples requested; fewer are done if the computation was cancelled.
     tally : Tally
-        What the runs have in common, from which `consensus` makes a graph.
+        Counts of all edges, from which `consensus` builds a graph.
     """
 
     graph: LatentGraph
@@ -109,19 +109,19 @@ class Stability(Shown):
 
     @property
     def reasons(self) -> dict[str, int]:
-        """How often each reason made a resample fail, the commonest first."""
+        """The number of failed resamples by reason, most frequent first."""
         return dict(Occurrences(failure.reason for failure in self.failures).most_common())
 
     def consensus(self, share: float = MAJORITY) -> LatentGraph:
-        """Return the graph of the edges that at least ``share`` of the runs have.
+        """Return the graph of the edges that at least ``share`` of the resamples have.
 
-        It can hold what the graph itself lacks. Hidden nodes of the runs are the same where their
-        profiles are; lengths are means over the runs that have the edge.
+        It can contain edges that ``graph`` lacks. Hidden nodes are matched by their profiles;
+        lengths are means over the resamples that have the edge.
         """
         return self.tally.graph(share)
 
     def supported(self, least: float) -> LatentGraph:
-        """Return the graph with its edges of at least this support; all nodes stay."""
+        """Return the graph without the edges whose support is below ``least``."""
         kept = self.edges >= least
         return LatentGraph.build(
             self.graph.names, self.graph.n_hidden, self.graph.edges[kept], self.graph.lengths[kept]
@@ -142,9 +142,9 @@ def stability(
     result: LearnResult | None = None,
     progress: Progress | None = None,
 ) -> Stability:
-    """Say how much of a learned graph comes back when the data are drawn again.
+    """Return the support of every part of a learned graph.
 
-    A radius of at least r_max means one tree: every run then takes its own r_max.
+    A radius of at least r_max means one tree: every resample then uses its own r_max.
     """
     steps = iter_stability(table, settings, how, result=result, progress=progress)
     (found,) = deque(steps, maxlen=1)  # it yields or raises
@@ -159,9 +159,9 @@ def iter_stability(
     result: LearnResult | None = None,
     progress: Progress | None = None,
 ) -> Generator[Stability, None, None]:
-    """Yield the support after each resample that could be learned; `DataError` where none could."""
+    """Yield the support after each resample that was learned; raise `DataError` if all fail."""
     total = how.n_resamples
-    check_many("n_resamples", total, 2, ", as 50")
+    check_many("n_resamples", total, 2, ", such as 50")
     scheme = how.scheme_for(table)
     D = table if isinstance(table, DistanceMatrix) else information_distances(table, how.metric)
     chosen = LearnSettings(default_thresholds(D)) if settings is None else settings
@@ -184,13 +184,11 @@ def iter_stability(
                 yield count.so_far()
     if not count.n_used:
         reason = next(iter(Occurrences(f.reason for f in count.failures)))
-        raise DataError(f"none of {total} resamples could be learned: {reason}")
+        raise DataError(f"None of {total} resamples could be learned: {reason}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Learned:
-    """What one resample says."""
-
     graph: LatentGraph
     found: Found
     initial_edges: BoolArray
@@ -198,8 +196,6 @@ class _Learned:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Run:
-    """What every resample reads: how it is drawn, learned, and compared with the reference."""
-
     is_tree: bool
     settings: LearnSettings
     scheme: Scheme
@@ -219,13 +215,13 @@ class _Run:
 
 
 def _learn_again(run: _Run, number: int, check: Check) -> _Learned | str:
-    """Return what the resample says, or why it says nothing."""
+    """Learn one resample; return its graph and what was found again, or why it failed."""
     rng = np.random.default_rng([run.seed, number])
     try:
         D = run.draw(rng)
         learned = learn(D, run.settings_for(D, rng), trace=False, progress=check)
-        again = found_again(run.reference, learned.graph)
-        return _Learned(learned.graph, again, edges_found(run.initial, learned.initial_graph))
+        found = found_again(run.reference, learned.graph)
+        return _Learned(learned.graph, found, edges_found(run.initial, learned.initial_graph))
     except LoopyLatentError as error:
         return str(error)
 
@@ -273,7 +269,6 @@ class _Count:
 
 
 Kind = Literal["columns", "column-hidden", "inner", "hidden", "cycle"]
-"""What can have support: three kinds of edge, hidden nodes, cycles."""
 
 KINDS: Mapping[Kind, str] = {
     "columns": "edge between two columns",
@@ -282,13 +277,13 @@ KINDS: Mapping[Kind, str] = {
     "hidden": "hidden node",
     "cycle": "cycle",
 }
-LOCAL = "edge of the local trees"
+LOCAL = "edge of the initial graph"
 _MOST_COLUMNS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Parts whose support lay between two numbers, and how many of them were true."""
+    """Parts with support in one range, and how many of them were true."""
 
     low: float
     high: float
@@ -297,12 +292,12 @@ class Step:
 
     @property
     def share(self) -> float | None:
-        """Share that was true; None where there were no such parts."""
+        """Share that was true; None if there were no such parts."""
         return self.n_true / self.n_parts if self.n_parts else None
 
 
 def edge_kind(graph: LatentGraph, u: int, v: int) -> Kind:
-    """Say which kind of edge joins two nodes."""
+    """Return the type of an edge by its ends."""
     n_hidden = (u >= graph.n_observed) + (v >= graph.n_observed)
     kinds: tuple[Kind, ...] = ("columns", "column-hidden", "inner")
     return kinds[n_hidden]
@@ -310,24 +305,24 @@ def edge_kind(graph: LatentGraph, u: int, v: int) -> Kind:
 
 @cache
 def scale() -> Mapping[Kind, tuple[Step, ...]]:
-    """Return, for each kind of part, what share was true at which support."""
-    place = files("loopylatent.analysis.stability") / "support_scale.json"
-    read = json.loads(place.read_text(encoding="utf-8"))
-    return {kind: tuple(Step(*step) for step in read[kind]) for kind in KINDS}
+    """Return the share of true parts by support on known graphs (docs/guide/stability.md)."""
+    file = files("loopylatent.analysis.stability") / "support_scale.json"
+    steps = json.loads(file.read_text(encoding="utf-8"))
+    return {kind: tuple(Step(*step) for step in steps[kind]) for kind in KINDS}
 
 
 def scale_frame() -> pd.DataFrame:
-    """Return the scale as a table of percentages: a column for each range of support."""
+    """Return the scale as percentages, with a column for each range of support."""
     ranges = [f"{step.low:g} to {step.high:g}" for step in scale()["hidden"]]
     rows = [
         [KINDS[kind], *(None if one.share is None else 100 * one.share for one in steps)]
         for kind, steps in scale().items()
     ]
-    return pd.DataFrame(rows, columns=["of those with support", *ranges])
+    return pd.DataFrame(rows, columns=["part, by support", *ranges])
 
 
 def support_frame(found: Stability, labels: Sequence[str] | None = None) -> pd.DataFrame:
-    """Return a row for every part of the graph: what it is, its ends or columns, its support."""
+    """Return a row for every part of the graph: its type, its ends or columns, its support."""
     graph, start = found.graph, found.initial_graph
     names = graph.labels if labels is None else tuple(labels)
     hidden = graph.hidden_nodes
@@ -341,7 +336,7 @@ def support_frame(found: Stability, labels: Sequence[str] | None = None) -> pd.D
 
 
 def support_json(found: Stability) -> str:
-    """Return everything about the support as JSON: the whole, each part, the failed runs."""
+    """Return the support of every part and the reasons of failed resamples as JSON."""
     graph, start = found.graph, found.initial_graph
     labels = graph.labels
 
@@ -365,7 +360,7 @@ def support_json(found: Stability) -> str:
 
 
 def support_csv(found: Stability) -> str:
-    """Return `support_frame` as CSV that a spreadsheet cannot take for formulas."""
+    """Return `support_frame` as CSV, safe against formula injection in spreadsheets."""
     frame = support_frame(found)
     for column in ("one end", "other end"):
         frame[column] = [name_to_csv(text) for text in frame[column]]

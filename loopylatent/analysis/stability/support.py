@@ -1,4 +1,4 @@
-"""Which parts of a graph other graphs have too, and what many have in common (not in the paper).
+"""Comparison of a graph with resampled graphs, and their consensus (not in the paper).
 
 docs/guide/stability.md defines when an edge, a hidden node or a cycle is found again.
 """
@@ -11,8 +11,8 @@ import numpy as np
 
 from loopylatent.analysis.matching import (
     SAME_HIDDEN,
+    HiddenIndex,
     HiddenMatching,
-    Met,
     Split,
     column_order,
     cycle_columns,
@@ -24,7 +24,7 @@ from loopylatent.errors import ThresholdError
 from loopylatent.graph import LatentGraph
 
 SAME_CYCLE = 0.8
-"""The least share of common columns, among those of either, with which two cycles count as one."""
+"""Two cycles are the same if the Jaccard index of their columns is at least this."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +44,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reference:
-    """A graph, and what its parts are known by; made once for many comparisons."""
+    """A graph with the splits and columns that identify its parts; built once."""
 
     graph: LatentGraph
     splits: dict[tuple[int, int], Split]
@@ -56,11 +56,11 @@ class Reference:
 
 
 def found_again(reference: Reference, other: LatentGraph) -> Found:
-    """Say which parts of the reference the other graph has."""
+    """Return which parts of the reference occur in the other graph."""
     graph = reference.graph
     matching = match_hidden(graph, other, SAME_HIDDEN)
     counterpart = counterparts(graph, other, matching)
-    edges = _plain_edges_found(graph, other, counterpart)
+    edges = _ends_adjacent(graph, other, counterpart)
     splits = set(inner_splits(other).values())
     inner = graph.edges[:, 0] >= graph.n_observed
     edges[inner] = [reference.splits[u, w] in splits for u, w in graph.edges[inner].tolist()]
@@ -78,14 +78,14 @@ def found_again(reference: Reference, other: LatentGraph) -> Found:
 
 
 def edges_found(graph: LatentGraph, other: LatentGraph) -> BoolArray:
-    """(edges,) which edges of a graph without hidden nodes another one has."""
+    """(edges,) whether each edge of a graph without hidden nodes is in another one."""
     counterpart = np.full(graph.n_nodes, -1)
     counterpart[: graph.n_observed] = column_order(graph, other)
-    return _plain_edges_found(graph, other, counterpart)
+    return _ends_adjacent(graph, other, counterpart)
 
 
 def counterparts(graph: LatentGraph, other: LatentGraph, matching: HiddenMatching) -> IntArray:
-    """(nodes,) the node of ``other`` that each node of ``graph`` is, or -1 where there is none."""
+    """(nodes,) the matching node of ``other``, or -1."""
     found = np.full(graph.n_nodes, -1, dtype=np.int64)
     found[: graph.n_observed] = column_order(graph, other)
     for pair in matching.pairs:
@@ -93,12 +93,12 @@ def counterparts(graph: LatentGraph, other: LatentGraph, matching: HiddenMatchin
     return found
 
 
-def _plain_edges_found(graph: LatentGraph, other: LatentGraph, counterpart: IntArray) -> BoolArray:
+def _ends_adjacent(graph: LatentGraph, other: LatentGraph, counterpart: IntArray) -> BoolArray:
     """(edges,) whether the counterparts of the ends are adjacent."""
     ends = np.sort(counterpart[graph.edges], axis=1)
     known = other.edges[:, 0] * other.n_nodes + other.edges[:, 1]
-    asked = ends[:, 0] * other.n_nodes + ends[:, 1]
-    found: BoolArray = np.isin(asked, known) & (ends >= 0).all(axis=1)
+    queried = ends[:, 0] * other.n_nodes + ends[:, 1]
+    found: BoolArray = np.isin(queried, known) & (ends >= 0).all(axis=1)
     return found
 
 
@@ -108,21 +108,21 @@ def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
 
 
 MAJORITY = 0.5
-"""The share of the graphs that must have an edge, unless another one is asked for."""
+"""Default share of the graphs that must have an edge."""
 FEWEST_NEIGHBOURS = 3
-"""A hidden node with fewer is removed, or bridged where it has two, as the learner does."""
+"""Hidden nodes with fewer are removed (or replaced by an edge), as in the learner."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tally:
-    """How many of the graphs have each edge, and how long it is there on average."""
+    """In how many graphs each edge occurs, and its mean length."""
 
     names: tuple[str, ...]
     n_graphs: int
     n_hidden: int
-    """Hidden nodes met in any of the graphs."""
+    """Different hidden nodes of all graphs."""
     edges: IntArray
-    """(edges, 2) columns first, then hidden nodes in the order in which they were met."""
+    """(edges, 2) columns first, then hidden nodes in order of first occurrence."""
     counts: IntArray
     """(edges,) in how many graphs."""
     lengths: FloatArray
@@ -131,14 +131,14 @@ class Tally:
     def graph(self, share: float = MAJORITY) -> LatentGraph:
         """Return the graph of the edges that at least ``share`` of the graphs have."""
         if not 0 < share <= 1:
-            raise ThresholdError(f"share = {share} is not above 0 and at most 1; try 0.5.")
+            raise ThresholdError(f"share = {share} must be above 0 and at most 1, such as 0.5.")
         kept = self.counts >= share * self.n_graphs - 1e-9
         links: dict[int, dict[int, float]] = {}
         rows = zip(self.edges[kept].tolist(), self.lengths[kept].tolist(), strict=True)
         for (u, v), length in rows:
             links.setdefault(u, {})[v] = length
             links.setdefault(v, {})[u] = length
-        _drop_idle(links, len(self.names))
+        _remove_low_degree(links, len(self.names))
         p = len(self.names)
         left = sorted(node for node in links if node >= p)
         number = {node: p + k for k, node in enumerate(left)} | {k: k for k in range(p)}
@@ -148,16 +148,16 @@ class Tally:
 
 
 class Counter:
-    """Adds graphs one by one; `tally` says what they have in common so far."""
+    """Counts the edges of graphs, added one by one."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
-        self._met = Met(names)
+        self._index = HiddenIndex(names)
         self._counts: dict[tuple[int, int], tuple[int, float]] = {}
         self._n_graphs = 0
 
     def add(self, graph: LatentGraph) -> None:
-        """Count the edges of one more graph on these columns, in any order."""
-        numbers, _ = self._met.meet(graph)
+        """Add a graph on the same columns, in any order."""
+        numbers, _ = self._index.add(graph)
         ends = np.sort(numbers[graph.edges], axis=1).tolist()
         for (u, v), length in zip(ends, graph.lengths.tolist(), strict=True):
             count, total = self._counts.get((u, v), (0, 0.0))
@@ -168,20 +168,20 @@ class Counter:
         edges = sorted(self._counts)
         found = [self._counts[edge] for edge in edges]
         return Tally(
-            self._met.columns.names,
+            self._index.columns.names,
             self._n_graphs,
-            self._met.n_hidden,
+            self._index.n_hidden,
             frozen_array(np.array(edges, dtype=np.int64).reshape(-1, 2), np.int64),
             frozen_array([count for count, _ in found], np.int64),
             frozen_array([total / count for count, total in found], np.float64),
         )
 
 
-def _drop_idle(links: dict[int, dict[int, float]], n_observed: int) -> None:
+def _remove_low_degree(links: dict[int, dict[int, float]], n_observed: int) -> None:
     """Remove hidden nodes of degree 1 and bridge those of degree 2, until none is left."""
-    waiting = sorted(node for node in links if node >= n_observed)
-    while waiting:
-        node = waiting.pop()
+    pending = sorted(node for node in links if node >= n_observed)
+    while pending:
+        node = pending.pop()
         near = links.get(node)
         if near is None or len(near) >= FEWEST_NEIGHBOURS:
             continue
@@ -192,4 +192,4 @@ def _drop_idle(links: dict[int, dict[int, float]], n_observed: int) -> None:
             (u, first), (v, second) = sorted(near.items())
             length = min(first + second, links[u].get(v, np.inf))
             links[u][v] = links[v][u] = length
-        waiting += sorted(other for other in near if other >= n_observed)
+        pending += sorted(other for other in near if other >= n_observed)

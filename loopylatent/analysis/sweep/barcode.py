@@ -1,4 +1,4 @@
-"""When each cycle and each hidden node is born and dies while r grows (not in the paper)."""
+"""The range of r in which each cycle and each hidden node exists (not in the paper)."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from loopylatent.graph import LatentGraph
 
 Kind = Literal["cycle", "hidden"]
 Pairs = dict[int, int]
-"""Which part of the next graph (key) is which of the one before (value)."""
+"""Part of the next graph: matching part of the previous graph."""
 MOST_NEAR = 4
-"""Columns by which a hidden node is called."""
+"""Columns that describe a hidden node."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Bar:
-    """The life of a cycle or of a hidden node.
+    """The range of r in which a cycle or a hidden node exists.
 
     Parameters
     ----------
     kind : {"cycle", "hidden"}
     columns : tuple of str
-        In the middle of its life: of a cycle the columns by which it is known, of a hidden node
-        the columns nearest to it.
+        The columns of the cycle (those on it or next to its hidden nodes), or the columns nearest
+        to the hidden node; in the middle of the range.
     start, end : float
-        It is there for start <= r < end.
+        It exists for start <= r < end.
     """
 
     kind: Kind
@@ -47,7 +47,6 @@ class Bar:
 
     @property
     def length(self) -> float:
-        """How much of r it lives through."""
         return self.end - self.start
 
     @property
@@ -58,15 +57,16 @@ class Bar:
 def barcode(points: Sequence[SweepPoint], end: float | None = None) -> tuple[Bar, ...]:
     """Return a bar for each cycle and each hidden node of a sweep along r, longest first.
 
-    A graph counts from its radius to the next point's; the last one to ``end``, by default its
-    own radius. So births and deaths are known as closely as the points lie. Hidden nodes of
-    neighbouring points are the same from a cosine of 0.95 on, cycles (of a minimum cycle basis)
-    where they have 80 % of their columns in common, one to one.
+    Each graph is taken to hold from its radius to that of the next point, the last one to ``end``
+    (by default its own radius). The resolution is therefore that of the points. Parts of
+    consecutive graphs are matched one to one: hidden nodes if the cosine of their profiles is at
+    least 0.95, cycles of a minimum cycle basis if the Jaccard index of their columns is at least
+    0.8.
 
     Parameters
     ----------
     points : sequence of SweepPoint
-        That differ in r.
+        Points that differ only in r.
     end : float, optional
 
     Examples
@@ -84,43 +84,43 @@ def barcode(points: Sequence[SweepPoint], end: float | None = None) -> tuple[Bar
         return ()
     fixed = {(point.thresholds.Lambda, point.thresholds.tau) for point in ordered}
     if len(fixed) > 1:
-        raise DataError("a barcode is of points that differ in r alone; these differ in more.")
+        raise DataError("Points of a barcode must have equal Lambda and tau.")
     radii = [point.thresholds.r for point in ordered]
     limits = [*radii, radii[-1] if end is None else max(end, radii[-1])]
     graphs = [point.graph for point in ordered]
     known = [cycle_columns(graph) for graph in graphs]
 
-    def columns_of(k: int, cycle: int) -> tuple[str, ...]:
+    def on_cycle(k: int, cycle: int) -> tuple[str, ...]:
         return tuple(name for name in graphs[k].names if name in known[k][cycle])
 
     def near(k: int, hidden: int) -> tuple[str, ...]:
         found = nearest_columns(graphs[k], graphs[k].hidden_nodes[hidden], MOST_NEAR)
         return tuple(graphs[k].names[one.node] for one in found)
 
-    cycles = _lives([len(one) for one in known], lambda k: _same_cycles(known[k - 1], known[k]))
+    cycles = _tracks([len(one) for one in known], lambda k: _same_cycles(known[k - 1], known[k]))
     counts = [graph.n_hidden for graph in graphs]
-    hidden = _lives(counts, lambda k: _same_hidden(graphs[k - 1], graphs[k]))
-    kinds: dict[Kind, Any] = {"cycle": (cycles, columns_of), "hidden": (hidden, near)}
+    hidden = _tracks(counts, lambda k: _same_hidden(graphs[k - 1], graphs[k]))
+    kinds: dict[Kind, Any] = {"cycle": (cycles, on_cycle), "hidden": (hidden, near)}
     bars = [
-        Bar(kind, columns(*life[len(life) // 2]), limits[life[0][0]], limits[life[-1][0] + 1])
-        for kind, (lives, columns) in kinds.items()
-        for life in lives
+        Bar(kind, columns(*track[len(track) // 2]), limits[track[0][0]], limits[track[-1][0] + 1])
+        for kind, (tracks, columns) in kinds.items()
+        for track in tracks
     ]
     return tuple(sorted(bars, key=lambda bar: (-bar.length, bar.kind, bar.start, bar.columns)))
 
 
-def _lives(counts: Sequence[int], same: Callable[[int], Pairs]) -> list[list[tuple[int, int]]]:
+def _tracks(counts: Sequence[int], same: Callable[[int], Pairs]) -> list[list[tuple[int, int]]]:
     """Follow parts through graphs as (graph, part); ``same(k)`` pairs graph k with graph k - 1."""
-    lives: list[list[tuple[int, int]]] = []
+    tracks: list[list[tuple[int, int]]] = []
     current: list[list[tuple[int, int]]] = []
     for k, count in enumerate(counts):
         pairs = same(k) if k else {}
         followed = [current[pairs[part]] if part in pairs else [] for part in range(count)]
-        lives += [life for life in followed if not life]
-        for part, life in enumerate(followed):
-            life.append((k, part))
+        tracks += [track for track in followed if not track]
+        for part, track in enumerate(followed):
+            track.append((k, part))
         current = followed
-    return lives
+    return tracks
 
 
 def _same_hidden(before: LatentGraph, after: LatentGraph) -> Pairs:
@@ -136,8 +136,8 @@ def _same_cycles(before: Sequence[frozenset[str]], after: Sequence[frozenset[str
     common = one @ other.T
     either = one.sum(axis=1)[:, None] + other.sum(axis=1) - common
     share = np.divide(common, either, out=np.zeros_like(common), where=either > 0)
-    counting = np.where(share >= SAME_CYCLE, share, 0.0)
-    return {right: left for left, right in assigned(counting)}
+    similar = np.where(share >= SAME_CYCLE, share, 0.0)
+    return {right: left for left, right in assigned(similar)}
 
 
 def _membership(cycles: Sequence[frozenset[str]], names: Sequence[str]) -> FloatArray:

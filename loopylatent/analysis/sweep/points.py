@@ -1,4 +1,4 @@
-"""Graphs at many thresholds, each different initial graph learned once (section 6.1 sweeps r)."""
+"""Graphs at many thresholds; equal initial graphs are learned once (section 6.1 sweeps r)."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from loopylatent.learning.learner import learn
 from loopylatent.settings import READS, LearnSettings, Thresholds
 
 MOST_RADII = 60
-"""Radii of a sweep, where nothing else is wanted: about as many as a plot can show."""
+"""Default number of radii in a sweep: about as many as a plot can show."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SweepPoint:
-    """A setting and the graph that it gives."""
+    """A setting and its learned graph."""
 
     settings: LearnSettings
-    """With which the graph was learned."""
+    """Settings of the learner."""
     graph: LatentGraph
-    """What was learned."""
+    """The learned graph."""
     n_initial_edges: int
-    """Of the union of the local trees."""
+    """Edges of the initial graph."""
     n_visits: int
     """Neighbourhoods that were grouped."""
     n_stuck: int
-    """Visits in which no pair could be joined any more; a larger Lambda leaves fewer."""
+    """Visits that ended with no pair left to join; a larger Lambda leaves fewer."""
     n_capped: int
-    """Visits to neighbourhoods so large that only the nearest outsiders were asked."""
+    """Visits to neighbourhoods so large that only the nearest outsiders were tested."""
 
     def __repr__(self) -> str:
         return f"SweepPoint({self.graph}, {self.thresholds.in_short})"
@@ -67,18 +67,18 @@ class SweepPoint:
 
 
 def radii(curve: EdgeDensity, most: int = MOST_RADII) -> FloatArray:
-    """Return the radii at which to look, ascending: breakpoints from r_min to r_max, and r_max."""
-    # of too many those stay that lie evenly by changes and by r, half each: busy stretches are
-    # looked at closely, and quiet ones are not left out
+    """Return at most ``most`` radii, ascending: breakpoints from r_min to r_max, and r_max."""
+    # thinned evenly on a scale that is half changes, half r: busy ranges get a finer grid, and
+    # quiet ones are not left out
     if most < 2:
-        raise ThresholdError(f"most = {most} is too few radii for a sweep; give at least 2.")
+        raise ThresholdError(f"most = {most} is too few radii for a sweep; use at least 2.")
     D = curve.D
     inside = curve.r[(curve.r >= D.r_min) & (curve.r <= D.r_max)]
     if len(inside) == 0 or inside[0] > D.r_min:
         inside = np.concatenate([[D.r_min], inside])
     room = most - (inside[-1] < D.r_max)
     if len(inside) > room:
-        scale = _scale(curve, inside)  # the kept ones lie evenly on it
+        scale = _scale(curve, inside)
         inside = inside[
             np.unique(np.searchsorted(scale, np.linspace(scale[0], scale[-1], int(room))))
         ]
@@ -86,7 +86,7 @@ def radii(curve: EdgeDensity, most: int = MOST_RADII) -> FloatArray:
 
 
 def _scale(curve: EdgeDensity, r: FloatArray) -> FloatArray:
-    """(radii,) from 0 to 1: the mean of the share of changes so far and of the way so far."""
+    """(radii,) from 0 to 1: the mean of the relative number of changes and the relative r."""
     bounds = np.sort(curve.intervals[:, 2:].ravel())
     changes = np.searchsorted(bounds, r, "right").astype(np.float64)
     parts = [(scale - scale[0]) / (scale[-1] - scale[0]) for scale in (changes, r)]
@@ -95,13 +95,13 @@ def _scale(curve: EdgeDensity, r: FloatArray) -> FloatArray:
 
 
 def holds_all(curve: EdgeDensity, chosen: FloatArray) -> bool:
-    """Whether the radii hold every breakpoint from r_min to r_max: then nothing happens between."""
+    """Whether the radii include every breakpoint from r_min to r_max."""
     inside = curve.r[(curve.r >= curve.D.r_min) & (curve.r <= curve.D.r_max)]
     return bool(np.isin(inside, chosen).all())
 
 
 def halving_order(n: int) -> tuple[int, ...]:
-    """Return 0..n-1 so that the first few of them already cover the whole: ends, middle, ..."""
+    """Return 0..n-1 by bisection (ends, middle, quarters, ...), so that the first few cover all."""
     order = [0, n - 1]
     spans = [(0, n - 1)]
     while spans:
@@ -126,7 +126,7 @@ def over_grid(
     Lambdas: Sequence[float] | FloatArray,
     taus: Sequence[float] | FloatArray,
 ) -> list[LearnSettings]:
-    """Return the settings with each pair of margin and shortest edge, at the same radius."""
+    """Return the settings with each pair of Lambda and tau, at the same radius."""
     r = settings.thresholds.r
     return [
         replace(settings, thresholds=Thresholds(r, float(margin), float(tau)))
@@ -140,7 +140,7 @@ LENGTH_STEPS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
 
 
 def grid(D: DistanceMatrix) -> tuple[FloatArray, FloatArray]:
-    """Return multiples of the margin (of 0.02 where that is 0) and length of the default rule."""
+    """Return multiples of the default Lambda (0.02 if that is 0) and of the default tau."""
     default = default_thresholds(D)
     margins = (default.Lambda or 0.02) * np.array(MARGIN_STEPS)
     return (
@@ -151,7 +151,7 @@ def grid(D: DistanceMatrix) -> tuple[FloatArray, FloatArray]:
 
 @dataclass(frozen=True, slots=True)
 class PointKey:
-    """Under which a point is known."""
+    """Cache key of a point."""
 
     distances: str
     settings: LearnSettings
@@ -167,39 +167,39 @@ def iter_points(
     threads: int | None = None,
     run: Runner | None = None,
 ) -> Iterator[SweepPoint]:
-    """Yield what ``learn`` gives for each of the settings, as they are done; kept in ``known``."""
-    # by default on one thread: learning is mostly Python, several would wait for each other
+    """Yield a point for each setting as soon as it is learned; cached in ``known``."""
+    # one thread by default: learning holds the GIL most of the time
     where = run or OnThreads(threads)
     where = OnThreads(1) if where == OnThreads() else where
     curve = edge_density(D) if curve is None else curve
     known = ResultCache() if known is None else known
     starts: dict[Hashable, LatentGraph] = {}
-    waiting: dict[Hashable, list[LearnSettings]] = {}
+    pending: dict[Hashable, list[LearnSettings]] = {}
     for one in dict.fromkeys(settings):
         point = known.get(PointKey(D.digest, one))
         if point is not None:
             yield point
             continue
         start = curve.graph_at(one.thresholds.r)
-        key = ("learned", D.digest, start.digest, _beside_start(one))
+        key = ("learned", D.digest, start.digest, _without_r(one))
         point = known.get(key)
         if point is not None:
             yield _kept(known, D, replace(point, settings=one))
             continue
         starts.setdefault(key, start)
-        waiting.setdefault(key, []).append(one)
-    keys = list(waiting)
-    pieces = [(waiting[key][0], starts[key]) for key in keys]
-    for k, point in where(_learned, D, pieces, progress):
+        pending.setdefault(key, []).append(one)
+    keys = list(pending)
+    tasks = [(pending[key][0], starts[key]) for key in keys]
+    for k, point in where(_learned, D, tasks, progress):
         known.put(keys[k], point)
-        for one in waiting[keys[k]]:
+        for one in pending[keys[k]]:
             yield _kept(known, D, replace(point, settings=one))
 
 
-def _beside_start(settings: LearnSettings) -> LearnSettings:
-    """What, beside the initial graph, decides on the result: r and what is not read set to 0."""
-    given, read = settings.thresholds, READS[settings.method]
-    Lambda, tau = (getattr(given, name) if name in read else 0.0 for name in ("Lambda", "tau"))
+def _without_r(settings: LearnSettings) -> LearnSettings:
+    """Set r, and thresholds that the method ignores, to 0: equal settings give equal graphs."""
+    own, read = settings.thresholds, READS[settings.method]
+    Lambda, tau = (getattr(own, name) if name in read else 0.0 for name in ("Lambda", "tau"))
     return replace(settings, thresholds=Thresholds(0.0, Lambda, tau))
 
 
@@ -209,9 +209,9 @@ def _kept(known: ResultCache, D: DistanceMatrix, point: SweepPoint) -> SweepPoin
 
 
 def _learned(
-    D: DistanceMatrix, piece: tuple[LearnSettings, LatentGraph], check: Check
+    D: DistanceMatrix, task: tuple[LearnSettings, LatentGraph], check: Check
 ) -> SweepPoint:
-    settings, start = piece
+    settings, start = task
     found = learn(D, settings, start=start, trace=False, progress=check)
     sizes = (start.n_edges, found.n_visits, found.n_stuck, found.n_capped)
     return SweepPoint(settings, found.graph, *sizes)

@@ -1,4 +1,4 @@
-"""How well graphs foretell rows that had no part in learning or fitting them (section 6.1)."""
+"""Predictive accuracy of graphs on held-out rows (section 6.1)."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from loopylatent.settings import FitSettings, LearnSettings
 from loopylatent.tables.observations import Observations
 
 TEST_SHARE = 0.3
-"""Share of the rows that are kept for scoring."""
+"""Default share of held-out rows."""
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Rows to learn from, with their distances, and rows to foretell."""
+    """Training rows with their distances, and held-out rows."""
 
     train: Observations = field(repr=False)
     test: Observations = field(repr=False)
@@ -46,14 +46,13 @@ class Split:
         """Split the rows behind ``D`` at random."""
         if D.metric == "given":
             raise DataError(
-                "these distances were given, so those of a part of the rows are not known; "
-                "scores need distances that are estimated from the table."
+                "Held-out scores need distances computed from the table; these are precomputed."
             )
         check_share("test_share", test_share, f"; such as {TEST_SHARE}")
         n_test = round(test_share * obs.n_rows)
         if n_test in (0, obs.n_rows):
             raise DataError(
-                f"a share of {test_share:g} of {obs.n_rows} rows leaves none to "
+                f"A share of {test_share:g} of {obs.n_rows} rows leaves none to "
                 f"{'score on' if n_test == 0 else 'learn from'}; choose another share."
             )
         chosen = obs.select(list(D.names))
@@ -64,36 +63,36 @@ class Split:
 
     @property
     def digest(self) -> str:
-        """What the scores depend on beside the settings."""
+        """Identifies everything that scores depend on except the settings."""
         return f"{self.train.digest} {self.test.digest} {self.D.digest} {self.seed}"
 
     @property
     def n_train(self) -> float:
-        """Rows learned from, or the sum of their weights."""
+        """The number of training rows, or the sum of their weights."""
         weights = self.train.weights
         return float(self.train.n_rows if weights is None else weights.sum())
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PointScores:
-    """How a graph that was learned and fitted on some rows does on those and on others.
+    """Scores of a graph on training and held-out rows.
 
-    Everything is "higher is better" but the perplexities in ``test``. Gaussian models are scored
-    on standard scores.
+    Higher is better, except for the perplexities in ``test``. Gaussian models are scored on
+    standardised columns.
     """
 
     settings: LearnSettings
-    """With which it was learned."""
+    """Settings of the learner."""
     graph: LatentGraph
-    """Learned from the training rows alone."""
+    """The graph learned from the training rows."""
     test: Scores
-    """On the rows kept apart."""
+    """Scores on the held-out rows."""
     n_train: float
-    """Rows that it was learned from and fitted to, or their weights."""
+    """The number of training rows, or the sum of their weights."""
     converged: bool
-    """Whether the fit came to rest."""
+    """Whether the fit converged."""
     seconds: float = field(compare=False)
-    """Fit and scores together."""
+    """Time of fit and scoring."""
 
     def __repr__(self) -> str:
         short = self.settings.thresholds.in_short
@@ -105,7 +104,7 @@ class PointScores:
 
     @property
     def train_log_likelihood(self) -> float:
-        """Of all training rows."""
+        """The log-likelihood of all training rows."""
         return self.test.train_bic + 0.5 * self.test.df * math.log(self.n_train)
 
     @property
@@ -115,18 +114,18 @@ class PointScores:
 
     @property
     def bic_row(self) -> float:
-        """BIC on the training rows, for one row."""
+        """BIC on the training rows, per row."""
         return self.test.train_bic / self.n_train
 
     @property
     def test_row(self) -> float:
-        """The mean log-likelihood of a row that was kept apart."""
+        """The mean log-likelihood of a held-out row."""
         return self.test.log_likelihood / self.test.n_samples
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A setting that could not be scored, and why."""
+    """A setting that could not be scored."""
 
     settings: LearnSettings
     reason: str
@@ -137,9 +136,10 @@ Scored = PointScores | Failed
 
 @dataclass(frozen=True, slots=True)
 class ScoreKey:
-    """Under which the scores of a setting are known; the split is named by its digest."""
+    """Cache key of the scores of a setting."""
 
     split: str
+    """Digest."""
     settings: LearnSettings
     fit: FitSettings = FitSettings()  # noqa: RUF009  (frozen)
 
@@ -154,8 +154,8 @@ def iter_scores(
     threads: int | None = None,
     run: Runner | None = None,
 ) -> Iterator[Scored]:
-    """Yield the scores of each of the settings as they come; equal graphs are fitted once."""
-    # ends first, then the middle, then the quarters: the first few already show how scores run
+    """Yield the scores of each setting when computed; equal graphs are fitted once."""
+    # by bisection, so that the first few already show the curve
     fit = fit or FitSettings()
     known = ResultCache() if known is None else known
     possible = []
@@ -167,30 +167,30 @@ def iter_scores(
             possible.append(one)
         else:
             reason = (
-                f"r = {one.thresholds.r:.4g} is below the smallest distance of the rows that are "
-                f"learned from, {split.D.smallest:.4g}"
+                f"r = {one.thresholds.r:.4g} is below the smallest distance in the training rows, "
+                f"{split.D.smallest:.4g}"
             )
             yield _kept(known, split, fit, Failed(one, reason))
-    tell = None if progress is None else lambda *_: progress(0, len(possible))
+    pulse = None if progress is None else lambda *_: progress(0, len(possible))
     points = iter_points(
-        split.D, possible, curve=split.curve, known=known, progress=tell, threads=threads, run=run
+        split.D, possible, curve=split.curve, known=known, progress=pulse, threads=threads, run=run
     )
     graphs = {point.settings: point.graph for point in points}
     sharing: dict[LatentGraph, list[LearnSettings]] = {}
     for k in halving_order(len(possible)):
         sharing.setdefault(graphs[possible[k]], []).append(possible[k])
     new_graphs = []
-    for graph, alike in sharing.items():
+    for graph, same in sharing.items():
         scored = known.get(_fitted_key(split, graph, fit))
         if scored is None:
             new_graphs.append(graph)
             continue
-        for one in alike:
+        for one in same:
             yield _kept(known, split, fit, replace(scored, settings=one))
-    pieces = [(graph, sharing[graph][0]) for graph in new_graphs]
+    tasks = [(graph, sharing[graph][0]) for graph in new_graphs]
     rows = _Rows(split.train, split.test, split.n_train, split.seed, fit)
     with one_thread():
-        for k, first in (run or OnThreads(threads))(_scored, rows, pieces, progress):
+        for k, first in (run or OnThreads(threads))(_scored, rows, tasks, progress):
             known.put(_fitted_key(split, new_graphs[k], fit), first)
             for one in sharing[new_graphs[k]]:
                 yield _kept(known, split, fit, replace(first, settings=one))
@@ -207,8 +207,6 @@ def _kept(known: ResultCache, split: Split, fit: FitSettings, scored: Scored) ->
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Rows:
-    """What every fit reads."""
-
     train: Observations
     test: Observations
     n_train: float
@@ -216,9 +214,9 @@ class _Rows:
     fit: FitSettings
 
 
-def _scored(rows: _Rows, piece: tuple[LatentGraph, LearnSettings], check: Check) -> Scored:
+def _scored(rows: _Rows, task: tuple[LatentGraph, LearnSettings], check: Check) -> Scored:
     began = perf_counter()
-    graph, settings = piece
+    graph, settings = task
     try:
         model = fit_parameters(graph, rows.train, rows.fit, check)
         check(0, 0)
@@ -231,7 +229,7 @@ def _scored(rows: _Rows, piece: tuple[LatentGraph, LearnSettings], check: Check)
 
 @dataclass(frozen=True, slots=True)
 class ComparedScores:
-    """Scores a row, higher is better; ``held_out`` of rows kept apart, the others of all rows."""
+    """Scores per row, higher is better; ``held_out`` on held-out rows, the others on all rows."""
 
     log_likelihood: float
     bic: float
@@ -251,7 +249,7 @@ def compared_scores(
     split: Split | None = None,
     progress: Progress | None = None,
 ) -> ComparedScores | str:
-    """Score a graph and the setting that gave it; a text says why that cannot be done."""
+    """Score a graph and its setting; return the reason as text if that fails."""
     try:
         rows = obs.select(list(D.names))
         model = fit_parameters(graph, rows, progress=progress)
@@ -261,15 +259,15 @@ def compared_scores(
             again = learn_regularized(parts.D, own, settings, progress=progress).graph
         else:
             again = learn(parts.D, settings, trace=False, progress=progress).graph
-        foretelling = fit_parameters(again, own, progress=progress)
-        test = foretelling.scores(parts.test, seed=parts.seed)
+        held_out = fit_parameters(again, own, progress=progress)
+        test = held_out.scores(parts.test, seed=parts.seed)
     except LoopyLatentError as error:
         return str(error)
     return ComparedScores(
         model.train_log_likelihood / model.n_samples,
         model.train_bic / model.n_samples,
         model.df,
-        model.is_exact and foretelling.is_exact,
+        model.is_exact and held_out.is_exact,
         test.log_likelihood / test.n_samples,
         round(test.n_samples),
     )

@@ -1,4 +1,4 @@
-"""Which thresholds to take: at most three settings, each with its reason and its cost."""
+"""Suggested thresholds: at most three settings, each with its reason and its cost."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ Name = Literal["tree", "bic", "held-out"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Suggestion:
-    """Thresholds, why to take them, and what they cost."""
+    """Suggested thresholds, with reason and cost."""
 
     name: Name
-    """What it is best at."""
+    """The criterion."""
     title: str
-    """The same in words."""
+    """The criterion in words."""
     settings: LearnSettings
-    """To learn with."""
+    """Settings for `learn`."""
     reason: str
-    """One sentence."""
+    """Why, in one sentence."""
     n_edges: int
-    """Of its graph."""
+    """Edges of the graph."""
     n_hidden: int
-    """Of its graph."""
+    """Hidden nodes of the graph."""
     n_cycles: int
-    """Of its graph."""
+    """Independent cycles of the graph."""
     seconds: float | None
-    """How long its fit took; None where it was not fitted."""
+    """Time of the fit; None if it was not fitted."""
     warning: str
-    """What to beware of, in one sentence; empty where there is nothing."""
+    """One sentence, or empty."""
 
     def __repr__(self) -> str:
         return f"Suggestion({self.name!r}, {self.thresholds.in_short}: {self.cost})"
@@ -50,7 +50,7 @@ class Suggestion:
 
     @property
     def cost(self) -> str:
-        """What is bought, in numbers."""
+        """The size of the graph and the time of the fit, as text."""
         parts = [
             f"{self.n_edges:,} edges",
             f"{self.n_hidden:,} hidden",
@@ -62,19 +62,19 @@ class Suggestion:
 
 
 def beyond_noise(D: DistanceMatrix, r: float) -> str:
-    """Say what it means that r lies beyond the noise floor; empty where it does not."""
+    """Return a warning if r is beyond the noise floor, else an empty text."""
     if D.noise_floor is None or D.n_samples is None or r <= D.noise_floor:
         return ""
     return (
-        f"r = {r:.3g} lies beyond the noise floor, {D.noise_floor:.3g}: its balls hold distances "
-        f"that {D.n_samples:,} rows cannot tell from independence."
+        f"r = {r:.3g} is beyond the noise floor, {D.noise_floor:.3g}: with {D.n_samples:,} rows, "
+        "longer distances cannot be distinguished from independence."
     )
 
 
 def choose(
     D: DistanceMatrix, points: Sequence[SweepPoint], scores: Iterable[Scored | None]
 ) -> tuple[Suggestion, ...]:
-    """Choose a tree, the best BIC, the best held-out likelihood; equal graphs are named once."""
+    """Choose a tree, the best BIC and the best held-out likelihood; merge equal graphs."""
     if not points:
         return ()
     scored = {one.settings: one for one in scores if isinstance(one, PointScores)}
@@ -82,28 +82,28 @@ def choose(
     there = [scored[one] for one in at if one in scored]
     tree = max(points, key=lambda point: point.thresholds.r)
     if tree.thresholds.r < D.r_max:
-        reason = f"The largest r of the {len(points)} settings: the reference for the others."
+        reason = f"The largest r of the {len(points)} settings, for comparison."
     elif tree.n_cycles == 0:
-        reason = "Every ball holds all columns, so there is one tree and no loop: the safe start."
+        reason = "Every ball contains all columns, so the graph is a tree: a safe start."
     else:
-        reason = "Every ball holds all columns at a finite distance: the safe start."
+        reason = "Every ball contains all columns at a finite distance: a safe start."
     found: list[tuple[Name, str, LearnSettings, str]] = [
         ("tree", "Tree for reference", tree.settings, reason)
     ]
     if there:
         best = max(there, key=lambda one: (one.bic_row, one.settings.thresholds.r))
         reason = (
-            f"The best BIC of {len(there)} settings, the paper's criterion: likelihood of the rows "
-            f"learned from, less the price of {best.test.df} parameters."
+            f"The best BIC of {len(there)} settings, the paper's criterion: log-likelihood of the "
+            f"training rows minus the penalty for {best.test.df} parameters."
         )
         found.append(("bic", "Best BIC", best.settings, reason))
         best = max(there, key=lambda one: (one.test_row, one.settings.thresholds.r))
         reason = (
-            f"The best of {len(there)} settings at foretelling {best.test.n_samples:,.0f} rows "
-            f"kept apart ({best.test_row:.3f} log-likelihood a row)."
+            f"The best of {len(there)} settings on {best.test.n_samples:,.0f} held-out rows "
+            f"(log-likelihood {best.test_row:.3f} per row)."
         )
-        found.append(("held-out", "Best on unseen rows", best.settings, reason))
-    kept: dict[str, Suggestion] = {}  # equal graphs are named once, with all reasons
+        found.append(("held-out", "Best on held-out rows", best.settings, reason))
+    kept: dict[str, Suggestion] = {}  # equal graphs become one suggestion with all reasons
     for name, title, settings, reason in found:
         point = at[settings]
         first = kept.get(point.graph.digest)
@@ -131,27 +131,27 @@ def suggest(
     known: ResultCache | None = None,
     progress: Progress | None = None,
 ) -> tuple[Suggestion, ...]:
-    """Suggest at most three settings: a tree, the best BIC, the best on rows kept apart.
+    """Suggest at most three settings: a tree, the best BIC, the best on held-out rows.
 
     Parameters
     ----------
     D : DistanceMatrix
     obs : Observations, optional
-        The rows behind the distances; without them only the tree can be suggested.
+        The rows behind the distances; without them only the tree is suggested.
     Lambda, tau : float, optional
-        By default those of the default rule; r is what is looked for.
+        By default those of the default rule; the search is over r.
     most : int
-        Radii to try at most.
+        Largest number of radii to try.
     test_share, seed
-        Which rows are kept apart.
+        Share and random choice of the held-out rows.
     known : ResultCache, optional
-        A memory to share with sweeps.
+        A cache to share with sweeps.
     progress : callable, optional
 
     Returns
     -------
     tuple of Suggestion
-        The tree first. Settings that are best in two ways stand there once.
+        The tree first. Equal graphs are one suggestion.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What the thresholds do: structure and scores along r, or over Lambda and tau (section 6.1)."""
+"""Sweeps: structure and scores along r, or over Lambda and tau (section 6.1)."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ from loopylatent.tables.observations import Observations
 
 Values = float | Sequence[float] | NDArray[np.float64]
 OnResult = Callable[[SweepPoint | Scored], None]
-"""Called with each point and, later, with its scores, as they arrive."""
+"""Called with each point, and later with its scores, as soon as they are computed."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sweep(Shown):
-    """Points in the order of (r, Lambda, tau), each with its scores where they were wanted.
+    """Points ordered by (r, Lambda, tau), with scores if requested.
 
     Parameters
     ----------
     points : tuple of SweepPoint
     scores : tuple of PointScores, Failed or None
-        One for each point; None where scores were not wanted.
+        One for each point; None if scores were not requested.
     """
 
     points: tuple[SweepPoint, ...] = field(repr=False)
@@ -63,16 +63,16 @@ class Sweep(Shown):
         return pd.DataFrame(rows)
 
     def to_json(self) -> str:
-        """The same as JSON, a list of objects; what is infinite or missing is null."""
+        """The same as JSON, a list of objects; infinite and missing values are null."""
         rows = [
-            {name: _plain(value) for name, value in row.items()}
+            {name: _finite(value) for name, value in row.items()}
             for row in self.to_frame().to_dict("records")
         ]
         return json.dumps(rows, indent=1, allow_nan=False) + "\n"
 
 
 def point_row(point: SweepPoint) -> dict[str, Any]:
-    """Return the structure of a point as plain values."""
+    """Return the structure of a point as Python scalars."""
     return asdict(point.thresholds) | {
         "edges": point.n_edges,
         "hidden": point.n_hidden,
@@ -87,7 +87,7 @@ def point_row(point: SweepPoint) -> dict[str, Any]:
 
 
 def score_row(scored: Scored | None) -> dict[str, Any]:
-    """Return scores as plain values; empty where there are none."""
+    """Return the scores as Python scalars; empty if there are none."""
     if scored is None:
         return {}
     if isinstance(scored, Failed):
@@ -129,40 +129,38 @@ def sweep(
     engine: Engine = "threads",
     scheduler: str | None = None,
 ) -> Sweep:
-    """Learn at many thresholds, and with ``obs`` score what was learned.
+    """Learn at many thresholds; with ``obs``, also score on held-out rows.
 
     Every point equals ``learn`` at its thresholds; equal initial graphs are learned once, equal
-    graphs fitted once. Scores are honest: with a random share of the rows kept apart, the graph
-    is learned again from the others at the same thresholds, fitted to them, and scored on the
-    rows that were kept apart.
+    graphs fitted once. For the scores, a graph is learned and fitted on the training rows alone, at
+    the same thresholds, and scored on the held-out rows.
 
     Parameters
     ----------
     D : DistanceMatrix
     r : float or sequence, optional
-        Left out: at most ``most`` radii from r_min to r_max at which the initial graph changes
-        (see ``radii``).
+        By default at most ``most`` radii from r_min to r_max at which the initial graph changes.
     Lambda, tau : float or sequence, optional
-        Left out: those of the default rule. With sequences, every combination is a point.
+        By default those of the default rule. With sequences, every combination is a point.
     method, order, seed
-        As for ``learn``; ``seed`` also chooses the rows to be kept apart.
+        As for ``learn``; ``seed`` also chooses the held-out rows.
     most : int
     obs : Observations, optional
-        The rows behind the distances. With them every point is scored.
+        The rows behind the distances. If given, every point is scored.
     test_share : float
-        Share of the rows that are kept apart.
+        Share of held-out rows.
     fit : FitSettings, optional
     known : ResultCache, optional
-        A memory to share between sweeps.
+        A cache to share between sweeps.
     progress : callable, optional
-        Called with what is done and what there is to do, first for the graphs, then for the
-        fits; may raise to stop. What was done until then is in ``known``.
+        Called with the number done and the total, first for the graphs, then for the fits; may
+        raise to stop. Results computed before that are in ``known``.
     on_result : callable, optional
-        Called with every point and all scores as they arrive.
+        Called with every point and all scores as soon as they are computed.
     threads : int, optional
     engine, scheduler
-        Where graphs are learned and fitted: threads of this machine, or a Dask cluster; see
-        `information_distances`. The points are the same.
+        Threads of this machine or a Dask cluster; see `information_distances`. They do not affect
+        the points.
 
     Returns
     -------
@@ -186,7 +184,7 @@ def sweep(
         _values(default.Lambda if Lambda is None else Lambda),
         _values(default.tau if tau is None else tau),
     )
-    wanted = list(
+    requested = list(
         dict.fromkeys(
             LearnSettings(Thresholds(*one), method, order, seed) for one in product(*axes)
         )
@@ -194,14 +192,14 @@ def sweep(
     split = None if obs is None else Split.of(obs, D, test_share, seed)
     with runner(engine, scheduler, threads) as run:
         common: dict[str, Any] = {"known": known, "progress": progress, "run": run}
-        points = _told(iter_points(D, wanted, curve=curve, **common), on_result)
+        points = _collected(iter_points(D, requested, curve=curve, **common), on_result)
         if split is None:
-            return Sweep(tuple(points[one] for one in wanted), (None,) * len(wanted))
-        scores = _told(iter_scores(split, wanted, fit=fit, **common), on_result)
-    return Sweep(tuple(points[one] for one in wanted), tuple(scores[one] for one in wanted))
+            return Sweep(tuple(points[one] for one in requested), (None,) * len(requested))
+        scores = _collected(iter_scores(split, requested, fit=fit, **common), on_result)
+    return Sweep(tuple(points[one] for one in requested), tuple(scores[one] for one in requested))
 
 
-def _told(results: Iterable[Any], on_result: OnResult | None) -> dict[LearnSettings, Any]:
+def _collected(results: Iterable[Any], on_result: OnResult | None) -> dict[LearnSettings, Any]:
     found = {}
     for result in results:
         found[result.settings] = result
@@ -210,15 +208,15 @@ def _told(results: Iterable[Any], on_result: OnResult | None) -> dict[LearnSetti
     return found
 
 
-def _values(given: Values) -> list[float]:
+def _values(threshold: Values) -> list[float]:
     try:
-        values = np.atleast_1d(np.asarray(given, dtype=np.float64))
+        values = np.atleast_1d(np.asarray(threshold, dtype=np.float64))
     except (TypeError, ValueError):
-        raise ThresholdError(f"{given!r} is no number and no list of numbers.") from None
+        raise ThresholdError(f"{threshold!r} is not a number or a list of numbers.") from None
     if values.ndim != 1 or len(values) == 0:
-        raise ThresholdError("a sweep needs at least one value of each threshold, in one list.")
+        raise ThresholdError("A sweep needs at least one value of each threshold, in one list.")
     return sorted(set(values.tolist()))
 
 
-def _plain(value: Any) -> Any:
+def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value

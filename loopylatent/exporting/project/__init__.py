@@ -1,1 +1,1 @@
-"""Project files: everything that determines a graph, and the results computed from it."""
+"""Project files: the recipe of a graph, its data and results."""

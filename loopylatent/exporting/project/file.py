@@ -1,7 +1,6 @@
-"""Recipe and project file: what determines a graph, and a file with its data, names and results.
+"""Recipe (everything that determines a graph) and project file (recipe, data, names, results).
 
-Both may be damaged, foreign or hostile, and column names are data: sizes are checked before
-anything is unpacked, and every value before it is used.
+Files can be damaged or malicious: sizes are checked before unpacking, and every value before use.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from loopylatent.analysis.matching import NamedNode
 from loopylatent.compute.files import __version__, write_atomically
 from loopylatent.distances.matrix import METRICS, Metric
 from loopylatent.errors import DataError, LoopyLatentError, did_you_mean, listed, quoted
-from loopylatent.exporting.project.results import Results, encoded, in_short, read_results
+from loopylatent.exporting.project.results import Results, encoded, read_results, shortened
 from loopylatent.settings import LearnSettings, Method, Order, Thresholds
 from loopylatent.tables.files import MAX_BYTES
 from loopylatent.tables.kinds import KINDS, Kind
@@ -71,18 +70,18 @@ _FIELDS: Mapping[str, tuple[Any, str]] = {
     "data_digest": (_DIGEST, "be 16 hexadecimal digits"),
     **dict.fromkeys(("r", "Lambda", "tau"), (_NUMBER, "be a finite number")),
 }
-"""What each entry of a recipe is, and how that is said; one that is None by default may be None."""
+"""Type of each entry of a recipe, in code and in words. Entries with default None may be None."""
 _UNUSED: Mapping[SourceKind, tuple[str, tuple[str, ...]]] = {
     "sample": ("a bundled sample", ("data_digest", *READING, "n_samples")),
     "table": ("a table", ("n_samples",)),
-    "distances": ("given distances", (*READING, "metric", "drop_degenerate", "regularize")),
+    "distances": ("precomputed distances", (*READING, "metric", "drop_degenerate", "regularize")),
 }
-"""How each kind of source is called, and what plays no part for it, and so keeps its default."""
+"""Name of each type of source, and the entries that have no effect for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """Everything that determines a graph; the same recipe gives the same graph, bit for bit.
+    """Everything that determines a graph; the same recipe gives exactly the same graph.
 
     Parameters
     ----------
@@ -93,20 +92,20 @@ class Recipe:
     data_digest : str, optional
         `digest_of` the content of the file.
     drop, labels : tuple of str
-        Columns that are left out, and columns that only describe rows; kept sorted.
+        Dropped columns, and columns that only label rows; kept sorted.
     kinds : tuple of (column, kind), or a mapping
-        Corrected kinds; kept sorted.
+        Corrected column types; kept sorted.
     weights : str, optional
-        The column that says how often each row counts.
+        Column with the weights of the rows.
     metric : str
     drop_degenerate : bool
-        Whether constant and repeated columns are left out.
+        Whether constant and repeated columns are dropped.
     n_samples : int, optional
-        Rows behind given distances.
+        Number of rows of precomputed distances.
     method, order, seed
         See `LearnSettings`.
     regularize : {"none", "bic"}
-        Whether hidden nodes must pay by the Bayesian information criterion.
+        Whether hidden nodes are penalised by BIC.
 
     Examples
     --------
@@ -147,11 +146,11 @@ class Recipe:
             object.__setattr__(self, name, tuple(sorted(found)))
         object.__setattr__(self, "kinds", _checked_kinds(self.kinds))
         self._check_source()
-        _ = self.settings  # refuses thresholds outside their limits
+        _ = self.settings  # raises if a threshold is out of range
 
     @property
     def settings(self) -> LearnSettings:
-        """What the learner reads beside the distances."""
+        """Settings of the learner."""
         thresholds = Thresholds(self.r, self.Lambda, self.tau)
         return LearnSettings(thresholds, self.method, self.order, self.seed)
 
@@ -159,23 +158,23 @@ class Recipe:
     def sample_name(self) -> str:
         """The name of the bundled sample."""
         if self.source_kind != "sample":
-            raise DataError(f"{quoted(self.source)} is a file and no bundled sample.")
+            raise DataError(f"{quoted(self.source)} is a file, not a bundled sample.")
         return self.source.removeprefix(SAMPLE)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON; its floats are exact."""
-        plain = {one.name: getattr(self, one.name) for one in fields(self)}
+        """Return built-in values for JSON, with exact floats."""
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
         columns = {"drop": list(self.drop), "labels": list(self.labels)}
-        return plain | columns | {"kinds": dict(self.kinds)}
+        return values | columns | {"kinds": dict(self.kinds)}
 
     @classmethod
     def from_dict(cls, values: Any) -> Recipe:
-        """Check plain values from a file or a link, and make a recipe of them.
+        """Return a recipe from the values of a file or a link, after checking them.
 
         Raises
         ------
         LoopyLatentError
-            One line that names the entry which is missing, unknown or wrong.
+            One line that names the missing, unknown or invalid entry.
 
         Examples
         --------
@@ -184,7 +183,7 @@ class Recipe:
         loopylatent.errors.DataError: a recipe has no entry 'speed'; is it from a newer version?
         """
         if not isinstance(values, Mapping):
-            raise DataError(f"a recipe is a set of named values, not a {type(values).__name__}.")
+            raise DataError(f"a recipe must be a mapping, not a {type(values).__name__}.")
         known = {one.name: one for one in fields(cls)}
         unknown = [str(name) for name in values if name not in known]
         if unknown:
@@ -192,7 +191,7 @@ class Recipe:
             raise DataError(f"a recipe has no entry {shown}; is it from a newer version?")
         missing = [n for n, one in known.items() if n not in values and one.default is MISSING]
         if missing:
-            raise DataError(f"the recipe lacks {', '.join(missing)}; write it again.")
+            raise DataError(f"the recipe has no entry {', '.join(missing)}; save it again.")
         return cls(**values)
 
     def _check_source(self) -> None:
@@ -203,22 +202,22 @@ class Recipe:
                 raise DataError(f"there is no sample {quoted(name)}; {close}")
         elif not _FILE_NAME.fullmatch(self.source):
             raise DataError(
-                f"{quoted(self.source)} is not the name of a file; give it without its folder, "
+                f"{quoted(self.source)} is not a valid file name; give it without its folder, "
                 f"at most {LONGEST_FILE_NAME} characters."
             )
         shown, unused = _UNUSED[self.source_kind]
         for one in fields(self):
             if one.name in unused and getattr(self, one.name) != one.default:
-                raise DataError(f"{one.name} plays no part for {shown}; leave it out.")
+                raise DataError(f"{one.name} has no effect for {shown}; leave it out.")
 
 
 def digest_of(content: bytes) -> str:
-    """Return the fingerprint of a file's content that a recipe keeps."""
+    """Return the digest of a file's content, as stored in a recipe."""
     return hashlib.sha256(content).hexdigest()[:16]
 
 
 def _checked(what: str, value: Any, kind: Any, must: str) -> Any:
-    """Return a value of the kind; any other is refused, shown on one line and not too long."""
+    """Return the value converted to the type; otherwise raise with a short one-line message."""
     try:
         found = msgspec.convert(value.item() if isinstance(value, np.generic) else value, kind)
     except msgspec.ValidationError:
@@ -231,26 +230,26 @@ def _checked(what: str, value: Any, kind: Any, must: str) -> Any:
         raise DataError(f"{what} is {shown}; it must {must}.") from None
     if isinstance(found, str):
         check_encodable(what, found)
-    return found + 0.0 if isinstance(found, float) else found  # one way to write zero
+    return found + 0.0 if isinstance(found, float) else found  # -0.0 becomes 0.0
 
 
 def _checked_kinds(values: Any) -> tuple[tuple[str, Kind], ...]:
     pairs = list(values.items()) if isinstance(values, Mapping) else values
     found: dict[str, Kind] = {}
-    for column, kind in _checked("kinds", pairs, list[tuple[Any, Any]], "give columns their kinds"):
+    for column, kind in _checked("kinds", pairs, list[tuple[Any, Any]], "give columns their types"):
         name = _checked("a name in kinds", column, *_SOME_TEXT)
-        _checked(f"the kind of column {quoted(name)}", kind, *_choice(KINDS))
+        _checked(f"the type of column {quoted(name)}", kind, *_choice(KINDS))
         if found.setdefault(name, kind) != kind:
-            raise DataError(f"column {quoted(name)} is given two kinds; give it one.")
+            raise DataError(f"column {quoted(name)} has two types; give it one.")
     return tuple(sorted(found.items()))
 
 
 def check_encodable(what: str, text: str) -> None:
-    """Refuse text that no file can hold."""
+    """Raise if a text cannot be encoded as UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise DataError(f"{what} {quoted(text)} holds half a character; correct it.") from None
+        raise DataError(f"{what} {quoted(text)} contains half a character; correct it.") from None
 
 
 # Projects ----------------------------------------------------------------------------------
@@ -259,39 +258,39 @@ Plain = str | int | float | bool | None
 Preference = Plain | tuple[Plain, ...]
 
 VERSION = 3
-"""Of the file format: raised where an older program could not read a newer file."""
+"""Version of the file format, raised with each incompatible change."""
 FORMAT = "loopylatent project"
 MAX_DESCRIPTION = MAX_RESULTS = 64 * 2**20
-"""Bytes of ``project.json`` and of ``results.json``, unpacked."""
+"""Largest unpacked size of ``project.json`` and of ``results.json``, in bytes."""
 MAX_VALUES = 8_000_000
-"""Numbers, texts and lists in one file of JSON."""
+"""Largest number of values in one JSON file."""
 MAX_PREFERENCES = 200
 MAX_LISTED = 100
-"""Values of a preference that is a list."""
+"""Largest number of values of a preference."""
 MAX_TEXT = 10_000
-"""Characters of a title, and of a preference or its name."""
+"""Largest number of characters of a title, and of a preference or its name."""
 MOST_PINS = 8
 LONGEST_PIN_NAME = 40
 MAX_DIRECTORY = 1_000
-"""Bytes of the list of members at the end of the archive; each of them takes about 60."""
+"""Largest size of the archive's directory in bytes; a member takes about 60."""
 ENDING = ".loopylatent"
-DAMAGED = "it is damaged or cut off; save it again, or take another copy"
+DAMAGED = "it is damaged or truncated; save it again, or use another copy"
 
 _DESCRIPTION, _DATA, _RESULTS = "project.json", "data", "results.json"
 _PINNED_DATA = tuple(f"data{k}" for k in range(1, MOST_PINS + 1))
 
 _MIGRATIONS: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
-    1: lambda values: (  # which had neither pins nor results
+    1: lambda values: (  # had neither pins nor results
         values | {"version": 2, "pins": [], "pinned_data": [], "groups": {}, "results": None}
     ),
-    2: lambda values: values | {"version": 3},  # its results repeat the names of columns
+    2: lambda values: values | {"version": 3},  # its results repeat column names
 }
-"""From a version to the next: what turns the description of the one into that of the other."""
+"""For each older version, the conversion of a description to the next version."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """A setting that is kept to be compared, with a name."""
+    """Named settings, saved for comparison."""
 
     name: str
     recipe: Recipe
@@ -299,31 +298,30 @@ class Pin:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Project:
-    """What a project file holds.
+    """The content of a project file.
 
     Parameters
     ----------
     recipe : Recipe
     data : bytes or None
-        The uploaded file, as it came; its name is ``recipe.source``. None for bundled samples,
-        and where only the digest of the data is kept.
+        The uploaded file, unchanged; its name is ``recipe.source``. None for bundled samples,
+        or if only the digest of the data is stored.
     names : tuple of NamedNode
         Names of hidden nodes.
     view : mapping from str to str, int, float, bool, None or a tuple of these
-        Preferences, such as what colours mean.
+        Preferences, such as the colouring.
     title : str
     version : int
-        Of the file format.
+        Version of the file format.
     written_by : str
         The version of loopylatent that wrote the file.
     pins : tuple of Pin
-        Settings that are kept to be compared.
+        Settings saved for comparison.
     pinned_data : tuple of bytes
-        Uploaded files that pins are of, beside ``data``.
+        Uploaded files of pins, other than ``data``.
     groups : mapping from str to str
-        A grouping of the columns that was brought along.
+        Uploaded groups of the columns.
     results : Results or None
-        What was computed.
 
     Examples
     --------
@@ -356,7 +354,7 @@ class Project:
 
     def __post_init__(self) -> None:
         if self.version != VERSION:
-            raise DataError(f"a project has version {VERSION} and not {self.version!r}.")
+            raise DataError(f"the project version must be {VERSION}, not {self.version!r}.")
         for what in ("title", "written_by"):
             _check_text(what, getattr(self, what))
         for named in self.names:
@@ -365,28 +363,28 @@ class Project:
         object.__setattr__(self, "names", tuple(self.names))
         object.__setattr__(self, "view", _checked_view(self.view))
         if not isinstance(self.groups, Mapping):
-            raise DataError("the groups must be columns, each with the name of its group.")
+            raise DataError("the groups must map each column to the name of its group.")
         for text in (*self.groups, *self.groups.values()):
             _check_text("name of a column or group", text)
         object.__setattr__(self, "groups", MappingProxyType(dict(self.groups)))
         if self.data is not None and self.recipe.source_kind == "sample":
-            raise DataError("a bundled sample brings its own data; leave the data out.")
+            raise DataError("a bundled sample has its own data; leave the data out.")
         if self.data is not None and self.recipe.data_digest != digest_of(self.data):
             raise DataError(
-                f"the data is not the file {quoted(self.recipe.source)} of the recipe: "
-                "its digest is another one."
+                f"the data is not the file {quoted(self.recipe.source)} of the recipe: the digests "
+                "differ."
             )
         names = [pin.name for pin in self.pins]
         if len(names) > MOST_PINS or len(set(names)) < len(names):
-            raise DataError(f"pins are at most {MOST_PINS}, each with a name of its own.")
+            raise DataError(f"a project can have at most {MOST_PINS} pins, with unique names.")
         for name in names:
             _check_text("name of a pin", name)
             if not name.strip() or len(name) > LONGEST_PIN_NAME:
-                raise DataError(f"a pin has a name of 1 to {LONGEST_PIN_NAME} characters.")
-        wanted = {pin.recipe.data_digest for pin in self.pins} - {self.recipe.data_digest, None}
+                raise DataError(f"the name of a pin must have 1 to {LONGEST_PIN_NAME} characters.")
+        needed = {pin.recipe.data_digest for pin in self.pins} - {self.recipe.data_digest, None}
         found = [digest_of(content) for content in self.pinned_data]
-        if len(set(found)) < len(found) or not set(found) <= wanted:
-            raise DataError("the pinned data is not what the pins are of: a digest is another one.")
+        if len(set(found)) < len(found) or not set(found) <= needed:
+            raise DataError("the pinned data is not that of the pins: the digests differ.")
 
 
 def _check_text(what: str, text: Any) -> None:
@@ -419,14 +417,14 @@ def _checked_view(view: Any) -> Mapping[str, Preference]:
 def _check_size(what: str, size: int, most: int) -> None:
     if size > most:
         taken, allowed = (f"{n / 2**20:,.0f}" for n in (size, most))
-        raise DataError(f"the {what} takes {taken} MB; at most {allowed} are allowed.")
+        raise DataError(f"the size of the {what} is {taken} MB; at most {allowed} MB are allowed.")
 
 
 def _check_json(what: str, content: bytes, most: int) -> None:
-    """Refuse what is too large, or so full of values that reading it would fill the memory."""
+    """Raise if the JSON is too large, or has too many values to fit into memory."""
     _check_size(what, len(content), most)
     if sum(content.count(mark) for mark in (b",", b"[", b"{")) > MAX_VALUES:
-        raise DataError(f"the {what} holds more values than a project can have")
+        raise DataError(f"the {what} contains more values than a project can have")
 
 
 # The file ----------------------------------------------------------------------------------
@@ -449,7 +447,7 @@ class _Pin(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Description(msgspec.Struct, forbid_unknown_fields=True):
-    """What ``project.json`` holds."""
+    """The content of ``project.json``."""
 
     format: str
     version: int
@@ -490,26 +488,26 @@ def save_project(project: Project) -> bytes:
         dict(project.groups),
         _fingerprint(results),
     )
-    plain = msgspec.to_builtins(description)
-    described = json.dumps(plain, allow_nan=False, indent=1).encode("ascii")
-    _check_json("description", described, MAX_DESCRIPTION)
+    values = msgspec.to_builtins(description)
+    json_text = json.dumps(values, allow_nan=False, indent=1).encode("ascii")
+    _check_json("description", json_text, MAX_DESCRIPTION)
     _check_json("results", results or b"", MAX_RESULTS)
     pinned = dict(zip(_PINNED_DATA, project.pinned_data, strict=False))
-    members = {_DESCRIPTION: described, _DATA: project.data, **pinned, _RESULTS: results}
+    members = {_DESCRIPTION: json_text, _DATA: project.data, **pinned, _RESULTS: results}
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in members.items():
             if content is None:
                 continue
-            entry = zipfile.ZipInfo(name)  # dated 1980: the time of saving is not content
-            entry.create_system = 3  # the same everywhere
+            entry = zipfile.ZipInfo(name)  # dated 1980, so that equal projects give equal bytes
+            entry.create_system = 3  # the same on all systems
             entry.external_attr = 0o600 << 16
             archive.writestr(entry, content, zipfile.ZIP_DEFLATED)
     return buffer.getvalue()
 
 
 def write_project(project: Project, path: str | os.PathLike[str]) -> Path:
-    """Write a project file, whole or not at all.
+    """Write a project file atomically.
 
     Parameters
     ----------
@@ -540,7 +538,7 @@ def open_project(source: str | os.PathLike[str] | bytes, *, max_bytes: int = MAX
     ----------
     source : path or bytes
     max_bytes : int
-        Projects with larger data are refused.
+        Projects with larger data raise an error.
 
     Returns
     -------
@@ -549,14 +547,14 @@ def open_project(source: str | os.PathLike[str] | bytes, *, max_bytes: int = MAX
     Raises
     ------
     DataError
-        One line that says what is wrong with the file.
+        One line that says what is wrong.
 
     Examples
     --------
     >>> open_project(b"PK and then nothing")
     Traceback (most recent call last):
-    loopylatent.errors.DataError: the project cannot be opened: it is not a project file; give a \
-file whose name ends in .loopylatent.
+    loopylatent.errors.DataError: the project cannot be opened: it is not a project file; choose a \
+file ending in .loopylatent.
     """
     most = max_bytes + MAX_DESCRIPTION + MAX_RESULTS
     try:
@@ -573,34 +571,34 @@ def _first_bytes(path: str | os.PathLike[str], most: int) -> bytes:
         with Path(path).open("rb") as stream:
             return stream.read(most)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "no file can have this name"
+        reason = getattr(error, "strerror", None) or "invalid file name"
         raise DataError(f"{reason}; check the path") from None
 
 
 def _description(content: bytes) -> _Description:
-    """Read the description and bring it to the present version, whatever it was written in."""
+    """Read the description and migrate it to the current version."""
     _check_json("description", content, MAX_DESCRIPTION)
     try:
         values = msgspec.json.decode(content)
     except (msgspec.DecodeError, RecursionError):
-        raise DataError("its description is no valid JSON; save it again") from None
+        raise DataError("its description is not valid JSON; save it again") from None
     if not isinstance(values, dict) or values.get("format") != FORMAT:
         raise DataError(f"its {_DESCRIPTION} does not describe a project")
     version = values.get("version")
     if type(version) is not int or version < 1:
-        raise DataError("its version is not a whole number from 1 on")
+        raise DataError("its version is not a positive integer")
     if version > VERSION:
         writer = quoted(str(values.get("written_by")))
         raise DataError(
-            f"it has project version {version}, written by loopylatent {writer}, and this "
-            f"loopylatent {__version__} reads up to version {VERSION}; install a newer one"
+            f"it has project version {version}, written by loopylatent {writer}, but loopylatent "
+            f"{__version__} reads up to version {VERSION}; install a newer loopylatent"
         )
     for older in range(version, VERSION):
         values = _MIGRATIONS[older](values)
     try:
         return msgspec.convert(values, _Description)
     except msgspec.ValidationError as error:
-        raise DataError(f"its description does not fit: {in_short(error)}") from None
+        raise DataError(f"its description is invalid: {shortened(error)}") from None
 
 
 def _project(members: Mapping[str, bytes]) -> Project:
@@ -609,7 +607,7 @@ def _project(members: Mapping[str, bytes]) -> Project:
     _check_fingerprint("data", values.data, members.get(_DATA))
     _check_fingerprint("results", values.results, members.get(_RESULTS))
     if values.pinned_data != [_fingerprint(content) for content in pinned_data]:
-        raise DataError("the data of its pins has been changed since it was saved")
+        raise DataError("the data of its pins was changed after saving")
     results = members.get(_RESULTS)
     _check_json("results", results or b"", MAX_RESULTS)
     return Project(
@@ -627,26 +625,25 @@ def _project(members: Mapping[str, bytes]) -> Project:
     )
 
 
-def _check_fingerprint(what: str, described: _Fingerprint | None, content: bytes | None) -> None:
-    if (described is None) != (content is None):
-        missing = f"its {what} is missing" if content is None else f"it holds unnamed {what}"
+def _check_fingerprint(what: str, expected: _Fingerprint | None, content: bytes | None) -> None:
+    if (expected is None) != (content is None):
+        missing = f"its {what} is missing" if content is None else f"there is undeclared {what}"
         raise DataError(f"{missing}; save it again")
-    if described != _fingerprint(content):
-        changed = f"its {what} has been changed since it was saved"
-        raise DataError(f"{changed}: the digest is another one")
+    if expected != _fingerprint(content):
+        raise DataError(f"its {what} was changed after saving: the digests differ")
 
 
 def _unpacked(content: bytes, max_bytes: int) -> dict[str, bytes]:
     limits = {_DESCRIPTION: MAX_DESCRIPTION, _RESULTS: MAX_RESULTS}
     limits |= dict.fromkeys((_DATA, *_PINNED_DATA), max_bytes)
     if not content.startswith(b"PK\x03\x04"):
-        raise DataError(f"it is not a project file; give a file whose name ends in {ENDING}")
-    end = content[-22:]  # it says how many members there are: millions are not looked through
+        raise DataError(f"it is not a project file; choose a file ending in {ENDING}")
+    end = content[-22:]  # the number of members, checked before they are listed
     if not end.startswith(b"PK\x05\x06"):
         raise DataError(DAMAGED)
     n_members, n_bytes = struct.unpack("<HI", end[10:16])
     if n_members > len(limits) or n_bytes > MAX_DIRECTORY:
-        raise DataError("it is a zip archive of other files and not a project")
+        raise DataError("it is a zip archive of other files, not a project")
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             _check_members(archive.infolist(), limits)
@@ -655,22 +652,22 @@ def _unpacked(content: bytes, max_bytes: int) -> dict[str, bytes]:
             return {name: archive.read(name) for name in archive.namelist()}
     except LoopyLatentError:
         raise
-    except Exception:  # whatever a damaged archive makes the reader raise
+    except Exception:  # a damaged archive can raise anything
         raise DataError(DAMAGED) from None
 
 
 def _check_members(members: list[zipfile.ZipInfo], limits: Mapping[str, int]) -> None:
     names = [member.filename for member in members]
-    strange = [name for name in names if name not in limits]
-    if strange:
-        raise DataError(f"it holds {listed(strange)}, which no project has")
+    unknown = [name for name in names if name not in limits]
+    if unknown:
+        raise DataError(f"it contains {listed(unknown)}, which is not part of a project")
     if _DESCRIPTION not in names:
-        raise DataError(f"it holds no {_DESCRIPTION}, so it is not a project")
+        raise DataError(f"it contains no {_DESCRIPTION}, so it is not a project")
     if len(set(names)) < len(names):
-        raise DataError("it holds one file twice, which no project does")
+        raise DataError("it contains a file twice")
     for member in members:
         shown = {_DESCRIPTION: "description", _RESULTS: "results"}.get(member.filename, "data")
         _check_size(shown, member.file_size, limits[member.filename])
         usual = member.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
         if member.flag_bits & 1 or not usual:
-            raise DataError("it is encrypted or packed in a way that no project is")
+            raise DataError("it is encrypted or uses an unsupported compression")

@@ -1,6 +1,6 @@
-"""Results that a project file brings along; each part is checked before it is used.
+"""Results in a project file; each part is checked before use.
 
-They name their table and distances by digests; of other data nothing here is ever shown.
+They identify their table and distances by digests and are never shown for other data.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from loopylatent.inference.model import SavedModel
 from loopylatent.settings import LearnSettings
 
 KIND = "is"
-"""The entry that names the class of a set of values."""
+"""The entry with the class name of an object."""
 MOST_NAMED = 8_000_000
-"""Columns of all graphs together: names stand once, and would be read once for each graph."""
+"""Largest total number of columns over all graphs, which share their lists of names."""
 
 # Writing -----------------------------------------------------------------------------------
 
 
 def to_plain(value: Any, graphs: dict[LatentGraph, int]) -> Any:
-    """Turn a frozen value into what JSON can hold; its graphs get a place where they are new."""
+    """Convert a frozen value to JSON values; graphs become indices into ``graphs``."""
     if isinstance(value, LatentGraph):
         return graphs.setdefault(value, len(graphs))
     if isinstance(value, np.ndarray):
@@ -61,7 +61,7 @@ def to_plain(value: Any, graphs: dict[LatentGraph, int]) -> Any:
 
 
 def encoded(value: Any) -> bytes:
-    """Return a frozen value with its graphs as JSON; equal values give equal bytes."""
+    """Return a frozen value and its graphs as JSON; equal values give equal bytes."""
     places: dict[LatentGraph, int] = {}
     parts = to_plain(value, places)
     names = {names: k for k, names in enumerate(dict.fromkeys(one.names for one in places))}
@@ -74,16 +74,16 @@ def encoded(value: Any) -> bytes:
         }
         for graph in places
     ]
-    described = {"names": list(names), "graphs": graphs, "results": parts}
-    return json.dumps(described, allow_nan=False, separators=(",", ":")).encode("ascii")
+    content = {"names": list(names), "graphs": graphs, "results": parts}
+    return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
 NUMBER, PLACE, NAMED = 26, 12, 8
-"""Bytes for a number, the place of a graph in its list, and a column of a graph (`MOST_NAMED`)."""
+"""Bytes of a number, of the index of a graph, and of a column of a graph (`MOST_NAMED`)."""
 
 
 def plain_size(value: Any, seen: set[Any]) -> int:
-    """Return how many bytes a value takes as JSON at the most; ``seen`` is written already."""
+    """Return an upper bound on the size of a value as JSON; ``seen`` is already written."""
     if isinstance(value, LatentGraph):
         if value.digest in seen:
             return PLACE
@@ -108,19 +108,19 @@ def plain_size(value: Any, seen: set[Any]) -> int:
 
 Count = Annotated[int, Meta(ge=0, le=2**53)]
 Odd = Enum("Odd", {"NAN": "nan", "INF": "inf", "MINUS_INF": "-inf"})
-"""Numbers that JSON lacks."""
+"""Numbers that JSON cannot represent."""
 Length = Annotated[float, Meta(ge=0)]
 _LIMITED: dict[str, Any] = {
     **dict.fromkeys(("n_train", "n_samples"), Annotated[float, Meta(gt=0)]),
     **dict.fromkeys(("start", "end", "seconds"), Length),
     **dict.fromkeys(("p_value", "instability"), Annotated[float, Meta(ge=0, le=1)]),
 }
-"""Numbers that must be finite and in these limits: logarithms and shares of them are taken."""
+"""Numbers that must be finite and within these limits."""
 
 
 class _Graph(Struct, forbid_unknown_fields=True):
     names: Count | tuple[str, ...]
-    """Their place among those listed; in formats 1 and 2 the names."""
+    """Index of the list of names; in formats 1 and 2, the names."""
     n_hidden: Count
     edges: list[Count]
     lengths: list[Length]
@@ -128,7 +128,7 @@ class _Graph(Struct, forbid_unknown_fields=True):
     def built(self, listed: Sequence[tuple[str, ...]]) -> LatentGraph:
         names = self.names if isinstance(self.names, tuple) else listed[self.names]
         if len(self.edges) % 2 or self.n_hidden > len(self.lengths) or len(set(names)) < len(names):
-            raise DataError("a graph in the results does not fit together.")
+            raise DataError("a graph in the results is inconsistent.")
         pairs = np.array(self.edges, dtype=np.int64).reshape(-1, 2)
         return LatentGraph.build(names, self.n_hidden, pairs, np.array(self.lengths))
 
@@ -149,49 +149,49 @@ class _Whole(_Array):
 
 
 class _Part(Struct, forbid_unknown_fields=True, tag_field=KIND):
-    """What stands in a file for a frozen dataclass."""
+    """A frozen dataclass as stored in a file."""
 
-    stands_for: ClassVar[Any]
+    target: ClassVar[Any]
 
 
 class _Shared(ABC):  # noqa: B024
-    """What stands in a file for a graph: its place in the list."""
+    """A graph as stored in a file: its index in the list."""
 
 
 _Shared.register(LatentGraph)
 
 
 def decoded(kind: Any, content: bytes) -> Any:
-    """Read what `encoded` wrote of a frozen dataclass; whatever does not fit is refused."""
+    """Reverse `encoded`; raise if the content is invalid."""
     try:
         file = msgspec.json.decode(content, type=_File)
         shared = [one.names for one in file.graphs if isinstance(one.names, int)]
         if any(place >= len(file.names) for place in shared):
             raise DataError("a graph in the results has no names.")
         if sum(len(file.names[place]) for place in shared) > MOST_NAMED:
-            raise DataError("the results hold more graphs of so many columns than can be read.")
+            raise DataError("the results contain too many graphs of this many columns.")
         hook = partial(_special, [one.built(file.names) for one in file.graphs])
         return _value(msgspec.json.decode(file.results, type=_wire(kind), dec_hook=hook))
     except LoopyLatentError:
         raise
     except (msgspec.DecodeError, RecursionError, TypeError, ValueError, OverflowError) as error:
-        raise DataError(f"its results do not fit: {in_short(error)}.") from None
+        raise DataError(f"its results are invalid: {shortened(error)}.") from None
 
 
-def in_short(error: Exception) -> str:
-    """Return what msgspec says, which may repeat anything, on one line and not too long."""
+def shortened(error: Exception) -> str:
+    """Return the message of msgspec, which can quote anything, as one short line."""
     return repr(str(error)[:200])[1:-1]
 
 
 @cache
 def _wire(kind: Any) -> Any:
-    """What msgspec reads for a type of ours."""
+    """Return the type that msgspec reads for a type of ours."""
     if kind is LatentGraph:
         return _Shared
     if is_dataclass(kind) and isinstance(kind, type):
         hints = get_type_hints(kind)
         parts = [(one.name, _LIMITED.get(one.name, _wire(hints[one.name]))) for one in fields(kind)]
-        name, namespace = kind.__name__, {"stands_for": kind}
+        name, namespace = kind.__name__, {"target": kind}
         return msgspec.defstruct(name, parts, bases=(_Part,), tag=name, namespace=namespace)
     if get_origin(kind) is tuple:
         return tuple[tuple(map(_wire, get_args(kind)))]  # type: ignore[misc]
@@ -201,7 +201,7 @@ def _wire(kind: Any) -> Any:
 
 
 def _special(graphs: Sequence[LatentGraph], kind: Any, plain: Any) -> Any:
-    """Read what msgspec does not know: graphs and arrays."""
+    """Read graphs and arrays, which msgspec does not know."""
     if kind is _Shared:
         place = msgspec.convert(plain, Count)
         if place >= len(graphs):
@@ -215,19 +215,19 @@ def _special(graphs: Sequence[LatentGraph], kind: Any, plain: Any) -> Any:
 def _value(read: Any) -> Any:
     if isinstance(read, _Part):
         parts = {name: _value(getattr(read, name)) for name in read.__struct_fields__}
-        return read.stands_for(**parts)
+        return read.target(**parts)
     if isinstance(read, tuple):
         return tuple(map(_value, read))
     return float(read.value) if isinstance(read, Odd) else read
 
 
 FARTHEST = 1e9
-"""Where a node can stand, in pixels; NaN stands for a node that is not drawn."""
+"""Largest coordinate of a node, in pixels; NaN means that it is not drawn."""
 
 
 @dataclass(frozen=True, eq=False)
 class Barcode:
-    """The bars of a sweep along r; the radius of the settings plays no part."""
+    """The bars of a sweep along r; the radius in the settings is ignored."""
 
     settings: LearnSettings
     bars: tuple[Bar, ...]
@@ -235,7 +235,7 @@ class Barcode:
 
 @dataclass(frozen=True, slots=True)
 class TestedLoops:
-    """The loops at a radius, tested."""
+    """The loop test at a radius."""
 
     r: float
     test: LoopTest
@@ -243,7 +243,7 @@ class TestedLoops:
 
 @dataclass(frozen=True, eq=False)
 class Supported:
-    """The support of a graph, and with what it was asked for."""
+    """The support of a graph, with its settings."""
 
     settings: LearnSettings
     n_runs: int
@@ -252,11 +252,11 @@ class Supported:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A row of the table of scores, and on which rows it was scored."""
+    """An entry of the score table, with its split of the rows."""
 
     metric: str
     column: str | None
-    """The label column that splits the rows; None for a split at random."""
+    """The label column that splits the rows; None for a random split."""
     test: str
     share: float
     seed: int
@@ -266,7 +266,7 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """How one side of a comparison explains its rows."""
+    """The scores of one side of a comparison."""
 
     data: str
     graph: str
@@ -277,22 +277,22 @@ class Compared:
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Where the nodes of the drawn graph stand."""
+    """Positions of the nodes of the drawn graph."""
 
     graph: LatentGraph
     positions: NDArray[np.float64]
-    """(nodes, 2), NaN where a node is not drawn."""
+    """(nodes, 2), NaN if a node is not drawn."""
     opened: tuple[int, ...] = ()
-    """Nodes whose folded nodes are taken out."""
+    """Nodes that are unfolded."""
     selected: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """Everything that was computed on one table."""
+    """All results on one table."""
 
     data: str
-    """The digest of the rows, empty where there are none."""
+    """The digest of the rows, empty if there are none."""
     distances: str
     """The digest of the distances."""
     places: Places | None = None
@@ -300,7 +300,7 @@ class Results:
     bars: tuple[Barcode, ...] = ()
     loops: tuple[TestedLoops, ...] = ()
     split: str = ""
-    """The digest of the rows learned from and kept apart on the page Tune."""
+    """The digest of the training and test rows on the page Tune."""
     scores: tuple[PointScores | Failed, ...] = ()
     support: tuple[Supported, ...] = ()
     groups: Groups | None = None
@@ -320,7 +320,7 @@ class Results:
 
     @property
     def columns(self) -> set[tuple[str, ...]]:
-        """The columns of all graphs that are drawn or listed."""
+        """The columns of all drawn or listed graphs."""
         graphs = [one.graph for one in self.points] + [one.graph for one in self.models]
         graphs += [one.found.graph for one in self.support]
         graphs += [] if self.places is None else [self.places.graph]
@@ -328,16 +328,16 @@ class Results:
         return found if self.groups is None else found | {self.groups.names}
 
     @property
-    def words(self) -> tuple[str, ...]:
-        """What is in it, for a person."""
+    def summary(self) -> tuple[str, ...]:
+        """The number of results of each type, in words."""
         counts = {
             "graph{s} of a sweep": len(self.points),
             "score{s} of a sweep": len(self.scores),
-            "test{s} of loops": len(self.loops),
-            "support{s}": len(self.support),
-            "consensus of groups": int(self.groups is not None),
-            "fit{s}": len(self.models),
-            "row{s} of scores": len(self.evaluations) + len(self.comparisons),
+            "loop test{s}": len(self.loops),
+            "stability result{s}": len(self.support),
+            "grouping over resamples": int(self.groups is not None),
+            "fitted model{s}": len(self.models),
+            "score{s} of graphs": len(self.evaluations) + len(self.comparisons),
         }
         return tuple(
             f"{count} {what.format(s='' if count == 1 else 's')}"
@@ -356,19 +356,19 @@ ORDER = (
     "places", "groups", "models", "loops", "evaluations", "comparisons", "support", "scores",
     "bars", "points",
 )  # fmt: skip
-"""What stays first where not everything has room: what is small, then what took longest."""
+"""Order of priority if space is limited: small results, then those that took longest."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chosen:
-    """Results that have room, and those that have none."""
+    """Results that fit the limit, and those that do not."""
 
     kept: Results
     left_out: Results
 
 
 def within(results: Results, most_bytes: int) -> Chosen:
-    """Return the results that take at most so many bytes as JSON; the first of a kind stay."""
+    """Return the results that fit into ``most_bytes`` of JSON, in order of priority."""
     empty = Results(results.data, results.distances, split=results.split)
     room, seen = most_bytes - plain_size(empty, set()) - 100, set[Any]()
     kept: dict[str, Any] = {}
@@ -394,7 +394,7 @@ def _check_places(places: Places) -> None:
     n, selected = places.graph.n_nodes, places.selected
     chosen = places.opened if selected is None else (*places.opened, selected)
     fits = places.positions.shape == (n, 2) and not (np.abs(places.positions) > FARTHEST).any()
-    _check(fits and all(0 <= node < n for node in chosen), "the places of nodes")
+    _check(fits and all(0 <= node < n for node in chosen), "the position of a node")
 
 
 def _check_support(found: Stability) -> None:
@@ -431,4 +431,4 @@ def _check_groups(groups: Groups) -> None:
 
 def _check(fits: bool, what: str) -> None:
     if not fits:
-        raise DataError(f"{what} in the results does not fit together.")
+        raise DataError(f"{what} in the results is inconsistent.")

@@ -1,4 +1,4 @@
-"""A learned graph as one page for people: what was found, how sure it is, how to get it again.
+"""A report on a learned graph as one HTML page: results, stability, how to reproduce it.
 
-``findings`` computes, ``content`` says it in words and rows, ``page`` writes it.
+``findings`` computes its content, ``page`` writes it.
 """

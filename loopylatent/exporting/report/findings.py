@@ -1,4 +1,4 @@
-"""Everything that a report says about a learned graph, computed once, or the reason why not."""
+"""The content of a report on a learned graph: each result, or the reason why it is missing."""
 
 from __future__ import annotations
 
@@ -30,51 +30,51 @@ from loopylatent.tables.observations import Observations
 T = TypeVar("T")
 
 SHARES: Mapping[str, int] = {
-    "fitting probabilities": 25,
-    "scoring rows kept apart": 25,
-    "testing the loops": 20,
-    "grouping on resampled data": 40,
-    "learning again on resampled data": 40,
+    "fitting the model": 25,
+    "scoring held-out rows": 25,
+    "testing loops": 20,
+    "grouping columns on resamples": 40,
+    "computing support on resamples": 40,
 }
-"""Roughly how long each part takes beside the others, for the progress."""
+"""Approximate relative time of each part, for the progress."""
 FIT, HELD_OUT, LOOPS, GROUPS, SUPPORT = SHARES
 TYPICAL_STEPS = 100
-NO_ROWS = "There are only distances and no rows, so probabilities cannot be fitted."
+NO_ROWS = "The input has only distances and no rows, so no model can be fitted."
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """Something that a report does not hold, and why, in a sentence."""
+    """A part that is not in the report, with the reason as a sentence."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """How well rows are foretold that took no part in finding and fitting a graph."""
+    """Scores on held-out rows."""
 
     scores: Scores
-    """Of a graph learned with the same settings from the other rows."""
+    """Of a graph learned and fitted with the same settings on the training rows."""
     independent: Scores
-    """Of the columns without any edge, fitted to the same other rows."""
+    """Of a graph without edges, fitted to the same rows."""
     n_train: int
     n_test: int
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Findings:
-    """What is known of a graph.
+    """The content of a report on a graph.
 
     Parameters
     ----------
     recipe : Recipe
-        From which script and command are written.
+        Input of the script and the command.
     distances : DistanceMatrix
     result : LearnResult
     observations : Observations or None
     curve : EdgeDensity
     model, held_out, loops, groups, stability
-        What was computed, or why it was not.
+        The result, or why it is missing.
     known_groups : mapping from column to group, optional
     max_hidden : int, optional
         The limit with which the graph was learned.
@@ -103,7 +103,7 @@ class Findings:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Known:
-    """What has been computed already and need not be computed again."""
+    """Results that need not be recomputed."""
 
     curve: EdgeDensity | None = None
     model: Model | None = None
@@ -123,24 +123,24 @@ def examine(
     max_hidden: int | None = None,
     progress: Progress | None = None,
 ) -> Findings:
-    """Compute everything that a report says.
+    """Compute the content of a report.
 
     Parameters
     ----------
     recipe : Recipe
-        What the graph was learned with; its script is part of the report.
+        The data and settings of the graph.
     D : DistanceMatrix
     result : LearnResult
     obs : Observations, optional
         The rows; without them there are no scores.
     known : Known, optional
-        What is there already. It must belong to this graph and these data.
+        Results that were computed before, on this graph and these data.
     known_groups : mapping from column to group, optional
     n_resamples : int
-        For the support of edges and hidden nodes; 0 leaves it out.
+        For the support of edges and hidden nodes; 0 skips it.
     max_hidden : int, optional
     progress : callable, optional
-        Called with the work done and in all, as shares; may raise to stop.
+        Called with the work done and the total; may raise to stop.
 
     Returns
     -------
@@ -157,11 +157,11 @@ def examine(
     (True, 2)
     """
     if result.data_digest != D.digest:
-        raise DataError("the graph was not learned from these distances; learn it again.")
+        raise DataError("The graph was not learned from these distances. Learn it again.")
     if result.settings != recipe.settings:
         raise DataError(
-            "the graph was learned with other settings than those of the recipe, whose script "
-            "would give another graph; learn it with recipe.settings."
+            "The graph was learned with other settings than those of the recipe. Learn it again "
+            "with the settings of the recipe."
         )
     known = known or Known()
     rows = None if obs is None else obs.select(list(D.names))
@@ -193,13 +193,13 @@ def _or_reason(compute: Callable[[], T | Skipped]) -> T | Skipped:
 
 
 def sentence(text: str) -> str:
-    """Begin with a capital."""
+    """Capitalise the first letter."""
     return text[:1].upper() + text[1:]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Work:
-    """The parts of `examine`, with one count of progress over all of them."""
+    """The parts of `examine`, with a common progress."""
 
     recipe: Recipe
     D: DistanceMatrix
@@ -213,10 +213,10 @@ class _Work:
         names, total = list(SHARES), sum(SHARES.values())
         before = sum(SHARES[other] for other in names[: names.index(name)])
 
-        def report(done: int, in_all: int) -> None:
+        def report(done: int, count: int) -> None:
             if self.progress is not None:
-                # a fit mostly ends long before the most steps that it may take
-                most = done + TYPICAL_STEPS if name in (FIT, HELD_OUT) else max(in_all, 1)
+                # a fit usually converges long before its maximum number of steps
+                most = done + TYPICAL_STEPS if name in (FIT, HELD_OUT) else max(count, 1)
                 self.progress(before + SHARES[name] * min(done, most) // most, total)
 
         report(0, 1)
@@ -238,8 +238,8 @@ class _Work:
             return Skipped(NO_ROWS)
         if self.recipe.regularize != "none":
             return Skipped(
-                "Scores on rows kept apart would repeat the whole search for hidden nodes that "
-                "pay; the command “score” does that."
+                "Held-out scores were not computed: with a BIC penalty they would repeat the whole "
+                "search for hidden nodes. The command “score” does that."
             )
         split = Split.of(self.obs, self.D, seed=seed)
         graph = learn(split.D, self.recipe.settings, trace=False).graph
@@ -254,12 +254,11 @@ class _Work:
     def loops(self) -> LoopTest | Skipped:
         progress = self.part(LOOPS)
         if self.recipe.r >= self.D.r_max:
-            tree = "The graph was learned at r max, where it is a tree"
-            return Skipped(f"{tree}; there are no loops to test.")
+            return Skipped("At r max the graph is a tree, so there are no loops to test.")
         return loop_test(self.D, self.recipe.r, seed=self.recipe.seed, progress=progress)
 
     def groups(self) -> Groups:
-        """Consensus groups, or those of this graph alone where resampling is not possible."""
+        """Groups over resamples, or those of this graph if resampling is not possible."""
         progress, recipe = self.part(GROUPS), self.recipe
         if self.known.groups is not None:
             return self.known.groups
@@ -274,11 +273,11 @@ class _Work:
         if self.known.stability is not None:
             return self.known.stability
         if self.n_resamples == 0:
-            return Skipped("Not asked for.")
+            return Skipped("Support was not requested.")
         if recipe.regularize != "none":
             return Skipped(
-                "Support was not computed: it would repeat the whole search for hidden nodes that "
-                "pay on every resample."
+                "Support was not computed: with a BIC penalty it would repeat the whole search for "
+                "hidden nodes on every resample."
             )
         how = Resampling(recipe.metric, n_resamples=self.n_resamples, seed=recipe.seed)
         table = self.D if self.obs is None else self.obs
@@ -286,6 +285,6 @@ class _Work:
 
 
 def part_at(done: int) -> str:
-    """Say which part of the work comes after ``done``, as reported to ``progress``."""
+    """Return the current part, from the ``done`` reported to ``progress``."""
     ends = zip(SHARES, accumulate(SHARES.values()), strict=True)
     return next((name for name, end in ends if done < end), SUPPORT)

@@ -1,7 +1,7 @@
-"""A report as one HTML page with everything inside: its sentences, named values, rows, figures.
+"""A report as one self-contained HTML page: its sentences, facts, tables and figures.
 
-``report.html`` is the template, which escapes what is said here; ``report.css`` and ``report.js``
-are what it holds beside the script that draws the graph of every exported page.
+``report.html`` is the template, which escapes all texts, with ``report.css``, ``report.js`` and the
+drawing script of all exported pages.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from loopylatent.exporting.project.file import SETTINGS, Recipe
 from loopylatent.exporting.report.findings import Findings, HeldOut, Skipped, sentence
 from loopylatent.figures.charts import LINES, counts_at, curve_svg, shown_range
 from loopylatent.figures.layout import positions
-from loopylatent.figures.network import edge_signs, filling
+from loopylatent.figures.network import edge_signs, stretched
 from loopylatent.figures.svg import to_svg
 from loopylatent.graph import node_labels
 from loopylatent.inference.model import Model
@@ -44,41 +44,39 @@ from loopylatent.learning.initial_graph import default_thresholds
 from loopylatent.tables.files import xml_text
 from loopylatent.tables.observations import Observations
 
-SURE = 0.7
-"""From this support on a part counts as found again."""
+HIGH_SUPPORT = 0.7
 THRESHOLDS: Mapping[str, tuple[str, str]] = {
     "r": (
-        "r",
-        "The radius. The columns nearer than r to a column form its ball, and each ball is joined "
-        "by its shortest tree. From r max on that is one tree of everything; a smaller r leaves "
-        "the trees local, so that their union can close into loops.",
+        "Radius r",
+        "The columns within distance r of a column form its ball. The initial graph is the union "
+        "of the minimum spanning trees of all balls: a single tree from r max on; with a smaller r "
+        "it can have loops.",
     ),
     "Lambda": (
-        "Λ (Lambda)",
-        "The margin. Four columns vote on who belongs with whom; Λ says by how much a vote must "
-        "win to count.",
+        "Margin Λ",
+        "Quartet tests decide which pairs of four nodes are close, if they win by this margin.",
     ),
     "tau": (
-        "τ (tau)",
-        "The shortest edge. A hidden node nearer than τ to a neighbour was merged with it.",
+        "Minimum edge length τ",
+        "Shorter edges at hidden nodes were contracted.",
     ),
 }
-NO_PART = "It plays no part in this method."
-OWN_TAU = "This method has a shortest edge of its own, 0.105, in its place."
+NO_EFFECT = "It has no effect in this method."
+OWN_TAU = "This method uses its own limit, 0.105, instead."
 METHODS: Mapping[str, str] = {
-    "quartet": "Columns are joined by votes of four (quartet tests).",
-    "relaxed": "Columns are joined into families whose distances to the others differ alike.",
-    "nj": "Columns are joined by neighbor joining.",
+    "quartet": "Nodes are joined by quartet tests.",
+    "relaxed": "Nodes whose distances to all other nodes differ by a constant form families.",
+    "nj": "Nodes are joined by neighbor joining.",
 }
 ORDERS: Mapping[str, str] = {
-    "degree": "The best connected columns were visited first.",
-    "index": "Columns were visited in their order in the table.",
-    "random": "Columns were visited at random, by the seed.",
+    "degree": "Columns with most neighbours were visited first.",
+    "index": "Columns were visited in the order of the table.",
+    "random": "Columns were visited in random order, given by the seed.",
 }
-SEED = "The beginning of all random numbers; the same seed gives the same graph."
+SEED = "Seed of all random numbers; the same seed gives the same graph."
 BIC = (
-    "A hidden node was kept only where it raised the likelihood by more than its parameters cost "
-    "(Bayesian information criterion)."
+    "A hidden node was added only if it improved the BIC (Bayesian information criterion), which "
+    "penalises parameters."
 )
 METRICS: Mapping[str, str] = {
     "correlation": "−log |correlation| of two columns.",
@@ -86,26 +84,26 @@ METRICS: Mapping[str, str] = {
     "determinant": "−log of the normalised determinant of the joint table of two columns.",
     "determinant-printed": "−log of the determinant of the joint table, as printed in the paper.",
     "canonical": "−log of the largest canonical correlation of two columns.",
-    "given": "The distances were given; they were not estimated from rows.",
+    "given": "Precomputed distances, not estimated from rows.",
 }
 DISTANCE = (
-    "0 where one column determines the other, 0.7 at a correlation of 0.5, 2.3 at 0.1, infinite "
-    "where two columns look independent."
+    "0 if one column determines the other, 0.7 at a correlation of 0.5, 2.3 at 0.1, infinite if "
+    "two columns are independent."
 )
-NOISE_FLOOR = "A longer distance cannot be told from independence with so many rows."
+NOISE_FLOOR = "With this many rows, longer distances cannot be distinguished from independence."
 SCHEMES: Mapping[str, str] = {
-    "bootstrap": "rows drawn again with replacement",
-    "blocks": "runs of neighbouring rows drawn again",
-    "subsample": "random parts of the rows",
-    "noise": "correlations shaken by their standard error",
-    "orders": "the same data visited in random orders",
+    "bootstrap": "rows drawn with replacement",
+    "blocks": "blocks of consecutive rows drawn with replacement",
+    "subsample": "random subsets of the rows",
+    "noise": "correlations perturbed by their sampling error",
+    "orders": "random visiting orders on the same data",
 }
-ONE_GRAPH = "Communities of this graph alone, which move with every resample."
+ONE_GRAPH = "Communities of this graph alone, which vary between resamples."
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A value with its name and what it means."""
+    """A named value with its meaning."""
 
     name: str
     value: str
@@ -113,99 +111,109 @@ class Fact:
 
 
 def signed(value: float, digits: int) -> str:
-    """Return a number with a minus that is as wide as a plus."""
+    """Format a number with a proper minus sign."""
     return f"{value:,.{digits}f}".replace("-", "−")
 
 
-def in_short(findings: Findings) -> list[str]:
-    """Return the findings in a few sentences."""
+def summary_sentences(findings: Findings) -> list[str]:
+    """Return the main results as sentences."""
     graph = findings.graph
-    pieces = f", in {count(graph.n_components, 'piece')}" if graph.n_components > 1 else ""
+    several = graph.n_components > 1
+    components = f", in {count(graph.n_components, 'connected component')}" if several else ""
     found = (
         f"{count(graph.n_observed, 'column')} and {count(graph.n_hidden, 'hidden node')} are "
-        f"joined by {count(graph.n_edges, 'edge')}{pieces}; the columns fall into "
+        f"connected by {count(graph.n_edges, 'edge')}{components}; the columns form "
         f"{count(findings.groups.n_groups, 'group')}."
     )
     short, support, held = [found, loop_sentence(findings)], findings.stability, findings.held_out
     if isinstance(support, Stability):
-        n_hidden, n_edges = (int((one >= SURE).sum()) for one in (support.hidden, support.edges))
+        n_hidden, n_edges = (
+            int((one >= HIGH_SUPPORT).sum()) for one in (support.hidden, support.edges)
+        )
         short.append(
-            f"In {support.n_used} runs ({SCHEMES[support.scheme]}) {n_hidden} of "
-            f"{count(len(support.hidden), 'hidden node')} and {n_edges} of "
-            f"{count(len(support.edges), 'edge')} came back at least {SURE:.0%} of the time."
+            f"{n_hidden} of {count(len(support.hidden), 'hidden node')} and {n_edges} of "
+            f"{count(len(support.edges), 'edge')} have a support of at least {HIGH_SUPPORT:.0%} in "
+            f"{support.n_used} resamples ({SCHEMES[support.scheme]})."
         )
     if isinstance(held, HeldOut):
         ours, none = (one.log_likelihood / one.n_samples for one in (held.scores, held.independent))
         better = "better" if ours > none else "worse"
         short.append(
-            f"Rows kept apart have a mean log-likelihood of {signed(ours, 3)} "
-            f"({how(held.scores.method)}), {abs(ours - none):.3f} {better} than with independent "
-            "columns."
+            f"Held-out rows have a mean log-likelihood of {signed(ours, 3)} "
+            f"({inference_name(held.scores.method)}), {abs(ours - none):.3f} {better} than with "
+            "independent columns."
         )
     return short
 
 
 def loop_sentence(findings: Findings) -> str:
-    """Say how many loops there are and whether noise explains them."""
+    """Return the number of loops and whether noise explains them."""
     n, test = findings.graph.n_cycles, findings.loops
     if isinstance(test, Skipped):
         return f"The graph has {count(n, 'loop')}. {test.reason}" if n else test.reason
     if test.n_loops == 0:
-        rule = "With Λ and τ by the default rule"
-        return f"{rule} there are no loops at r = {findings.recipe.r:.3g}."
+        return f"With default Λ and τ there are no loops at r = {findings.recipe.r:.3g}."
     verdict = "The loops are more than noise." if test.is_real else "Noise can explain the loops."
     mean = "unknown" if math.isnan(test.mean_by_noise) else f"{test.mean_by_noise:.1f}"
     return (
-        f"{count(test.n_loops, 'loop')}; noise on a tree would make {mean} on average: "
-        f"{test.n_as_many} of {test.n_simulations} tables simulated from a tree had as many "
+        f"{count(test.n_loops, 'loop')}, compared with {mean} on average in tables simulated from "
+        f"a tree; {test.n_as_many} of {test.n_simulations} had at least as many "
         f"(p\u00a0=\u00a0{test.p_value:.3g}). {verdict}"
     )
 
 
-def how(method: str) -> str:
-    """Say how likelihoods were computed."""
+def inference_name(method: str) -> str:
+    """Return how likelihoods were computed."""
     return "exact" if method == "exact" else "approximate, by loopy belief propagation"
 
 
 def warnings(findings: Findings) -> list[str]:
-    """Return what a reader of the graph should know about it."""
+    """Return warnings about the graph."""
     D, result, r = findings.distances, findings.result, findings.recipe.r
     found = []
     if D.noise_floor is not None and r > D.noise_floor:
         found.append(
-            f"r = {r:.3g} lies beyond the noise floor ({D.noise_floor:.3g}): balls of this size "
-            f"hold distances that {D.n_samples or 0:,} rows cannot tell from independence."
+            f"r = {r:.3g} is above the noise floor ({D.noise_floor:.3g}): with "
+            f"{D.n_samples or 0:,} rows, longer distances cannot be distinguished from "
+            "independence."
         )
     if not D.is_additive:
-        assumed = "These distances do not add up along paths, as the method assumes"
-        found.append(f"{assumed}: read lengths with care.")
+        found.append("The distances are not additive along paths, as the method assumes.")
     if result.n_stuck:
         found.append(
-            f"In {result.n_stuck} of {result.n_visits} visits the votes contradicted each other "
-            "and no pair could be joined; a larger Λ leaves fewer of those."
+            f"In {result.n_stuck} of {result.n_visits} visits the quartet tests conflict and no "
+            "pair could be joined. Try a larger Λ."
         )
     if result.n_capped:
-        found.append(f"In {result.n_capped} visits only the nearest outsiders were asked.")
+        found.append(f"{result.n_capped} large visits used only the nearest nodes in tests.")
     return found
 
 
 def data_facts(findings: Findings) -> list[Fact]:
-    """Return what the data are."""
+    """Describe the data."""
     D, obs, recipe = findings.distances, findings.observations, findings.recipe
     source = recipe.sample_name if recipe.source_kind == "sample" else recipe.source
     facts = [Fact("Source", xml_text(source), "a bundled table" if source != recipe.source else "")]
     if obs is None:
         rows = "unknown" if D.n_samples is None else f"{D.n_samples:,}"
-        facts += [Fact("Rows", rows, "behind the given distances")]
+        facts += [Fact("Rows", rows, "of the precomputed distances")]
         facts += [Fact("Columns", f"{D.n_columns:,}")]
     else:
         facts += _table_facts(obs)
     floor = "unknown" if D.noise_floor is None else f"{D.noise_floor:.4g}"
     return [
         *facts,
-        Fact("Distance", D.metric, f"{METRICS[D.metric]} {DISTANCE}"),
+        Fact(
+            "Distance",
+            "precomputed" if D.metric == "given" else D.metric,
+            f"{METRICS[D.metric]} {DISTANCE}",
+        ),
         Fact("r min", f"{D.r_min:.4g}", "Below this radius some column is alone in its ball."),
-        Fact("r max", f"{D.r_max:.4g}", "The largest distance; from here on the graph is a tree."),
+        Fact(
+            "r max",
+            f"{D.r_max:.4g}",
+            "The largest finite distance; from here on the graph is a tree.",
+        ),
         Fact("Noise floor", floor, NOISE_FLOOR),
     ]
 
@@ -213,38 +221,38 @@ def data_facts(findings: Findings) -> list[Fact]:
 def _table_facts(obs: Observations) -> list[Fact]:
     kinds = ", ".join(f"{n} {kind}" for kind, n in Counter(obs.kinds).items())
     n_values = obs.n_rows * obs.n_columns
-    weighted = "" if obs.weights is None else f"; with their weights {obs.n_samples:,}"
+    weighted = "" if obs.weights is None else f"; sum of weights {obs.n_samples:,}"
     share = f"{obs.n_missing / n_values:.1%} of all" if n_values else ""
     facts = [
         Fact("Rows", f"{obs.n_rows:,}{weighted}"),
         Fact("Columns", f"{obs.n_columns:,}", kinds),
         Fact("Missing values", f"{obs.n_missing:,}", share if obs.n_missing else ""),
     ]
-    left_out = [f"{one.name}: {one.reason}" for one in obs.dropped]
-    if left_out:
-        facts.append(Fact("Left out", f"{len(left_out)}", xml_text("; ".join(left_out))))
+    dropped = [f"{one.name}: {one.reason}" for one in obs.dropped]
+    if dropped:
+        facts.append(Fact("Dropped columns", f"{len(dropped)}", xml_text("; ".join(dropped))))
     return facts
 
 
 def setting_facts(findings: Findings) -> list[Fact]:
-    """Return the settings, each with what it does."""
+    """Return the settings with their effects."""
     recipe = findings.recipe
-    bic, no_bic = ("BIC", BIC), ("none", "Hidden nodes did not have to pay for their parameters.")
+    bic, no_bic = ("yes", BIC), ("no", "Hidden nodes were not penalised for their parameters.")
     facts = [
         *_threshold_facts(findings.distances, recipe),
-        Fact("Method", recipe.method, METHODS.get(recipe.method, "")),
-        Fact("Order of visits", recipe.order, ORDERS.get(recipe.order, "")),
+        Fact("Grouping", recipe.method, METHODS.get(recipe.method, "")),
+        Fact("Visiting order", recipe.order, ORDERS.get(recipe.order, "")),
         Fact("Seed", f"{recipe.seed}", SEED),
-        Fact("Penalty", *(bic if recipe.regularize == "bic" else no_bic)),
+        Fact("BIC penalty", *(bic if recipe.regularize == "bic" else no_bic)),
     ]
     if findings.max_hidden is not None:
-        facts.append(Fact("Most hidden nodes", f"{findings.max_hidden}"))
+        facts.append(Fact("Maximum number of hidden nodes", f"{findings.max_hidden}"))
     reading = {
-        "Columns left out": ", ".join(recipe.drop),
-        "Columns that describe rows": ", ".join(recipe.labels),
-        "Corrected kinds": ", ".join(f"{name}: {kind}" for name, kind in recipe.kinds),
+        "Dropped on request": ", ".join(recipe.drop),
+        "Label columns": ", ".join(recipe.labels),
+        "Corrected column types": ", ".join(f"{name}: {kind}" for name, kind in recipe.kinds),
         "Weights": recipe.weights,
-        "Constant and repeated columns": "left out" if recipe.drop_degenerate else "",
+        "Constant and repeated columns": "dropped" if recipe.drop_degenerate else "",
     }
     return facts + [Fact(name, xml_text(value)) for name, value in reading.items() if value]
 
@@ -254,52 +262,58 @@ def _threshold_facts(D: DistanceMatrix, recipe: Recipe) -> list[Fact]:
     facts = []
     for field, (symbol, meaning) in THRESHOLDS.items():
         if field == "Lambda" and recipe.method in ("relaxed", "nj"):
-            meaning += f" {NO_PART}"
+            meaning += f" {NO_EFFECT}"
         if field == "tau" and recipe.method == "relaxed":
             meaning += f" {OWN_TAU}"
         value, rule = getattr(recipe, field), getattr(default, field)
-        origin = "This is the default." if value == rule else f"The default would be {rule:.4g}."
+        origin = "This is the default." if value == rule else f"The default is {rule:.4g}."
         facts.append(Fact(symbol, f"{value:.6g}", f"{meaning} {origin}"))
     return facts
 
 
 def group_sentences(findings: Findings) -> list[str]:
-    """Say where the groups come from and how they agree with known ones."""
+    """Return how the groups were found and how they agree with known ones."""
     found, known = findings.groups, findings.known_groups
     n = found.n_resamples
-    again = f"Columns that stay together when the graph is learned again on {n} resamples."
-    sentences = [again if n else ONE_GRAPH]
+    resampled = f"Columns that are mostly in one group over {n} resamples."
+    sentences = [resampled if n else ONE_GRAPH]
     if known and len(set(known) & set(found.names)) > 1:
         value = found.agreement(known)
-        sentences.append(f"Agreement with the known groups: {value:.2f} (1 is equal, 0 is chance).")
+        sentences.append(
+            f"Adjusted Rand index with the known groups: {value:.2f} (1: equal, 0: as expected by "
+            "chance)."
+        )
     return sentences
 
 
 def score_facts(model: Model) -> list[Fact]:
-    """Return what the fit of this very graph says."""
-    end = "Converged." if model.converged else "Not converged; more steps may raise the likelihood."
+    """Describe the model fitted to this graph."""
+    end = "Converged." if model.converged else "Not converged; more steps can raise the likelihood."
     note = f" {sentence(model.note)}." if model.note else ""
     per_row = model.train_log_likelihood / model.n_samples
-    inference = how("exact" if model.is_exact else "lbp")
+    inference = inference_name("exact" if model.is_exact else "lbp")
     return [
         Fact("Inference", inference, f"{model.kind} model, treewidth at most {model.treewidth}"),
-        Fact("Log-likelihood of a row", signed(per_row, 4), "higher is better; on all rows"),
-        Fact("BIC", signed(model.train_bic, 1), "log-likelihood less the cost of the parameters"),
+        Fact(
+            "Log-likelihood per row", signed(per_row, 4), "on the training rows; higher is better"
+        ),
+        Fact("BIC", signed(model.train_bic, 1), "log-likelihood minus a penalty for parameters"),
         Fact("Parameters", f"{model.df:,}", "degrees of freedom"),
         Fact("Fit", f"{len(model.history) - 1} steps", xml_text(end + note)),
     ]
 
 
-_SAID: Mapping[str, Any] = {
+_TEMPLATE_NAMES: Mapping[str, Any] = {
     one.__name__: one
     for one in (
-        in_short, warnings, loop_sentence, data_facts, setting_facts, group_sentences, how, signed,
+        summary_sentences, warnings, loop_sentence, data_facts, setting_facts, group_sentences,
+        inference_name, signed,
     )
-} | {"SCHEMES": SCHEMES, "SURE": SURE}  # fmt: skip
-"""What the template asks for by name."""
+} | {"SCHEMES": SCHEMES, "HIGH_SUPPORT": HIGH_SUPPORT}  # fmt: skip
+"""Functions and constants that the template uses."""
 ASPECT = 1.55
-"""Width to height of the graph, on the screen and on paper."""
-MOST_NEAR = 10
+"""Ratio of width to height of the graph, on screen and on paper."""
+N_NEAREST = 10
 
 
 def to_report(
@@ -309,21 +323,21 @@ def to_report(
     title: str = "",
     created: str | None = None,
 ) -> str:
-    """Return a page that says what was found, how sure it is, and how to get it again.
+    """Return a self-contained page with the results, their stability, and how to reproduce them.
 
-    Everything is inside. A content security policy forbids any request and any script but those
-    that belong here; names are data and cannot run. The same findings give the same page.
+    A content security policy blocks all requests and all other scripts; names are escaped. The
+    same findings give the same page.
 
     Parameters
     ----------
     findings : Findings
     extras : Extras
-        Positions, groups with their names, and names of hidden nodes. Nodes are coloured by the
-        groups that were found where no others are given.
+        Positions, groups with their names, and names of hidden nodes. By default, nodes are
+        coloured by detected groups.
     title : str
-        The name of the table where it is empty.
+        By default, the name of the table.
     created : str, optional
-        A date, to be printed.
+        A date to print.
 
     Examples
     --------
@@ -347,7 +361,7 @@ def to_report(
         replace(provenance(findings.result), settings=settings, created=created),
         created=created,
         findings=findings,
-        **_SAID,
+        **_TEMPLATE_NAMES,
         **_figures(findings, extras),
         **_texts(findings, labels),
     )
@@ -361,7 +375,7 @@ def write_report(
     title: str = "",
     created: str | None = None,
 ) -> Path:
-    """Write the page of `to_report` to a file, whole or not at all.
+    """Write the page of `to_report` to a file atomically.
 
     Parameters
     ----------
@@ -392,12 +406,12 @@ def write_report(
 
 
 def _complete(findings: Findings, extras: Extras) -> Extras:
-    """Fill in what is not given: positions, signs, the groups that were found."""
+    """Fill in missing positions, signs and groups."""
     graph = findings.graph
     place = extras.positions
     if place is None:
         labels = node_labels(graph, extras.hidden_names)
-        place = filling(positions(graph, labels=labels), ASPECT)
+        place = stretched(positions(graph, labels=labels), ASPECT)
     groups, names = extras.groups, extras.group_names
     if groups is None and findings.groups.n_groups > 1:
         groups = findings.groups.labels
@@ -414,7 +428,7 @@ def _figures(findings: Findings, extras: Extras) -> dict[str, Any]:
     graph, r, floor = findings.graph, findings.recipe.r, findings.distances.noise_floor
     assert extras.positions is not None
     drawing = drawing_of(graph, extras)
-    for look in drawing["options"].values():  # the wheel is the page's until a click: report.js
+    for look in drawing["options"].values():  # report.js enables zooming after a click
         look["interaction"] = look.get("interaction", {}) | {"zoomView": False}
     _, last = shown_range(findings.curve, findings.distances, r)
     return {
@@ -445,7 +459,7 @@ def _texts(findings: Findings, labels: tuple[str, ...]) -> dict[str, Any]:
         "edges": _edge_rows(findings, labels),
         "script": to_python(recipe, max_hidden=most),
         "command": command,
-        "known": labels[graph.n_observed :] != graph.labels[graph.n_observed :],
+        "has_names": labels[graph.n_observed :] != graph.labels[graph.n_observed :],
         "scores": score_facts(model) if isinstance(model, Model) else None,
         "held": held if isinstance(held, HeldOut) else None,
         "support": found if isinstance(found, Stability) else None,
@@ -475,12 +489,12 @@ def _column_rows(findings: Findings) -> list[dict[str, str]]:
 
 
 def _topics(findings: Findings, labels: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Each hidden node with the columns that are nearest to it along the graph."""
+    """Each hidden node with its nearest columns along the graph."""
     graph, found = findings.graph, findings.stability
     support = found.hidden.tolist() if isinstance(found, Stability) else [None] * graph.n_hidden
     rows = []
     for node, share in zip(graph.hidden_nodes, support, strict=True):
-        closest = nearest_columns(graph, node, MOST_NEAR)
+        closest = nearest_columns(graph, node, N_NEAREST)
         near = [(labels[one.node], f"{one.strength:.2f}") for one in closest]
         row = {"name": labels[node], "near": near, "n_neighbours": int(graph.degrees[node])}
         rows.append(row | {"support": share})
@@ -525,11 +539,13 @@ def _group_rows(findings: Findings, labels: tuple[str, ...]) -> list[dict[str, A
 
 
 def _support_rows(found: Stability) -> list[tuple[str, int, int]]:
-    """Kinds of parts, how many there are, and how many of them came back."""
+    """Types of parts, their number, and how many have high support."""
     graph = found.graph
     parts: dict[str, list[float]] = {kind: [] for kind in KINDS}
     for (u, v), share in zip(graph.edges.tolist(), found.edges.tolist(), strict=True):
         parts[edge_kind(graph, u, v)].append(share)
     parts["hidden"], parts["cycle"] = found.hidden.tolist(), found.cycles.tolist()
-    n_sure = {kind: sum(share >= SURE for share in shares) for kind, shares in parts.items()}
-    return [(name, len(parts[kind]), n_sure[kind]) for kind, name in KINDS.items()]
+    n_high = {
+        kind: sum(share >= HIGH_SUPPORT for share in shares) for kind, shares in parts.items()
+    }
+    return [(name, len(parts[kind]), n_high[kind]) for kind, name in KINDS.items()]

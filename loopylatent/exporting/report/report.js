@@ -1,6 +1,6 @@
 "use strict";
 (() => {
-  // the drawing takes the place of the picture, and the wheel belongs to the page until a click
+  // Show the drawing instead of the static picture; scrolling zooms only after a click.
   document.documentElement.classList.add("live");
   const stage = document.getElementById("stage");
   const zooms = (on) => {

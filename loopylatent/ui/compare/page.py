@@ -16,11 +16,11 @@ from loopylatent.analysis.overlay import BOTH, LEFT, RIGHT, Difference, Overlay
 from loopylatent.errors import LoopyLatentError
 from loopylatent.exporting.project.file import LONGEST_PIN_NAME, MOST_PINS
 from loopylatent.figures.layout import positions
-from loopylatent.figures.network import filling
+from loopylatent.figures.network import stretched
 from loopylatent.figures.overlays import compared_looks, mark_edges, mark_nodes
 from loopylatent.ui.compare import tables
-from loopylatent.ui.compare.tables import Side, Sides, overlay_of, pin_two, sides_of
-from loopylatent.ui.graph_view import Picture, bring_script, graph_view, picture
+from loopylatent.ui.compare.tables import Side, Sides, overlay_of, pin_tree_and_loops, sides_of
+from loopylatent.ui.graph_view import Picture, graph_view, picture, send_script
 from loopylatent.ui.page import Present
 from loopylatent.ui.shell.results import DataKey
 from loopylatent.ui.shell.session import Session, add_pin, bound, remove_pin, rename_pin
@@ -36,15 +36,15 @@ from loopylatent.ui.shell.widgets import (
 )
 
 SETTINGS = ("r", "Lambda", "tau", "method", "order", "seed", "regularize")
-VIEWS = BESIDE, TOGETHER = "Side by side", "One picture"
+VIEWS = SIDE_BY_SIDE, OVERLAY = "Side by side", "Overlay"
 words = texts("compare")
 HEIGHT = 500
-ASPECT = {BESIDE: 0.95, TOGETHER: 1.9}
+ASPECT = {SIDE_BY_SIDE: 0.95, OVERLAY: 1.9}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pair:
-    """Two settings to be compared, and how."""
+    """Two settings to compare, and the view."""
 
     sides: Sides
     left: Side
@@ -53,23 +53,23 @@ class Pair:
 
 
 def say_notices(s: Session) -> None:
-    """What has to be said once."""
+    """Show a notice once."""
     if s.notice is not None:
         st.info(said(s.notice), icon=":material/info:")
         s.notice = None
 
 
 def choose_pair(s: Session, now: Present) -> Pair | None:
-    """Draw the choice of two settings; with fewer than two, offer some."""
+    """Draw the choice of two settings; if there are fewer than two, offer some."""
     if not s.pins:
         _offer_two(s, now)
         return None
     sides = sides_of(s, now)
-    for name, reason in sides.refused:
+    for name, reason in sides.rejected:
         st.warning(f"{escaped(name)}: {said(reason)}")
     names = list(sides.by_name)
     if len(names) < 2:
-        st.info("One pin is there, and it is what is shown now. Move a threshold, or pin a tree:")
+        st.info("The only pin is the current setting. Change a threshold, or compare with a tree:")
         _offer_two(s, now, about=False)
         return None
     columns = st.columns([2.6, 2.6, 1.2, 3], vertical_alignment="bottom")
@@ -78,9 +78,9 @@ def choose_pair(s: Session, now: Present) -> Pair | None:
     right = columns[1].selectbox("Right", others, **viewed(s, "compare_right", others[0], others))
     swapped = {"compare_left": right, "compare_right": left}
     columns[2].button("Swap", on_click=s.view.update, args=(swapped,), width="stretch")
-    tied = viewed(s, "compare_view", BESIDE, VIEWS)
-    view = columns[3].segmented_control("View", VIEWS, label_visibility="hidden", **tied) or BESIDE
-    return Pair(sides, sides.by_name[left], sides.by_name[right], view)
+    tied = viewed(s, "compare_view", SIDE_BY_SIDE, VIEWS)
+    view = columns[3].segmented_control("View", VIEWS, label_visibility="hidden", **tied)
+    return Pair(sides, sides.by_name[left], sides.by_name[right], view or SIDE_BY_SIDE)
 
 
 def _offer_two(s: Session, now: Present, *, about: bool = True) -> None:
@@ -89,20 +89,20 @@ def _offer_two(s: Session, now: Present, *, about: bool = True) -> None:
         box.markdown(f"#### Compare two graphs\n{words.empty}")
     with box.container(horizontal=True, vertical_alignment="center"):
         st.button(
-            "Compare the tree with the loops",
+            "Compare with tree",
             type="primary",
-            on_click=pin_two,
+            on_click=pin_tree_and_loops,
             args=(s, now),
-            help="Pins two settings of the present data: r max, which gives a tree, and the r at "
-            "which true loops show first.",
-            key="pin_two",
+            help="Pins two settings of the current data: r max, which gives a tree, and the r at "
+            "which true loops first appear.",
+            key="pin_tree_and_loops",
         )
         if about:
-            st.button("Pin only what is shown now", on_click=add_pin, args=(s, s.recipe))
+            st.button("Pin current settings", on_click=add_pin, args=(s, s.recipe))
 
 
 def show(s: Session, pair: Pair | None) -> None:
-    """Draw the two graphs, what they share, and the tables below."""
+    """Draw the two graphs, their differences, and the tables below."""
     if pair is None:
         return
     try:
@@ -116,10 +116,10 @@ def show(s: Session, pair: Pair | None) -> None:
     _summary(s, pair, difference)
     _graphs(s, pair, laid, difference, names)
     for side in (pair.left, pair.right):
-        if side.waiting is not None:
-            title = f"The plain graph of {escaped(side.name)}; the BIC is at work"
-            line = partial(progress_line, title, side.waiting)
-            wait_for(side.waiting, line, key=f"cancel bic {side.name}", every=0.7)
+        if side.pending is not None:
+            title = f"{escaped(side.name)}, so far without BIC penalty"
+            line = partial(progress_line, title, side.pending)
+            wait_for(side.pending, line, key=f"cancel bic {side.name}", every=0.7)
     _below(s, pair, laid, difference, names)
 
 
@@ -130,31 +130,31 @@ def _summary(s: Session, pair: Pair, difference: Difference) -> None:
         return f"**{edges}** {'edge' if edges == 1 else 'edges'}, **{hidden}** {nodes}"
 
     error = tables.known_error(s, pair.left.graph, pair.right.graph)
-    said = "" if error is None else f" · structure error **{tables.error_words(error)}**"
+    text = "" if error is None else f" · structure error **{tables.error_text(error)}**"
     st.markdown(
         f"In both: {counts(BOTH)} · :orange[only left]: {counts(LEFT)} · "
-        f":green[only right]: {counts(RIGHT)}{said}",
+        f":green[only right]: {counts(RIGHT)}{text}",
         help=f"{words.shared} {words.error}",
     )
 
 
 def _names(s: Session, pair: Pair, laid: Overlay) -> dict[int, str]:
-    """Names given to hidden nodes, by the common numbering; those of the left graph come first."""
+    """Names of hidden nodes in the common numbering; the left graph takes precedence."""
     names: dict[int, str] = {}
     for which, side in reversed(list(enumerate((pair.left, pair.right)))):
-        given = s.names_on(side.graph).by_node
-        names |= {int(laid.nodes[which][node]): name for node, name in given.items()}
+        own = s.names_on(side.graph).by_node
+        names |= {int(laid.nodes[which][node]): name for node, name in own.items()}
     return names
 
 
 def _graphs(
     s: Session, pair: Pair, laid: Overlay, difference: Difference, names: Mapping[int, str]
 ) -> None:
-    place = s.memo.get("overlay places", laid.graph.digest, lambda: positions(laid.graph))
-    place = filling(place, ASPECT[pair.view])
+    place = s.memo.get("overlay positions", laid.graph.digest, lambda: positions(laid.graph))
+    place = stretched(place, ASPECT[pair.view])
     subject = f"{pair.left.name} {pair.right.name} {pair.view}"
-    bring_script()
-    if pair.view == TOGETHER:
+    send_script()
+    if pair.view == OVERLAY:
         shown = _picture(laid, None, difference, place, names)
         _view(s, shown, "compare_both", subject, f"{pair.left.name} {pair.right.name}")
         return
@@ -171,7 +171,7 @@ def _graphs(
 
 
 def _view(s: Session, shown: Picture, key: str, subject: str, name: str) -> None:
-    there = {node["id"] for node in shown.nodes}
+    nodes = {node["id"] for node in shown.nodes}
     selected = s.view.get("compare_selected")
     graph_view(
         shown,
@@ -179,7 +179,7 @@ def _view(s: Session, shown: Picture, key: str, subject: str, name: str) -> None
         subject=subject,
         on_click=partial(s.view.__setitem__, "compare_selected"),
         height=HEIGHT,
-        selected=selected if selected in there else None,
+        selected=selected if selected in nodes else None,
         file_name="".join(c if c.isascii() and c.isalnum() else "-" for c in name) or "graph",
         has_script=True,
     )
@@ -192,7 +192,7 @@ def _picture(
     place: NDArray[np.float64],
     names: Mapping[int, str],
 ) -> Picture:
-    """One of the graphs, or both of them, in the common numbering."""
+    """One of the graphs, or both, in the common numbering."""
     graph = laid.graph if which is None else laid.part(which)
     shown = picture(graph, place, hidden_names=names)
     nodes = mark_nodes(shown.nodes, laid, difference)
@@ -227,29 +227,29 @@ def _below(
 
 
 def _frame(frame: pd.DataFrame) -> None:
-    """A table in which nothing stands where one of the two graphs has nothing."""
+    """Draw a table; cells without a value stay empty."""
     number = st.column_config.NumberColumn(format="%.2f")
     columns = dict.fromkeys(frame.select_dtypes("number").columns, number)
     table(frame, 360, placeholder="", column_config=columns)
 
 
 def _pins(s: Session) -> None:
-    """Every pin with its name, to be changed, gone to, or removed."""
+    """Draw every pin with its name and buttons to open and remove it."""
     st.caption(
-        f"Up to {MOST_PINS} pins. The address of this page carries those of bundled tables: copy "
-        "it to keep or to send them. Pins of your own files last as long as this session."
+        f"Up to {MOST_PINS} pins. The link of this page includes those of bundled tables. Pins of "
+        "your own files last until the session ends; a project saves them."
     )
     for number, pin in enumerate(s.pins):
         with st.container(horizontal=True, vertical_alignment="center"):
             tied = bound(f"pin_name_{number}", pin.name, partial(rename_pin, s, pin.name))
             most: dict[str, Any] = {"label_visibility": "collapsed", "max_chars": LONGEST_PIN_NAME}
             st.text_input("Name", width=300, **most, **tied)
-            st.button("Go there", on_click=_go_to, args=(s, pin.name), key=f"pin_go_{number}")
-            st.button("Remove", on_click=remove_pin, args=(s, pin.name), key=f"pin_off_{number}")
+            st.button("Open settings", on_click=_open, args=(s, pin.name), key=f"pin_open_{number}")
+            st.button("Remove", on_click=remove_pin, args=(s, pin.name), key=f"pin_remove_{number}")
 
 
-def _go_to(s: Session, name: str) -> None:
-    """Make a pin the present choice; other data are opened, other settings are a step."""
+def _open(s: Session, name: str) -> None:
+    """Use the settings of a pin: a step that can be undone, unless its data are others."""
     recipe = next(pin.recipe for pin in s.pins if pin.name == name)
     if DataKey.of(recipe) == DataKey.of(s.recipe):
         s.change(**{name: getattr(recipe, name) for name in SETTINGS})

@@ -1,4 +1,4 @@
-"""What the page Compare lays side by side: pins with their graphs, tables, scores on request."""
+"""Pins with their graphs, and the tables and scores of the page Compare."""
 
 from __future__ import annotations
 
@@ -57,19 +57,19 @@ from loopylatent.ui.shell.widgets import (
     wait_for,
 )
 
-PRESENT = "the present setting"
+CURRENT = "current settings"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Side:
-    """One setting to be compared, its data and its graph."""
+    """One setting to compare, with its data and graph."""
 
     name: str
     recipe: Recipe
     source: Source
     result: LearnResult
-    waiting: Job | None = None
-    """The BIC that is still at work; the graph is the plain one until it is done."""
+    pending: Job | None = None
+    """The running BIC search; until it ends the graph is the unpenalised one."""
 
     @property
     def graph(self) -> LatentGraph:
@@ -78,10 +78,10 @@ class Side:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sides:
-    """All settings that can be compared, and those that cannot, each with the reason."""
+    """The settings that can be compared, and those that cannot, with the reason."""
 
     sides: tuple[Side, ...]
-    refused: tuple[tuple[str, str], ...]
+    rejected: tuple[tuple[str, str], ...]
 
     @property
     def by_name(self) -> dict[str, Side]:
@@ -89,33 +89,33 @@ class Sides:
 
 
 def sides_of(s: Session, now: Present) -> Sides:
-    """Return every pin with its graph, and what is shown now where it is not pinned."""
+    """Return every pin with its graph, and the current settings unless they are pinned."""
     pins = list(s.pins)
     if all(pin.recipe != s.recipe for pin in pins):
-        taken = PRESENT in {pin.name for pin in pins}
-        pins.append(Pin(f"{PRESENT} (now)" if taken else PRESENT, s.recipe))
-    found, refused = [], []
+        taken = CURRENT in {pin.name for pin in pins}
+        pins.append(Pin(f"{CURRENT} (now)" if taken else CURRENT, s.recipe))
+    found, rejected = [], []
     for pin in pins:
         try:
             found.append(_side(s, now, pin))
         except LoopyLatentError as error:
-            refused.append((pin.name, str(error)))
-    return Sides(tuple(found), tuple(refused))
+            rejected.append((pin.name, str(error)))
+    return Sides(tuple(found), tuple(rejected))
 
 
 def _side(s: Session, now: Present, pin: Pin) -> Side:
-    """A pin with its graph; that which the BIC pays for comes from a job of its own."""
+    """Return a pin with its graph; a graph with BIC penalty comes from a background job."""
     if pin.recipe == s.recipe:
         return Side(pin.name, pin.recipe, now.source, now.result)
     source, settings = source_of(s.memo, s.uploads, pin.recipe), pin.recipe.settings
     D, obs = source.distances, source.observations
-    plain = Side(pin.name, pin.recipe, source, learned(s.memo, D, pin.recipe))
+    unpenalised = Side(pin.name, pin.recipe, source, learned(s.memo, D, pin.recipe))
     if pin.recipe.regularize == "none" or obs is None:
-        return plain
+        return unpenalised
     key = LearnedKey(D.digest, settings)
     known: LearnResult | None = s.memo.known("bic", key)
     if known is not None:
-        return replace(plain, result=known)
+        return replace(unpenalised, result=known)
     check_bic(obs)
     start = start_of(s.memo, D, pin.recipe.r)
 
@@ -124,35 +124,35 @@ def _side(s: Session, now: Present, pin: Pin) -> Side:
 
     job = s.jobs.get(f"bic {key}", key, work)
     if not job.finished.is_set():
-        return replace(plain, waiting=job)
+        return replace(unpenalised, pending=job)
     if job.error is not None:
-        return plain
+        return unpenalised
     s.memo.keep("bic", key, job.result)
-    s.jobs.drop(f"bic {key}")  # kept once; jobs have no bound
-    return replace(plain, result=job.result)
+    s.jobs.drop(f"bic {key}")  # the memo is bounded, the jobs are not
+    return replace(unpenalised, result=job.result)
 
 
 def overlay_of(s: Session, left: Side, right: Side) -> Overlay:
-    """Lay two graphs on top of each other, once."""
+    """Return the overlay of two graphs, computed once."""
     graphs = (left.graph, right.graph)
     return s.memo.get(
         "overlay", TwoGraphsKey(left.graph.digest, right.graph.digest), lambda: overlay(graphs)
     )
 
 
-def pin_two(s: Session, now: Present) -> None:
-    """Pin a tree and a graph with loops of the present data."""
+def pin_tree_and_loops(s: Session, now: Present) -> None:
+    """Pin a tree and a graph with loops of the current data."""
     D = now.source.distances
     r = loop_radius(D)
-    if r >= D.r_max:  # the distances are too alike for that radius to differ
+    if r >= D.r_max:  # nearly equal distances give no loops at that radius
         r = preset_radii(D, r, now.curve).get("Dense", r)
     add_pin(s, replace(s.recipe, r=D.r_max, regularize="none"), "tree")
     add_pin(s, replace(s.recipe, r=r, regularize="none"), "with loops")
 
 
-KIND = "compare"
-QUICK = 30
-"""Hidden nodes up to which the structure error is computed at once."""
+JOB = "compare"
+MOST_HIDDEN = 30
+"""Graphs with more hidden nodes get their structure error only on request."""
 IN = {BOTH: "both", LEFT: "only left", RIGHT: "only right"}
 words = texts("compare")
 COLUMNS = {
@@ -166,24 +166,24 @@ COLUMNS = {
 
 
 def known_error(s: Session, left: LatentGraph, right: LatentGraph) -> StructureError | None:
-    """Return the structure error where it is known or quick to know."""
+    """Return the structure error if it is known or quick to compute."""
     key = _error_key(left, right)
     known: StructureError | None = s.memo.known("structure error", key)
-    if known is None and max(left.n_hidden, right.n_hidden) <= QUICK:
+    if known is None and max(left.n_hidden, right.n_hidden) <= MOST_HIDDEN:
         try:
             return s.memo.get("structure error", key, lambda: structure_error(left, right))
-        except LoopyLatentError:  # other columns
+        except LoopyLatentError:  # different columns
             return None
     return known
 
 
-def error_words(error: StructureError) -> str:
-    """Say the value, or between which it lies."""
+def error_text(error: StructureError) -> str:
+    """Return the value, or its two bounds."""
     return str(error.value) if error.is_exact else f"{error.lower} to {error.upper}"
 
 
 def show_numbers(s: Session, sides: Sequence[Side]) -> None:
-    """One row for each setting: counts at once, scores where they were asked for."""
+    """Draw one row per setting: counts, and scores on request."""
     frame = numbers([side.graph for side in sides], [side.name for side in sides])
     scores = [s.memo.known("scores", _score_key(side)) for side in sides]
     rows = [_score_row(one) for one in scores]
@@ -198,20 +198,20 @@ def show_numbers(s: Session, sides: Sequence[Side]) -> None:
 
 
 def _score_row(scores: ComparedScores | str | None) -> dict[str, float | int | str]:
-    """Scores under the words of the table; nothing where there are none."""
+    """Return the scores by column of the table."""
     if not isinstance(scores, ComparedScores):
         return {}
     return {
-        "log-likelihood a row": scores.log_likelihood,
-        "BIC a row": scores.bic,
-        "held out, a row": scores.held_out,
+        "log-likelihood per row": scores.log_likelihood,
+        "BIC per row": scores.bic,
+        "held-out per row": scores.held_out,
         "parameters": scores.df,
         "likelihood": "exact" if scores.is_exact else "loopy belief propagation",
     }
 
 
 def _scores_job(s: Session, sides: Sequence[Side], *, complete: bool) -> None:
-    job = s.jobs.current(KIND)
+    job = s.jobs.current(JOB)
     if job is not None and not job.finished.is_set():
         line = partial(progress_line, "Scoring", job)
         wait_for(job, line, key="cancel_compare")
@@ -220,13 +220,18 @@ def _scores_job(s: Session, sides: Sequence[Side], *, complete: bool) -> None:
             st.error(said(job.error))
         with st.container(horizontal=True, vertical_alignment="center"):
             start_button(
-                "Score them", _time_needed(s, sides), _begin, s, tuple(sides), key="score_pins"
+                "Score graphs",
+                _time_needed(s, sides),
+                _start_scoring,
+                s,
+                tuple(sides),
+                key="score_pins",
             )
         st.caption(words.scores)
 
 
 def _time_needed(s: Session, sides: Sequence[Side]) -> TimeNeeded:
-    """What the scores that are missing take, and the structure errors."""
+    """Estimate the time for missing scores and structure errors."""
     todo = [side for side in sides if s.memo.known("scores", _score_key(side)) is None]
     work = Estimate(0.0)
     for side in todo:
@@ -241,12 +246,12 @@ def _time_needed(s: Session, sides: Sequence[Side]) -> TimeNeeded:
 
 @dataclass(frozen=True, slots=True)
 class SidesKey(Key):
-    """A run that scores all sides."""
+    """A job that scores all sides."""
 
     sides: tuple[ComparedKey, ...]
 
 
-def _begin(s: Session, sides: tuple[Side, ...]) -> None:
+def _start_scoring(s: Session, sides: tuple[Side, ...]) -> None:
     memo, pairs = s.memo, _unknown_errors(s, sides)
 
     def work(report: Progress) -> None:
@@ -254,7 +259,7 @@ def _begin(s: Session, sides: tuple[Side, ...]) -> None:
         total = len(todo) + len(pairs)
         for done, side in enumerate(todo):
             report(done, total)
-            # a fit can be cancelled in the middle
+            # so that Cancel also stops a running fit
             found = _scored(side, lambda *_, at=done: report(at, total))
             memo.keep("scores", _score_key(side), found)
         for done, (one, other) in enumerate(pairs, start=len(todo)):
@@ -263,13 +268,13 @@ def _begin(s: Session, sides: tuple[Side, ...]) -> None:
             memo.keep("structure error", _error_key(one, other), error)
         report(total, total)
 
-    s.jobs.again(KIND, SidesKey(tuple(map(_score_key, sides))), work)
+    s.jobs.again(JOB, SidesKey(tuple(map(_score_key, sides))), work)
 
 
 def _scored(side: Side, progress: Progress) -> ComparedScores | str:
     obs = side.source.observations
     if obs is None:
-        return "distances alone have no rows to explain."
+        return "The data are distances, without rows."
     try:
         return compared_scores(
             side.graph, obs, side.source.distances, side.recipe.settings,
@@ -278,25 +283,25 @@ def _scored(side: Side, progress: Progress) -> ComparedScores | str:
     except Cancelled:
         raise
     except (ArithmeticError, MemoryError) as error:
-        return f"{type(error).__name__} while fitting."
+        return f"Fitting failed with {type(error).__name__}."
 
 
 def _errors(s: Session, sides: Sequence[Side]) -> None:
-    """The structure error of every two settings on the same columns."""
+    """Draw the structure error of every pair of settings on the same columns."""
 
     def cell(one: Side, other: Side) -> str:
         error = known_error(s, one.graph, other.graph)
-        return "" if one is other else "?" if error is None else error_words(error)
+        return "" if one is other else "?" if error is None else error_text(error)
 
     names = [side.name for side in sides]
     frame = pd.DataFrame([[cell(one, other) for other in sides] for one in sides], columns=names)
-    frame.insert(0, free_name("structure error between", names), names)
+    frame.insert(0, free_name("structure error", names), names)
     table(frame)
     st.caption(words.error)
 
 
 def _unknown_errors(s: Session, sides: Sequence[Side]) -> list[tuple[LatentGraph, LatentGraph]]:
-    """Pairs of graphs on the same columns whose structure error takes its time."""
+    """Return pairs of graphs on the same columns whose structure error is still unknown."""
     return [
         (one.graph, other.graph)
         for k, one in enumerate(sides)
@@ -307,15 +312,15 @@ def _unknown_errors(s: Session, sides: Sequence[Side]) -> list[tuple[LatentGraph
 
 
 def edge_frame(laid: Overlay, difference: Difference, labels: Sequence[str]) -> pd.DataFrame:
-    """Every edge: its ends, which graphs have it, how long it is in each."""
+    """Return every edge: its ends, the graphs that have it, its length in each."""
     there = difference.edges != NEITHER
     frame = pd.DataFrame(
         {
-            "one end": [labels[u] for u, _ in laid.graph.edges[there].tolist()],
-            "other end": [labels[v] for _, v in laid.graph.edges[there].tolist()],
+            "node 1": [labels[u] for u, _ in laid.graph.edges[there].tolist()],
+            "node 2": [labels[v] for _, v in laid.graph.edges[there].tolist()],
             "in": [IN[int(state)] for state in difference.edges[there]],
-            "distance, left": laid.lengths[there, 0],
-            "distance, right": laid.lengths[there, 1],
+            "length, left": laid.lengths[there, 0],
+            "length, right": laid.lengths[there, 1],
         }
     )
     order = np.argsort(difference.edges[there] == BOTH, kind="stable")
@@ -323,18 +328,18 @@ def edge_frame(laid: Overlay, difference: Difference, labels: Sequence[str]) -> 
 
 
 def hidden_frame(laid: Overlay, difference: Difference, labels: Sequence[str]) -> pd.DataFrame:
-    """Every hidden node: which graphs have it, its neighbours in each, how alike it is in both."""
+    """Return every hidden node: the graphs that have it, its neighbours, the cosine."""
     p = laid.graph.n_observed
     parts = (laid.part(0), laid.part(1))
 
-    def near(which: int, node: int) -> str:
+    def neighbours(which: int, node: int) -> str:
         return ", ".join(labels[other] for other in parts[which].neighbours(node))
 
     rows = []
     for k, state in enumerate(difference.hidden, start=p):
-        alike = float(laid.cosines[k - p].min()) if state == BOTH else None
-        rows.append((labels[k], IN[int(state)], near(0, k), near(1, k), alike))
-    columns = ["hidden node", "in", "next to, left", "next to, right", "alike (cosine)"]
+        cosine = float(laid.cosines[k - p].min()) if state == BOTH else None
+        rows.append((labels[k], IN[int(state)], neighbours(0, k), neighbours(1, k), cosine))
+    columns = ["hidden node", "in", "neighbours, left", "neighbours, right", "cosine"]
     return pd.DataFrame(rows, columns=columns)
 
 

@@ -1,4 +1,4 @@
-"""The table of scores: which models, on which rows; rows arrive while one watches."""
+"""The table of scores: choice of models and held-out rows, results as they arrive."""
 
 from __future__ import annotations
 
@@ -62,10 +62,10 @@ MOST_RADII = 20
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What is to be scored, and on which rows."""
+    """Models to score, and the held-out rows."""
 
     column: str | None = None
-    """The label column that splits the rows; None for a split at random."""
+    """The label column that splits the rows; None for a random split."""
     test: str = "test"
     share: float = TEST_SHARE
     seed: int = 0
@@ -76,7 +76,7 @@ class Choice:
     belief: bool = False
 
     def contestants(self, recipe: Recipe) -> tuple[Contestant, ...]:
-        """Return the models of the table; margin, length and order are the present ones."""
+        """Return the models of the table, with the current Λ, τ and visiting order."""
         here = recipe.settings
         settings = [
             replace(here, thresholds=replace(here.thresholds, r=r), method=method)
@@ -86,14 +86,14 @@ class Choice:
         return contestants(settings, kinds=self.kinds, n_topics=self.n_topics)
 
     def split_key(self, obs: Observations, metric: str) -> SplitKey:
-        """Under which the split of a table is known."""
+        """Return the key of the split."""
         how = (self.seed, self.column, self.test, self.share)
         return SplitKey.of(obs.digest, metric, *how)
 
 
 @dataclass(slots=True)
 class Scoreboard:
-    """What one session has scored."""
+    """The scores of one session."""
 
     known: ResultCache = field(default_factory=ResultCache)
     choice: Choice | None = None
@@ -107,14 +107,14 @@ def scoreboard() -> Scoreboard:
 def entries_of(
     board: Scoreboard, split: SplitKey, chosen: Sequence[Contestant], belief: bool
 ) -> list[Entry]:
-    """Return the scores that are there, in the order of the models."""
+    """Return the known scores, in the order of the models."""
     found = [board.known.get(EvaluationKey.of(split, one, belief)) for one in chosen]
     return [one for one in found if one is not None]
 
 
 @dataclass(frozen=True, slots=True)
 class ScoringKey(Key):
-    """A run that scores several models."""
+    """A job that scores several models."""
 
     split: SplitKey
     contestants: tuple[Contestant, ...]
@@ -122,7 +122,7 @@ class ScoringKey(Key):
 
 
 def begin_scores(s: Session, board: Scoreboard, obs: Observations, choice: Choice) -> None:
-    """Start to score what is not known yet."""
+    """Start scoring the models without known scores."""
     recipe, last = s.recipe, s.split
     key = choice.split_key(obs, recipe.metric)
     chosen = choice.contestants(recipe)
@@ -142,7 +142,7 @@ def begin_scores(s: Session, board: Scoreboard, obs: Observations, choice: Choic
 
 
 def split_of(last: ResultCache, obs: Observations, recipe: Recipe, choice: Choice) -> Split:
-    """Return the rows split as chosen; only the split of the last choice is remembered."""
+    """Return the chosen split of the rows; only the last one is stored."""
     key = choice.split_key(obs, recipe.metric)
     found: Split | None = last.get(key)
     if found is None:
@@ -156,26 +156,26 @@ def split_of(last: ResultCache, obs: Observations, recipe: Recipe, choice: Choic
 
 
 def read_radii(text: str) -> tuple[float, ...]:
-    """Read radii from a line, separated by commas or spaces."""
+    """Parse radii separated by commas, semicolons or spaces."""
     found = []
     for part in text.replace(",", " ").replace(";", " ").split():
         try:
             number = float(part)
         except ValueError:
             raise ThresholdError(
-                f"{part!r} is not a radius; write numbers with commas between, such as 9, 7, 5."
+                f"{part!r} is not a radius. Enter numbers separated by commas, such as 9, 7, 5."
             ) from None
         found.append(Thresholds(number, 0.0, 0.0).r)
     if not found:
-        raise ThresholdError("give at least one radius r, such as 9, 7, 5.")
+        raise ThresholdError("Enter at least one radius r, such as 9, 7, 5.")
     if len(found) > MOST_RADII:
-        raise ThresholdError(f"{len(found)} radii are too many; give at most {MOST_RADII}.")
+        raise ThresholdError(f"{len(found)} radii are too many. Enter at most {MOST_RADII}.")
     return tuple(dict.fromkeys(found))
 
 
 AT_RANDOM = "at random"
 MOST_VALUES = 12
-"""A label column with more different values is not offered for the split."""
+"""A label column with more distinct values is not offered for the split."""
 words = texts("evaluate")
 SCORES = {
     "perp_ll": "Perp-LL",
@@ -188,7 +188,7 @@ BEST = "background-color: rgba(0, 158, 115, 0.24)"
 
 
 def show_scores(s: Session, now: Present, board: Scoreboard) -> None:
-    """The choice on top, under it progress and the table."""
+    """Draw the choice, the progress and the table."""
     obs = now.source.observations
     if obs is None:
         st.info(words.no_rows, icon=":material/info:")
@@ -212,9 +212,9 @@ def show_scores(s: Session, now: Present, board: Scoreboard) -> None:
     following()
 
 
-def _kept(s: Session, name: str, usual: Any, options: Collection[Any] | None = None) -> Any:
-    """Tie the widget of a choice to what the session remembers of it."""
-    return viewed(s, f"score_{name}", usual, options, f"score {name}")
+def _stored(s: Session, name: str, default: Any, options: Collection[Any] | None = None) -> Any:
+    """Bind the widget of a choice to its stored value."""
+    return viewed(s, f"score_{name}", default, options, f"score {name}")
 
 
 def _choose(s: Session, now: Present, board: Scoreboard, obs: Observations) -> Choice | None:
@@ -223,7 +223,7 @@ def _choose(s: Session, now: Present, board: Scoreboard, obs: Observations) -> C
     with rows:
         choice = _choose_rows(s, obs)
     with models:
-        usual = list(Choice().kinds)
+        default = list(Choice().kinds)
         kinds = st.pills(
             "Models",
             list(words.kinds),
@@ -231,7 +231,7 @@ def _choose(s: Session, now: Present, board: Scoreboard, obs: Observations) -> C
             selection_mode="multi",
             help=words.about_kinds,
             wrap=True,
-            **_kept(s, "kinds", usual),
+            **_stored(s, "kinds", default),
         )
         chosen = tuple(kind for kind in words.kinds if kind in kinds)
         choice = replace(choice, kinds=chosen, n_topics=_choose_lda(s, obs))
@@ -242,8 +242,8 @@ def _choose(s: Session, now: Present, board: Scoreboard, obs: Observations) -> C
             st.error(said(error))
             return None
         if not all(kind in ("ordinal", "continuous") for kind in obs.kinds):
-            tied = _kept(s, "belief", False)
-            belief = st.toggle("Also the paper's own estimate", help=words.belief, **tied)
+            tied = _stored(s, "belief", False)
+            belief = st.toggle("Add the paper's estimate", help=words.belief, **tied)
             choice = replace(choice, belief=belief)
     board.choice = choice
     n = len(choice.contestants(s.recipe))
@@ -253,8 +253,8 @@ def _choose(s: Session, now: Present, board: Scoreboard, obs: Observations) -> C
             f"Score {n} model{'s' * (n != 1)}", needed, begin_scores, s, board, obs, choice,
             type="primary", disabled=n == 0, key="score_begin",
         )  # fmt: skip
-        st.caption("What it all means:", width="content")
-        with st.popover("The scores"):
+        st.caption("Definitions:", width="content")
+        with st.popover("Scores"):
             st.markdown(words.scores)
         if choice.n_topics:
             with st.popover("LDA"):
@@ -268,54 +268,54 @@ def _choose_rows(s: Session, obs: Observations) -> Choice:
         for name in obs.labels.columns
         if 2 <= obs.labels[name].nunique(dropna=True) <= MOST_VALUES
     ]
-    usual = next((name for name in columns if "split" in name.casefold()), AT_RANDOM)
+    default = next((name for name in columns if "split" in name.casefold()), AT_RANDOM)
     options = [AT_RANDOM, *columns]
     column = st.selectbox(
-        "Rows kept apart",
+        "Held-out rows",
         options,
-        format_func=lambda name: name if name == AT_RANDOM else f"by the column {name}",
-        **_kept(s, "split", usual, options),
+        format_func=lambda name: name if name == AT_RANDOM else f"by column {name}",
+        **_stored(s, "split", default, options),
     )
     left, right = st.columns([1.5, 1])
-    about = "Of the rows kept apart, and of the half of each that is foretold."
+    about = "For the held-out rows, and the predicted half of each."
     limits: dict[str, Any] = {"min_value": 0, "max_value": 10**9, "step": 1, "help": about}
-    seed = right.number_input("Seed", **limits, **_kept(s, "seed", 0))
+    seed = right.number_input("Seed", **limits, **_stored(s, "seed", 0))
     if column != AT_RANDOM:
         values = sorted(obs.labels[column].dropna().astype(str).unique())
-        kept = "test" if "test" in values else values[-1]
-        test = left.selectbox("Keep apart", values, **_kept(s, "test", kept, values))
+        default = "test" if "test" in values else values[-1]
+        test = left.selectbox("Held-out value", values, **_stored(s, "test", default, values))
         return Choice(column=column, test=str(test), seed=int(seed))
-    tied = _kept(s, "share", 30)
-    share = left.slider("Share of the rows", 10, 70, format="%d%%", **tied)
+    tied = _stored(s, "share", 30)
+    share = left.slider("Held-out share", 10, 70, format="%d%%", **tied)
     return Choice(share=share / 100, seed=int(seed))
 
 
 def _choose_lda(s: Session, obs: Observations) -> tuple[int, ...]:
     binary = all(kind == "binary" for kind in obs.kinds)
     if not binary or obs.has_missing or obs.weights is not None:
-        st.caption("LDA is for columns of yes and no without gaps; it is left out here.")
+        st.caption("LDA needs binary columns without missing values; it is left out here.")
         return ()
-    more = {"selection_mode": "multi", "help": words.lda, **_kept(s, "lda", [10])}
-    return tuple(sorted(st.pills("LDA, topics", LDA_TOPICS, **more)))
+    more = {"selection_mode": "multi", "help": words.lda, **_stored(s, "lda", [10])}
+    return tuple(sorted(st.pills("LDA topics", LDA_TOPICS, **more)))
 
 
 def _choose_radii(s: Session, now: Present) -> tuple[float, ...]:
     D = now.source.distances
-    wanted = {D.r_max, loop_radius(D), s.recipe.r}  # from the second one on loops appear
-    shown = sorted({round(float(value), 2) for value in wanted if value >= D.smallest})
-    usual = ", ".join(f"{value:g}" for value in reversed(shown))
+    radii = {D.r_max, loop_radius(D), s.recipe.r}
+    shown = sorted({round(float(value), 2) for value in radii if value >= D.smallest})
+    default = ", ".join(f"{value:g}" for value in reversed(shown))
     text = st.text_input(
-        "Radii r of the graphs",
-        help="Numbers with commas between. Λ, τ and the order of visits are those of the sidebar; "
-        f"r max of all rows is {D.r_max:.2f}: from there on the graph is a tree.",
-        **viewed(s, "score_radii", usual, name=f"score radii {D.digest}"),
+        "Radii r",
+        help="Separated by commas. Λ, τ and the visiting order are those of the sidebar. From "
+        f"r max on ({D.r_max:.2f} for all rows) the graph is a tree.",
+        **viewed(s, "score_radii", default, name=f"score radii {D.digest}"),
     )
     return read_radii(str(text))
 
 
 def _choose_methods(s: Session) -> tuple[Method, ...]:
     options = get_args(Method)
-    tied = _kept(s, "methods", [s.recipe.method])
+    tied = _stored(s, "methods", [s.recipe.method])
     found = st.multiselect("Grouping", options, format_func=shared.methods.get, **tied)
     return tuple(method for method in options if method in found)
 
@@ -328,45 +328,46 @@ def _table(s: Session, board: Scoreboard, obs: Observations, choice: Choice) -> 
     entries = entries_of(board, key, choice.contestants(s.recipe), choice.belief)
     for one in entries:
         if isinstance(one, NotEvaluated):
-            st.caption(f"Not scored: {escaped(one.contestant.kind)}, {said(one.reason)}")
+            kind = words.kinds.get(one.contestant.kind, "LDA")
+            st.caption(f"Not scored: {kind}. {said(one.reason)}")
     rows = [one for one in entries if isinstance(one, Evaluation)]
     if not rows:
         if s.jobs.running(JOB) is None:
             st.caption("No scores yet for this choice.")
         return
-    with st.spinner("Splitting the rows as they were …"):
+    with st.spinner("Splitting the rows …"):
         split = split_of(s.split, obs, s.recipe, choice)
     frame = scores_frame(rows, _coherences(s, split, rows, key))
     st.markdown(best_line(frame))
     st.caption(
         f"Learned from {split.train.n_rows:,} rows, scored on {split.test.n_rows:,}. "
-        "Shaded: the best of a column. Click a head to sort."
+        "Shaded: best in its column. Click a header to sort."
     )
     height = HEAD + ROW * len(frame)
     table(_shaded(frame), height=height, placeholder="", column_config=_columns(frame))
     file = f"{file_stem(s)}-scores.csv"
-    save_button("The scores (CSV)", table_to_csv(frame), file, "file_scores")
+    save_button("Save scores (CSV)", table_to_csv(frame), file, "file_scores")
 
 
 def best_line(frame: pd.DataFrame) -> str:
-    """Say which models are best, and by which of the scores.
+    """Say which models are best, and in which scores.
 
     Examples
     --------
     >>> rows = {"model": ["latent tree", "tree"], "r": [7.18, None], "best": ["Perp-LL", ""]}
     >>> best_line(pd.DataFrame(rows))
-    'Lowest, and so best: **latent tree** at r = 7.18 (Perp-LL).'
+    'Best (lowest): **latent tree** at r = 7.18 (Perp-LL).'
     """
-    told = []
+    parts = []
     for row in frame[frame["best"] != ""].to_dict("records"):
         at = "" if pd.isna(row["r"]) else f" at r = {row['r']:.2f}"
-        by = "by all four scores" if row["best"] == ", ".join(SCORES.values()) else row["best"]
-        told.append(f"**{escaped(row['model'])}**{at} ({by})")
-    return f"Lowest, and so best: {'; '.join(told)}."
+        by = "all four scores" if row["best"] == ", ".join(SCORES.values()) else row["best"]
+        parts.append(f"**{escaped(row['model'])}**{at} ({by})")
+    return f"Best (lowest): {'; '.join(parts)}."
 
 
 def _shaded(frame: pd.DataFrame) -> Any:
-    """The table with the best of each score shaded, in the place of a column that names them."""
+    """Return the table with the best of each score shaded, without the column ``best``."""
     best = frame["best"].str.split(", ")
 
     def shades(column: pd.Series[Any]) -> list[str]:
@@ -378,10 +379,10 @@ def _shaded(frame: pd.DataFrame) -> Any:
 def _coherences(
     s: Session, split: Split, rows: Sequence[Evaluation], key: SplitKey
 ) -> list[float] | None:
-    """The mean PMI of each model's topics in the rows kept apart, for words."""
+    """Return the mean PMI of each model's topics in the held-out rows, for binary columns."""
     if any(kind != "binary" for kind in split.test.kinds):
         return None
-    pairs = s.memo.get("held pairs", key, lambda: pairs_in_rows(split.test))
+    pairs = s.memo.get("held-out pairs", key, lambda: pairs_in_rows(split.test))
     return [coherence(one.top_columns, pairs).mean if one.top_columns else math.nan for one in rows]
 
 

@@ -1,4 +1,4 @@
-"""Hidden nodes as topics: cards with words, coherence, and what one of them stands for."""
+"""Hidden nodes as topics: cards, coherence, and details of one topic."""
 
 from __future__ import annotations
 
@@ -57,19 +57,19 @@ from loopylatent.ui.shell.widgets import (
 )
 
 words = texts("evaluate")
-TRAINING, HELD = "these rows", "rows kept apart"
-NEWSPAPER, BROUGHT = "the New York Times", "my own texts"
+TRAINING, HELD_OUT = "training rows", "held-out rows"
+NEWSPAPER, UPLOADED = "the New York Times", "uploaded texts"
 STRENGTH, COHERENCE, NUMBER = "strongest first", "most coherent first", "by number"
 MOST_ROWS = 6
 HEIGHT = 640
-"""Of the cards and the panel, where the style sheet does not say otherwise."""
+"""Of the cards and the panel, unless the style sheet sets another."""
 FEWEST_SHARED = 10
-"""Words of the newspaper table that a table must have for the newspaper to be offered."""
+"""Words in common with the newspaper table from which on it is offered."""
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
-    """The topics of the present graph and what is known of them."""
+class GraphTopics:
+    """The topics of the current graph, and its fit if there is one."""
 
     graph: LatentGraph
     labels: tuple[str, ...]
@@ -80,7 +80,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class TopicsKey(Key):
-    """The topics of a graph, with strengths where a model is fitted."""
+    """The topics of a graph, with correlations if a model is fitted."""
 
     graph: str
     model: str | None
@@ -88,29 +88,29 @@ class TopicsKey(Key):
 
 @dataclass(frozen=True, slots=True)
 class WordPairsKey(Key):
-    """How often words occur together in some rows."""
+    """Co-occurrence of words in some rows."""
 
     data: str
     title: str
 
 
-def found_topics(s: Session, now: Present, labels: tuple[str, ...]) -> Found:
-    """Return the topics, with strengths where the graph is fitted."""
+def topics_of(s: Session, now: Present, labels: tuple[str, ...]) -> GraphTopics:
+    """Return the topics, with correlations if the graph is fitted."""
     graph = now.result.graph
     fitted = fitted_of(s, now.source, graph)
     model = None if fitted is None else fitted.model
     key = TopicsKey(graph.digest, None if model is None else model.digest)
     found = s.memo.get("topics", key, lambda: topics(graph, model))
     shared = s.memo.get("shared columns", key, lambda: shared_columns(graph, found))
-    return Found(graph, labels, found, shared, fitted)
+    return GraphTopics(graph, labels, found, shared, fitted)
 
 
-def show_topics(s: Session, now: Present, found: Found, board: Scoreboard) -> None:
-    """The cards and, beside them, one topic."""
+def show_topics(s: Session, now: Present, found: GraphTopics, board: Scoreboard) -> None:
+    """Draw the cards and the details of one topic."""
     if not found.topics:
         st.info(
-            "There is no hidden node at these thresholds, so there are no topics. A smaller τ or "
-            "Λ may leave some.",
+            "There are no hidden nodes at these thresholds, so there are no topics. Try a smaller "
+            "τ or Λ.",
             icon=":material/info:",
         )
         return
@@ -136,7 +136,7 @@ def show_topics(s: Session, now: Present, found: Found, board: Scoreboard) -> No
         _one_topic(s, now, found, measured, shown)
 
 
-def _legend(found: Found) -> str:
+def _legend(found: GraphTopics) -> str:
     parts = [words.about_topics, words.before_fit if found.fitted is None else words.after_fit]
     if any(one.n_cycles for one in found.shared):
         parts.append(words.dotted)
@@ -149,7 +149,7 @@ def _choose_corpus(
     names = now.result.graph.names
     paper = s.memo.get("newspaper", "", newspaper_pairs)
     known = {name.casefold() for name in paper.covered}
-    options = [TRAINING, HELD, BROUGHT]
+    options = [TRAINING, HELD_OUT, UPLOADED]
     if sum(name.casefold() in known for name in names) >= FEWEST_SHARED:
         options.insert(2, NEWSPAPER)
     choice = st.selectbox(
@@ -158,7 +158,7 @@ def _choose_corpus(
         format_func=lambda option: f"coherence in {option}",
         label_visibility="collapsed",
         width=260,
-        **viewed(s, "corpus", NEWSPAPER if NEWSPAPER in options else HELD, options),
+        **viewed(s, "corpus", NEWSPAPER if NEWSPAPER in options else HELD_OUT, options),
     )
     try:
         return _pairs(s, now, board, obs, choice)
@@ -173,30 +173,30 @@ def _pairs(
     names = now.result.graph.names
     if choice == NEWSPAPER:
         return newspaper_pairs().among(names)
-    if choice == BROUGHT:
-        return _brought(s, names)
-    rows, title = obs, f"these {obs.n_rows:,} rows, which the graph was learned from"
-    if choice == HELD:
+    if choice == UPLOADED:
+        return _uploaded(s, names)
+    rows, title = obs, f"the {obs.n_rows:,} rows used for learning"
+    if choice == HELD_OUT:
         rows = split_of(s.split, obs, s.recipe, board.choice or Choice()).test
-        title = f"{rows.n_rows:,} rows (those that the scores keep apart)"
+        title = f"the {rows.n_rows:,} rows held out for the scores"
     found: WordPairs = s.memo.get(
         "word pairs", WordPairsKey(rows.digest, title), lambda: pairs_in_rows(rows, title)
     )
     return found.among(names)
 
 
-def _brought(s: Session, names: tuple[str, ...]) -> WordPairs | None:
-    with st.popover("Bring texts"):
+def _uploaded(s: Session, names: tuple[str, ...]) -> WordPairs | None:
+    with st.popover("Upload texts"):
         st.caption(
-            "One row for each text and one column for each word (what is above 0 occurs), or the "
-            "PMI of the words as a square table with the words on both sides."
+            "One row per text and one column per word (above 0: it occurs), or a square table of "
+            "PMI with the words as row and column names."
         )
-        file = st.file_uploader("A word table", type=["csv", "tsv", "xlsx"], key="brought_words")
+        file = st.file_uploader("Word table", type=["csv", "tsv", "xlsx"], key="uploaded_words")
     if file is not None:
         frame = frame_of(s.memo, file.getvalue(), file.name)
-        s.view["brought words"] = pairs_in_table(frame, file.name, names)
-    brought: WordPairs | None = s.view.get("brought words")
-    return None if brought is None else brought.among(names)
+        s.view["uploaded words"] = pairs_in_table(frame, file.name, names)
+    uploaded: WordPairs | None = s.view.get("uploaded words")
+    return None if uploaded is None else uploaded.among(names)
 
 
 def _choose_order(s: Session, *, has_coherence: bool) -> str:
@@ -207,15 +207,15 @@ def _choose_order(s: Session, *, has_coherence: bool) -> str:
     )
 
 
-def _offer_fit(s: Session, now: Present, found: Found) -> None:
+def _offer_fit(s: Session, now: Present, found: GraphTopics) -> None:
     obs, job = now.source.observations, fit_job(s, now.source, found.graph)
     if found.fitted is not None or obs is None or (job and not job.finished.is_set()):
         return
     more = {"type": "primary", "help": shared.about_fit, "key": "evaluate_fit"}
-    start_button("Fit probabilities", fit_time(obs), begin_fit, s, obs, found.graph, **more)
+    start_button("Fit model", fit_time(obs), begin_fit, s, obs, found.graph, **more)
 
 
-def _wait_for_fit(s: Session, now: Present, found: Found) -> None:
+def _wait_for_fit(s: Session, now: Present, found: GraphTopics) -> None:
     job = fit_job(s, now.source, found.graph)
     if job is None or found.fitted is not None:
         return
@@ -225,7 +225,7 @@ def _wait_for_fit(s: Session, now: Present, found: Found) -> None:
         st.error(said(job.error))
 
 
-def ordered(found: Found, measured: Coherence | None, order: str) -> list[Topic]:
+def ordered(found: GraphTopics, measured: Coherence | None, order: str) -> list[Topic]:
     """Return the topics in the order of the cards."""
 
     def strength(topic: Topic) -> float:
@@ -239,7 +239,7 @@ def ordered(found: Found, measured: Coherence | None, order: str) -> list[Topic]
     return sorted(found.topics, key=lambda topic: (strength(topic), topic.node))
 
 
-def _cards(s: Session, found: Found, measured: Coherence | None, shown: list[Topic]) -> None:
+def _cards(s: Session, found: GraphTopics, measured: Coherence | None, shown: list[Topic]) -> None:
     cards = []
     for topic in shown:
         pmi = _pmi(found, measured, topic.node)
@@ -251,19 +251,19 @@ def _cards(s: Session, found: Found, measured: Coherence | None, shown: list[Top
     st.html(cards_html(cards, found.graph.names, loops))
 
 
-def _pmi(found: Found, measured: Coherence | None, node: int) -> float:
-    """The coherence of a topic; NaN where it is not measured or covered."""
+def _pmi(found: GraphTopics, measured: Coherence | None, node: int) -> float:
+    """Return the coherence of a topic; NaN if it is not measured or covered."""
     return math.nan if measured is None else measured.by_topic[node - found.graph.n_observed]
 
 
 def _chosen(s: Session, shown: list[Topic]) -> int:
-    """The hidden node beside the cards: the selected one, else that of the first card."""
+    """Return the selected hidden node, else that of the first card."""
     nodes = [topic.node for topic in shown]
     return s.selected if s.selected in nodes else nodes[0]
 
 
 def _one_topic(
-    s: Session, now: Present, found: Found, measured: Coherence | None, shown: list[Topic]
+    s: Session, now: Present, found: GraphTopics, measured: Coherence | None, shown: list[Topic]
 ) -> None:
     nodes = [topic.node for topic in found.topics]
     node = st.selectbox(
@@ -303,21 +303,21 @@ def _one_topic(
 def expressive_rows(
     obs: Observations, topic: Topic, rows: np.ndarray, level: np.ndarray
 ) -> pd.DataFrame:
-    """Return the rows with their labels, their level, and what they say on the topic's columns."""
+    """Return the rows with their labels, their level, and their values in the topic's columns."""
     chosen = obs.take(rows)
     labels = chosen.labels.reset_index(drop=True)
     names = [obs.names[column] for column in topic.columns]
-    told_level = free_name("level", (*labels.columns, *names))
+    level_name = free_name("level", (*labels.columns, *names))
     if all(kind == "binary" for kind in obs.kinds):
         values = chosen.dense()
-        told = [
+        present = [
             ", ".join(obs.names[k] for k in topic.columns if values[row, k] == 1) or "none of them"
             for row in range(len(rows))
         ]
-        shown = pd.DataFrame({told_level: level[rows], free_name("has", labels.columns): told})
+        shown = pd.DataFrame({level_name: level[rows], free_name("has", labels.columns): present})
     else:
         shown = chosen.to_frame()[names]
-        shown.insert(0, told_level, level[rows])
+        shown.insert(0, level_name, level[rows])
     shown = pd.concat([labels, shown], axis=1)
     shown.index = pd.Index([int(row) + 1 for row in rows], name="row")
     return shown
@@ -325,17 +325,17 @@ def expressive_rows(
 
 # Cards -------------------------------------------------------------------------------------
 
-AGAINST = ("#A84A00", "#F28C4A")
-"""Of columns that run against a topic, in the light and in the dark theme."""
+NEGATIVE_WORD = ("#A84A00", "#F28C4A")
+"""Of negatively correlated columns, in the light and in the dark theme."""
 LARGEST, SMALLEST = 1.5, 0.74
-"""Sizes of words, in rem, at correlation 1 and 0."""
+"""Font sizes in rem, for the strongest word of a card and for strength 0."""
 LONGEST = 40
-"""Letters of a column name on a card; the rest is in the tooltip."""
+"""Characters of a column name on a card; the tooltip has all of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """What one card shows."""
+    """The contents of one card."""
 
     topic: Topic
     label: str
@@ -344,12 +344,12 @@ class Card:
 
 
 def cards_html(cards: Sequence[Card], names: Sequence[str], shared: Sequence[int]) -> str:
-    """Return all cards, which follow the theme by themselves; names are data and are escaped."""
+    """Return the HTML of all cards; CSS selects the colours of the theme, names are escaped."""
     light, dark = THEMES["light"], THEMES["dark"]
     style = (
         f"--topic-hidden: light-dark({light.hidden}, {dark.hidden}); "
         f"--topic-observed: light-dark({light.observed}, {dark.observed}); "
-        f"--topic-against: light-dark({AGAINST[0]}, {AGAINST[1]})"
+        f"--topic-negative: light-dark({NEGATIVE_WORD[0]}, {NEGATIVE_WORD[1]})"
     )
     marked = set(shared)
     found = "".join(_card(card, names, marked) for card in cards)
@@ -358,19 +358,19 @@ def cards_html(cards: Sequence[Card], names: Sequence[str], shared: Sequence[int
 
 def _card(card: Card, names: Sequence[str], shared: set[int]) -> str:
     largest = max((abs(word.strength) for word in card.topic.words), default=1.0)
-    said = "".join(_word(word, names[word.column], shared, largest) for word in card.topic.words)
+    text = "".join(_word(word, names[word.column], shared, largest) for word in card.topic.words)
     chosen = " chosen" if card.is_chosen else ""
     note = f"<span>{html.escape(card.note)}</span>" if card.note else ""
     return (
         f'<article class="topic-card{chosen}" data-node="{card.topic.node}"><header><i></i>'
-        f"<b>{html.escape(shortened(card.label))}</b>{note}</header><p>{said}</p></article>"
+        f"<b>{html.escape(shortened(card.label))}</b>{note}</header><p>{text}</p></article>"
     )
 
 
 def _word(word: TopicWord, name: str, shared: set[int], largest: float) -> str:
     share = math.sqrt(abs(word.strength) / largest) if largest > 0 else 0.0
     size = SMALLEST + (LARGEST - SMALLEST) * share**2
-    kinds = ["against"] * (word.strength < 0) + ["both"] * (word.column in shared)
+    kinds = ["negative"] * (word.strength < 0) + ["shared"] * (word.column in shared)
     sign = "−" if word.strength < 0 else ""
     tip = html.escape(f"{name}: {word.strength:.2f}", quote=True)
     return (
@@ -380,13 +380,13 @@ def _word(word: TopicWord, name: str, shared: set[int], largest: float) -> str:
 
 
 def shortened(name: str) -> str:
-    """Return a name that fits on a card."""
+    """Return a name shortened to fit on a card."""
     line = shown_line(name)
     return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
 
 
 def coherence_line(found: Coherence, covered: int, n_columns: int) -> str:
-    """Say the mean PMI, and of which pairs the corpus says nothing."""
+    """Say the mean PMI, and how many pairs the corpus covers."""
     corpus = escaped(found.corpus)
     if math.isnan(found.mean):
         return f"No pair of these words occurs in {corpus}."

@@ -1,4 +1,4 @@
-"""What can be taken away from Explore: a report, the graph as files, a project, a link and code."""
+"""The tabs Export and Code: a report, the graph as files, a project, a link and scripts."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ words = texts("explore")
 
 @dataclass(frozen=True, slots=True)
 class ReportKey(Key):
-    """A report; names, places and colours can change without new computations."""
+    """Identifies a report; names, positions and colours can change without a new computation."""
 
     distances: str
     data: str | None
     graph: str
     recipe: Recipe
     support: tuple[Scheme, int] | None
-    """The scheme and the number of runs."""
+    """The scheme and the number of resamples."""
 
 
 def _offer_report(s: Session, scene: Scene, stem: str) -> None:
     """Draw the button, then the progress, then the file."""
     D, obs, support = scene.source.distances, scene.source.observations, scene.support
-    runs = None if support is None else (support.scheme, support.n_used)
-    key = ReportKey(D.digest, digest_or_none(obs), scene.result.graph.digest, s.recipe, runs)
+    how = None if support is None else (support.scheme, support.n_used)
+    key = ReportKey(D.digest, digest_or_none(obs), scene.result.graph.digest, s.recipe, how)
     work = examination(D.n_samples or 0, D.n_columns, N_GROUPINGS, N_RESAMPLES)
     time = time_needed(work, 1, "report")
     found: Findings | None = s.memo.known(KIND, key)
@@ -65,12 +65,12 @@ def _offer_report(s: Session, scene: Scene, stem: str) -> None:
                 title, today = scene.source.title, date.today().isoformat()
                 make = partial(to_report, found, _extras(scene), title=title, created=today)
                 save_button(
-                    "Save the report", make, f"{stem}-report.html", "file_report", "text/html",
+                    "Save report", make, f"{stem}-report.html", "file_report", "text/html",
                     width="stretch", icon=":material/download:",
                 )  # fmt: skip
             else:
                 st.button(
-                    "Make the report",
+                    "Create report",
                     icon=":material/description:",
                     on_click=_begin,
                     args=(s, scene, key),
@@ -137,15 +137,15 @@ FILES = {
     "json": ("JSON", "nodes and links, for programs", "application/json"),
     "csv": ("CSV of edges", "for a spreadsheet", "text/csv"),
     "nodes.csv": ("CSV of nodes", "for a spreadsheet", "text/csv"),
-    "html": ("Web page", "one file that plays by itself, offline", "text/html"),
+    "html": ("Web page", "interactive, one file, works offline", "text/html"),
     "svg": (
         "Picture (SVG)",
-        "sharp at any size; the PNG button is in the corner of the graph",
+        "vector graphics; for PNG use the button in the corner of the graph",
         "image/svg+xml",
     ),
 }
-ABREAST = 4
-"""Files that are offered beside each other, each with what it is for below it."""
+N_COLUMNS = 4
+"""Download buttons per row."""
 
 
 def offer_files(s: Session, scene: Scene) -> None:
@@ -153,45 +153,45 @@ def offer_files(s: Session, scene: Scene) -> None:
     stem, graph, extras = file_stem(s), scene.result.graph, _extras(scene)
     _offer_report(s, scene, stem)
     origin = provenance(scene.result)
-    columns = st.columns(ABREAST)
+    columns = st.columns(N_COLUMNS)
     for k, (ending, (label, purpose, mime)) in enumerate(FILES.items()):
         make: Callable[[], str | bytes] = partial(render, ending, graph, origin, extras)
         if ending == "svg":
             make = partial(_svg, scene)
-        with columns[k % ABREAST]:
+        with columns[k % N_COLUMNS]:
             save_button(label, make, f"{stem}.{ending}", f"file_{ending}", mime, width="stretch")
             st.caption(purpose)
     most = MEGABYTE * int(st.get_option("server.maxUploadSize"))
     found = saving(s, scene.source, most)
 
     def project() -> bytes:
-        """The file as things stand at the click, which may be more than when it was drawn."""
+        """Return the file at the time of the click; there may be new results since drawing."""
         now = saving(s, scene.source, most).project
         assert now is not None, "the button is off"
         return save_project(now)
 
-    with columns[len(FILES) % ABREAST]:
+    with columns[len(FILES) % N_COLUMNS]:
         save_button(
-            "Project", project, f"{stem}.loopylatent", "file_project", "application/zip",
+            "Save project", project, f"{stem}.loopylatent", "file_project", "application/zip",
             width="stretch", disabled=found.project is None,
         )  # fmt: skip
-        st.caption("data, settings, names, pins and results; Open a file brings them back")
-        if found.said is not None:
-            st.caption(escaped(found.said[:1].upper() + found.said[1:]))
+        st.caption("data, settings, names, pins and results; Open file restores them")
+        if found.left_out is not None:
+            st.caption(escaped(found.left_out))
 
 
 def offer_code(s: Session) -> None:
-    """Show the link, the script and the command that give this graph."""
+    """Show the link, the script and the command that reproduce this graph."""
     if s.recipe.source_kind == "sample":
-        st.caption("The address of this page restores the data and all settings: copy it.")
+        st.caption("The address of this page is a link to these data and settings.")
     else:
         st.caption(
-            "A link cannot carry your data: the address of this page holds the settings, which "
-            "apply when the same file is opened again. The project holds both."
+            "The address of this page is a link to these settings, without the data. It works "
+            "after the same file is opened again. A project contains both."
         )
-    st.caption("The same in Python")
+    st.caption("Python")
     st.code(to_python(s.recipe), language="python")
-    st.caption("The same on the command line")
+    st.caption("Command line")
     try:
         st.code(to_command(s.recipe), language="bash", wrap_lines=True)
     except LoopyLatentError as error:

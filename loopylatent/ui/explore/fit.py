@@ -1,4 +1,4 @@
-"""Probabilities on the graph: fit them, say how sure the numbers are, show what they tell."""
+"""The tab Model fit: fit parameters to the graph and show the results."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ MOST_ROWS = 5
 
 
 def as_fitted(model: Model) -> LatentGraph:
-    """Return the graph with the lengths that the fitted correlations give."""
+    """Return the graph with lengths from the fitted correlations."""
     strengths = np.clip(np.abs(model.edge_strengths), 1e-6, 1.0)
     graph = model.graph
     return LatentGraph.build(graph.names, graph.n_hidden, graph.edges, -np.log(strengths))
 
 
 def show_fit(s: Session, source: Source, result: LearnResult, labels: tuple[str, ...]) -> None:
-    """Draw the Fit button, its progress, and what came of it."""
+    """Draw the button, the progress and the results of the fit."""
     obs, graph = source.observations, result.graph
     if obs is None:
-        st.caption("Distances alone do not say how rows look; open the table to fit probabilities.")
+        st.caption("Fitting a model needs rows. Open the table instead of its distances.")
         return
     st.caption(words.about_fit)
     job = fit_job(s, source, graph)
@@ -58,21 +58,21 @@ def show_fit(s: Session, source: Source, result: LearnResult, labels: tuple[str,
     if fitted is None:
         with st.container(horizontal=True, vertical_alignment="center"):
             work = (begin_fit, s, obs, graph)
-            start_button("Fit probabilities", fit_time(obs), *work, type="primary")
+            start_button("Fit model", fit_time(obs), *work, type="primary")
         return
     _numbers(fitted.model)
     _edges(fitted.model, labels)
     make = partial(table_with_hidden, fitted, obs, labels)
-    title = "The table with hidden columns (CSV)"
+    title = "Save table with hidden columns (CSV)"
     save_button(title, make, "with-hidden.csv", "file_hidden")
 
 
 def _numbers(model: Model) -> None:
     how = "exact" if model.is_exact else "approximate, by loopy belief propagation"
     per_row = model.train_log_likelihood / model.n_samples
-    state = "converged" if model.converged else "not converged; more steps may raise it"
+    state = "converged" if model.converged else "not converged; more steps may increase it"
     st.markdown(
-        f"**{per_row:.4f}** log-likelihood a row ({how}) · **{model.train_bic:,.0f}** BIC · "
+        f"**{per_row:.4f}** log-likelihood per row ({how}) · **{model.train_bic:,.0f}** BIC · "
         f"**{model.df}** parameters · {len(model.history) - 1} steps, {state}"
     )
     if model.note:
@@ -80,19 +80,19 @@ def _numbers(model: Model) -> None:
     if model.is_exact and model.kind != "gaussian":
         error = model.lbp_error()
         st.caption(
-            f"Treewidth {model.treewidth}. Loopy belief propagation would be off by "
-            f"{abs(error.error):.4f} in the log-likelihood of a row."
+            f"Treewidth {model.treewidth}. Error of loopy belief propagation: "
+            f"{abs(error.error):.4f} in the log-likelihood per row."
         )
 
 
 def _edges(model: Model, labels: tuple[str, ...]) -> None:
     if model.uninformative:
         idle = ", ".join(escaped(labels[node]) for node in model.uninformative)
-        st.caption(f"These hidden nodes tie nothing together under the fit: {idle}.")
+        st.caption(f"Hidden nodes without effect in this fit: {idle}.")
     frame = pd.DataFrame(
         {
-            "one end": [labels[u] for u, _ in model.graph.edges.tolist()],
-            "other end": [labels[v] for _, v in model.graph.edges.tolist()],
+            "from": [labels[u] for u, _ in model.graph.edges.tolist()],
+            "to": [labels[v] for _, v in model.graph.edges.tolist()],
             "learned strength": np.exp(-model.graph.lengths),
             "fitted correlation": model.edge_strengths,
         }
@@ -119,38 +119,38 @@ def table_with_hidden(fitted: Fitted, obs: Observations, labels: tuple[str, ...]
 def describe_hidden(
     s: Session, source: Source, graph: LatentGraph, node: int, labels: tuple[str, ...]
 ) -> None:
-    """In the node panel: how the rows express a hidden node, once there is a fit."""
+    """Draw which rows express a hidden node (in the panel of the selected node)."""
     fitted = fitted_of(s, source, graph)
     obs = source.observations
     if fitted is None or obs is None:
-        st.caption("Fit probabilities (below) to see which rows express it.")
+        st.caption("Fit a model (tab Model fit) to see which rows express this node.")
         return
     level = fitted.level(node)
     if fitted.model.kind == "gaussian":
-        st.caption("How strongly rows express it, in standard deviations")
+        st.caption("Fitted correlations; levels of the rows are in standard deviations")
     else:
-        st.caption(f"On in {float(np.mean(level > 0.5)):.0%} of the rows")
-    moves = _moves_with(fitted.model, node, labels)
+        st.caption(f"Fitted correlations; on in {float(np.mean(level > 0.5)):.0%} of the rows")
+    correlations = _correlations(fitted.model, node, labels)
     number = st.column_config.NumberColumn(format="%.2f")
-    table(moves, 180, column_config={"correlation": number})
+    table(correlations, 180, column_config={"correlation": number})
     extremes = fitted.model.extreme_rows(obs, node, MOST_ROWS)
-    for title, rows in (("Rows that express it most", extremes.most), ("least", extremes.least)):
+    for title, rows in (("Highest rows", extremes.most), ("Lowest rows", extremes.least)):
         st.caption(title)
         st.dataframe(_rows(obs, rows, level), width="stretch", height=37 + 35 * len(rows))
 
 
-def _moves_with(model: Model, node: int, labels: tuple[str, ...]) -> pd.DataFrame:
+def _correlations(model: Model, node: int, labels: tuple[str, ...]) -> pd.DataFrame:
     touching = (model.graph.edges == node).any(axis=1)
     ends = model.graph.edges[touching]
     other = [int(v if u == node else u) for u, v in ends.tolist()]
     frame = pd.DataFrame(
-        {"moves with": [labels[k] for k in other], "correlation": model.edge_strengths[touching]}
+        {"neighbour": [labels[k] for k in other], "correlation": model.edge_strengths[touching]}
     )
     return frame.sort_values("correlation", key=abs, ascending=False)
 
 
 def _rows(obs: Observations, rows: NDArray[np.int64], level: NDArray[np.float64]) -> pd.DataFrame:
-    """Some rows of the table, with what they are called and how strongly they express a node."""
+    """Return rows of the table with their labels and the level of a hidden node."""
     chosen = obs.take(rows)
     frame = pd.concat([chosen.labels, chosen.to_frame()], axis=1)
     frame.insert(0, free_name("level", frame.columns), level[rows])

@@ -26,9 +26,9 @@ from loopylatent.graph import LatentGraph, node_labels
 from loopylatent.ui.explore.downloads import offer_code, offer_files
 from loopylatent.ui.explore.fit import show_fit
 from loopylatent.ui.explore.scene import (
-    CHANGED,
+    CHANGES,
+    INITIAL,
     LEARNED,
-    LOCAL,
     Scene,
     choose_colours,
     describe_node,
@@ -57,36 +57,36 @@ from loopylatent.ui.shell.widgets import (
 
 words = texts("explore")
 NEAR_STEPS = 3
-"""How far around a node a graph is drawn that is never drawn whole."""
+"""Edges around the selected node within which a very large graph is drawn."""
 WHOLE = "whole_graph"
-"""Where the session's view keeps that everything is wanted."""
+"""Key in the session's view: show all nodes of a large graph."""
 TABLE_HEIGHT = 560
-LOOKED_AT = 8
-"""Columns among which one is sought after which to call a node."""
+N_NAME_CANDIDATES = 8
+"""Nearest columns that may give a folded node its name."""
 GRAPH_HEIGHT = 680
 HEAD_START = 0.02
-"""Seconds in which the graph leaves for the browser before the rest of the page is computed; it
-is drawn earlier by more than that (benchmarks/slider_profile.py)."""
+"""Seconds of pause in which the graph is sent to the browser before the rest of the page is
+computed; the graph appears earlier by more than that (benchmarks/slider_profile.py)."""
 ROW_HEIGHT = 50
-"""Taken from the graph by the sentence above a large one."""
+"""Height of the sentence above a large graph."""
 TEST = "opening"
-"""The kind of job that tests the loops of a table that was just opened."""
+"""Job that runs the loop test on a table that was just opened."""
 
 
 def is_large(graph: LatentGraph) -> bool:
-    """Whether the graph is simplified of itself."""
+    """Return whether the graph is simplified automatically."""
     return graph.n_observed > SIMPLE_FROM
 
 
 def is_never_whole(graph: LatentGraph) -> bool:
-    """Whether the page opens on a table, and only surroundings are drawn."""
+    """Return whether the page opens on a table and only neighbourhoods are drawn."""
     return graph.n_observed > WHOLE_UP_TO
 
 
 def part_of(s: Session, graph: LatentGraph, steps: int | None) -> SimplifiedGraph | None:
-    """Return what is drawn of a graph; None where everything is.
+    """Return the part of a graph that is drawn; None for all of it.
 
-    ``steps`` is how far around the selected node to draw, None for no such limit.
+    ``steps`` limits the drawing to that many edges around the selected node.
     """
     if not is_large(graph):
         return None
@@ -100,32 +100,32 @@ def part_of(s: Session, graph: LatentGraph, steps: int | None) -> SimplifiedGrap
     if s.view.get(WHOLE):
         return None
     folding = s.memo.get("folding", graph.digest, lambda: fold(graph))
-    if s.sought is not None and s.sought < graph.n_nodes:
-        s.opened |= folding.around(s.sought)
-    s.sought = None
+    if s.searched is not None and s.searched < graph.n_nodes:
+        s.opened |= folding.around(s.searched)
+    s.searched = None
     return folding.show(s.opened, selected)
 
 
 def captions(part: SimplifiedGraph, labels: tuple[str, ...]) -> Mapping[int, str]:
-    """Return what is written at nodes that stand for others: a name, and how many more.
+    """Return the labels of nodes with folded columns: a name and a count.
 
-    A hidden node without a name of its own is called by the nearest column it stands for.
+    A hidden node that the user has not named is labelled with its nearest folded column.
     """
-    written = {}
+    texts = {}
     for node, columns in part.counted.items():
         name, n_more = labels[node], len(columns)
         has_own_name = node < part.graph.n_observed or name != part.graph.labels[node]
         if not has_own_name and n_more > 1:
-            near, inside = nearest_on_graph(part.graph, node, LOOKED_AT), set(columns)
+            near, inside = nearest_on_graph(part.graph, node, N_NAME_CANDIDATES), set(columns)
             name = next((labels[one.node] for one in near if one.node in inside), name)
             n_more -= name != labels[node]
         count = f" +{n_more}"
-        written[node] = shown_label(name, LONGEST_LABEL - len(count)) + count
-    return written
+        texts[node] = shown_label(name, LONGEST_LABEL - len(count)) + count
+    return texts
 
 
 def toggle(s: Session, part: SimplifiedGraph, node: int) -> None:
-    """Open a collapsed node; close it again where it is open and selected."""
+    """Open a folded node, or close it if it is open and selected."""
     if node in s.opened and s.selected == node:
         s.opened -= {node}
     elif node in part.counted:
@@ -134,14 +134,14 @@ def toggle(s: Session, part: SimplifiedGraph, node: int) -> None:
 
 
 def subject_of(digest: str, part: SimplifiedGraph | None) -> str:
-    """Return what a picture is of; where it changes the whole picture is brought into view."""
+    """Identify the subject of a picture; when it changes, the view is reset to show all of it."""
     if part is None:
         return digest
     return f"{digest} simple" if part.centre is None else f"{digest} around {part.centre}"
 
 
 def say_what_is_drawn(s: Session, graph: LatentGraph, part: SimplifiedGraph | None) -> None:
-    """One sentence on what is shown of a large graph, and the ways to see more or less."""
+    """Say what is shown of a large graph, with buttons to show more or less."""
 
     def button(label: str, key: str, action: Callable[[], None]) -> None:
         st.button(label, on_click=action, key=key, type="tertiary")
@@ -154,50 +154,50 @@ def say_what_is_drawn(s: Session, graph: LatentGraph, part: SimplifiedGraph | No
 
     with st.container(key="shown_part"):
         left, right = st.columns([3, 1], vertical_alignment="center")
-    left.caption(sentence(graph, part))
+    left.caption(drawn_sentence(graph, part))
     with right, st.container(horizontal=True, horizontal_alignment="right", gap="small"):
         if is_never_whole(graph):
             if part is not None and part.nodes:
-                button("Back to the table", "to_table", partial(s.select, None))
+                button("Back to table", "to_table", partial(s.select, None))
             return
         if part is not None and part.centre is not None:
-            button("Back to the overview", "to_overview", partial(s.select, None))
+            button("Back to overview", "to_overview", partial(s.select, None))
             return
         if part is not None and s.opened:
             button("Close all", "close_all", close_all)
-        button("Simplify" if part is None else "Show everything", "show_whole", show_whole)
+        button("Simplify" if part is None else "Show all", "show_whole", show_whole)
 
 
-def sentence(graph: LatentGraph, part: SimplifiedGraph | None) -> str:
-    """What is drawn, in plain words."""
+def drawn_sentence(graph: LatentGraph, part: SimplifiedGraph | None) -> str:
+    """Say what is drawn of a large graph."""
     p = f"{graph.n_observed:,}"
     if part is None:
         return f"Showing all {p} columns."
     if not part.nodes:
         return (
-            f"{p} columns are too many for one picture. Choose a hidden node in the table, or "
-            "search a column above, to draw its surroundings."
+            f"{p} columns are too many to draw at once. Select a hidden node in the table, or "
+            "search for a column, to draw its neighbourhood."
         )
     if part.centre is not None:
         name = escaped(shown_label(graph.labels[part.centre]))
         return (
-            f"Showing {len(part.nodes):,} of {graph.n_nodes:,} nodes: those around **{name}**, the "
-            "nearest first. Click another node to go there."
+            f"Showing the {len(part.nodes):,} of {graph.n_nodes:,} nodes nearest to **{name}**. "
+            "Click another node to go there."
         )
     n_folded = sum(map(len, part.counted.values()))
     text = f"Showing {len(part.drawn_columns):,} of {p} columns by name"
     if n_folded:
         text += (
-            f"; {n_folded:,} are folded into {len(part.counted):,} nodes with a number: a click "
-            "opens or closes"
+            f"; {n_folded:,} are folded into {len(part.counted):,} numbered nodes (click to open "
+            "or close)"
         )
     if part.not_shown:
-        text += f". {len(part.not_shown):,} in weaker parts are not drawn; search finds them"
+        text += f". {len(part.not_shown):,} in weaker parts are not drawn; use the search"
     return text + ". Zoom in for more names."
 
 
 def show_hidden_table(s: Session, graph: LatentGraph, labels: tuple[str, ...]) -> None:
-    """All hidden nodes as a table; a click on a row draws what is around the node."""
+    """Draw a table of all hidden nodes; a click on a row draws the node's neighbourhood."""
     found = s.memo.get("summaries", graph.digest, lambda: summaries(graph))
     frame = pd.DataFrame(
         {
@@ -205,7 +205,7 @@ def show_hidden_table(s: Session, graph: LatentGraph, labels: tuple[str, ...]) -
             "nearest columns": [
                 ", ".join(shown_label(labels[near.node]) for near in one.nearest) for one in found
             ],
-            "columns next to it": [one.n_columns for one in found],
+            "adjacent columns": [one.n_columns for one in found],
             "cycles": [one.n_cycles for one in found],
         }
     )
@@ -213,7 +213,7 @@ def show_hidden_table(s: Session, graph: LatentGraph, labels: tuple[str, ...]) -
     columns = {
         "hidden": st.column_config.TextColumn(width=120),
         "nearest columns": st.column_config.TextColumn(width="large"),
-        "columns next to it": st.column_config.NumberColumn(width=130),
+        "adjacent columns": st.column_config.NumberColumn(width=130),
         "cycles": st.column_config.NumberColumn(width=80),
     }
     nodes = [one.node for one in found]
@@ -221,7 +221,7 @@ def show_hidden_table(s: Session, graph: LatentGraph, labels: tuple[str, ...]) -
 
 
 def follow_test(s: Session, D: DistanceMatrix) -> None:
-    """Test the loops of a new table once its curve is there, and open it as the test says."""
+    """Run the loop test of a new table when its density curve is known, and set r accordingly."""
     job = s.jobs.current(TEST)
     if s.untested is None or DataKey.of(s.untested) != DataKey.of(s.recipe):
         if job is not None:
@@ -231,17 +231,17 @@ def follow_test(s: Session, D: DistanceMatrix) -> None:
     if curve is not None and curve.is_running:
         st.caption(words.later)
         return
-    if job is None or job.key != D.digest:  # a stopped one is not begun again
+    if job is None or job.key != D.digest:  # a stopped test is not restarted
         job = s.jobs.get(TEST, D.digest, lambda report: opening_radius(D, progress=report))
     if job.is_running:
         wait_to_stop(job, words.testing, "cancel_opening")
     else:
-        _take(s, job)
+        _apply_test(s, job)
         st.rerun()
 
 
-def _take(s: Session, job: Job) -> None:
-    """Go where the test says, unless the user has gone somewhere else meanwhile."""
+def _apply_test(s: Session, job: Job) -> None:
+    """Set r to the result of the loop test unless the user has changed settings meanwhile."""
     opened, s.untested = s.untested, None
     s.jobs.drop(TEST)
     if job.error is not None:
@@ -253,13 +253,13 @@ def _take(s: Session, job: Job) -> None:
         return
     if s.recipe == opened:
         s.change(r=found.r)
-        s.notice += " Undo goes back to the tree."
+        s.notice += " Undo restores the tree."
     else:
         s.notice += f" Set r to {found.r:.3g} to see them."
 
 
 def offer_tour(s: Session) -> None:
-    """A tour of four steps for the first visit; it can be skipped and called back."""
+    """Draw the current step of the tour."""
     if s.tour is None:
         return
     title, text = list(words.tour.items())[s.tour]
@@ -278,7 +278,7 @@ def offer_tour(s: Session) -> None:
 
 
 def headline(s: Session, now: Present) -> None:
-    """The title, what the data are, and the counts of the graph."""
+    """Draw the title of the data and the counts of the graph."""
     line = f"**{escaped(now.source.title)}** &nbsp; {summary_line(now.result)}"
     support = support_of(s, now.source, now.result.graph)
     line += "" if support is None else f" · instability **{support.instability:.2f}**"
@@ -287,14 +287,14 @@ def headline(s: Session, now: Present) -> None:
 
 
 def offer_tour_again(s: Session) -> None:
-    """At the end of the sidebar, a way back to the tour."""
+    """Draw the button that restarts the tour at the end of the sidebar."""
     if s.tour is None:
         with st.sidebar:
-            st.button("Show me around", on_click=partial(setattr, s, "tour", 0), type="tertiary")
+            st.button("Start tour", on_click=partial(setattr, s, "tour", 0), type="tertiary")
 
 
 def warnings(now: Present) -> None:
-    """What the reader of the graph should know about it."""
+    """Warn if r is above the noise floor or visits were stuck."""
     D, result = now.source.distances, now.result
     lines = []
     if D.noise_floor is not None and now.session.recipe.r > D.noise_floor:
@@ -306,7 +306,7 @@ def warnings(now: Present) -> None:
 
 
 def show_graph(s: Session, now: Present) -> Scene:
-    """A row of choices, under it the graph and, on the right, what is known of a node."""
+    """Draw the view controls, the graph, and the panel of the selected node."""
     graph = now.result.graph
     names = s.names_on(graph)
     labels = node_labels(graph, names.by_node)
@@ -324,8 +324,8 @@ def show_graph(s: Session, now: Present) -> Scene:
     part = part_of(s, graph_of(view, now.result), steps)
     added = {} if part is None else captions(part, labels)
     drawn = graph if part is None else part.graph
-    written = tuple(added.get(node, label) for node, label in enumerate(labels))
-    places = s.place(drawn, written, part)
+    with_counts = tuple(added.get(node, label) for node, label in enumerate(labels))
+    places = s.place(drawn, with_counts, part)
     scene = Scene(
         now.source,
         now.result,
@@ -363,29 +363,29 @@ def show_graph(s: Session, now: Present) -> Scene:
     with right, st.container(height=GRAPH_HEIGHT, border=False, key="node_panel"):
         describe_node(s, now.source, now.result, labels, theme())
     if scene.model is not None and view != SUPPORT:
-        st.caption("Edges show the fitted correlations: width is strength, dashes are negative.")
+        st.caption("Edges show fitted correlations: width is strength, dashed is negative.")
     if colouring.line:
         st.caption(colouring.line)
     if colouring.job is not None:
         _wait_for_groups(colouring.job)
     if names.unmatched:
         gone = ", ".join(names.unmatched)
-        st.caption(f"Not in this graph: {escaped(gone)}. The names come back with their nodes.")
+        st.caption(f"Not in this graph: {escaped(gone)}. Names return with their nodes.")
     return scene
 
 
 @st.fragment(run_every=0.7)
 def _wait_for_groups(job: Job) -> None:
-    """Show how far the groups are; when they are there the page runs once more."""
+    """Show the progress of the consensus groups; rerun the page when they are ready."""
     if job.finished.is_set():
         st.rerun()
     done = f" ({job.done} of {job.total})" if job.total else ""
-    st.caption(f"Groups of this graph; the consensus over resamples is on its way{done} …")
+    st.caption(f"Groups of this graph; computing the consensus over resamples{done} …")
 
 
 def _choose_view(s: Session, *, has_support: bool) -> str:
-    """The views of this graph; its support is one of them once it is known."""
-    views = [LEARNED, LOCAL, CHANGED] + [SUPPORT] * has_support
+    """Choose the view; Support is offered once it is known."""
+    views = [LEARNED, INITIAL, CHANGES] + [SUPPORT] * has_support
     chosen = st.segmented_control(
         "View",
         views,
@@ -397,31 +397,32 @@ def _choose_view(s: Session, *, has_support: bool) -> str:
 
 
 def _choose_cycles(s: Session) -> bool:
-    tip = "Let the edges that lie on a cycle stand out."
+    tip = "Highlights edges on cycles."
     return st.toggle("Cycles", help=tip, **viewed(s, "cycles", False))
 
 
 def _choose_steps(s: Session) -> int | None:
-    """How far around the selected node to draw; None for all nodes."""
-    tip = "All nodes, or those at most so many edges away from the selected node."
-    tied = viewed(s, "part", "all nodes")
-    return PARTS[st.selectbox("Part of the graph", list(PARTS), help=tip, **tied)]
+    """Return the number of edges around the selected node to draw; None for all nodes."""
+    tip = "All nodes, or those within 1, 2 or 3 edges of the selected node."
+    binding = viewed(s, "part", "all nodes")
+    return PARTS[st.selectbox("Part of the graph", list(PARTS), help=tip, **binding)]
 
 
 def _around(s: Session, graph: LatentGraph, steps: int | None) -> tuple[int, ...] | None:
-    """The nodes near the selected one, where not all are wanted."""
+    """Return the nodes near the selected one; None for all nodes."""
     if steps is None or s.selected is None or s.selected >= graph.n_nodes:
         return None
     return graph.neighbourhood(s.selected, steps)
 
 
 def show_density(s: Session, now: Present) -> None:
-    """Edges, cycles and pieces against r; a click on the curve sets r."""
+    """Draw edges, cycles and connected components against r; a click on the curve sets r."""
     if now.curve is None:
         say_curve_is_missing(s, now.source.distances)
         return
-    # the sign to Tab to also ends the search for one that the tab makes at each change inside it
-    st.caption("How the local trees change with r. Click a point to go there.", help=words.density)
+    # the help icon can be focused with Tab; without such an element the tab searches for one at
+    # every change inside it
+    st.caption("Density of the initial graph. Click a point to set r.", help=words.density)
     figure = density_figure(now.curve, r=s.recipe.r, D=now.source.distances, theme=theme())
 
     def clicked() -> None:
@@ -429,30 +430,30 @@ def show_density(s: Session, now: Present) -> None:
         if points:
             s.change(r=max(float(points[0]["x"]), now.source.distances.smallest))
 
-    about = "How the local trees change with the radius r"
+    about = "Density of the initial graph at every radius r"
     more = {"theme": None, "on_select": clicked, "selection_mode": "points"}
     chart(figure, about, "density", **more)
 
 
 def show_tables(now: Present, scene: Scene) -> None:
-    """The graph as text: a table of nodes and one of edges."""
+    """Draw a table of nodes and a table of edges."""
     graph = now.result.graph
     labels = node_labels(graph, scene.names)
     nodes = pd.DataFrame(
         {
             "node": labels,
-            "kind": ["hidden" if k >= graph.n_observed else "observed" for k in range(len(labels))],
-            "neighbours": graph.degrees,
-            "next to": [
+            "type": ["hidden" if k >= graph.n_observed else "observed" for k in range(len(labels))],
+            "degree": graph.degrees,
+            "neighbours": [
                 ", ".join(labels[end] for end in graph.neighbours(k)) for k in range(len(labels))
             ],
         }
     )
     edges = pd.DataFrame(
         {
-            "one end": [labels[u] for u, _ in graph.edges.tolist()],
-            "other end": [labels[v] for _, v in graph.edges.tolist()],
-            "distance": graph.lengths,
+            "from": [labels[u] for u, _ in graph.edges.tolist()],
+            "to": [labels[v] for _, v in graph.edges.tolist()],
+            "length": graph.lengths,
             "on a cycle": graph.on_cycle,
         }
     )
@@ -461,20 +462,20 @@ def show_tables(now: Present, scene: Scene) -> None:
         table(nodes, height=360)
     with right:
         number = st.column_config.NumberColumn(format="%.3f")
-        table(edges, height=360, column_config={"distance": number})
+        table(edges, height=360, column_config={"length": number})
 
 
 def show_more(s: Session, now: Present, scene: Scene) -> None:
-    """Below the graph: the curve, probabilities, tables, files, code; only the open one is made."""
+    """Draw the tabs below the graph; only the open one is computed."""
     labels = node_labels(now.result.graph, scene.names)
     contents: dict[str, Callable[[], None]] = {
-        "Density against r": lambda: show_density(s, now),
-        "Probabilities": lambda: show_fit(s, now.source, now.result, labels),
-        "How sure?": lambda: show_stability(
+        "Density curve": lambda: show_density(s, now),
+        "Model fit": lambda: show_fit(s, now.source, now.result, labels),
+        "Stability": lambda: show_stability(
             s, now.source, now.result, labels, scene.whole_positions
         ),
-        "As tables": lambda: show_tables(now, scene),
-        "Take it away": lambda: offer_files(s, scene),
-        "The same in code": lambda: offer_code(s),
+        "Tables": lambda: show_tables(now, scene),
+        "Export": lambda: offer_files(s, scene),
+        "Code": lambda: offer_code(s),
     }
     tabs(contents, key="more")

@@ -1,4 +1,4 @@
-"""The picture on Explore: which graph is shown, what its colours mean, what is known of a node."""
+"""The graph on Explore: views, colours, and the panel of the selected node."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from loopylatent.analysis.matching import (
     Near,
-    birth_of,
     columns_near_hidden,
     cycles_through,
     nearest_columns,
     neighbours_of,
+    origin_of,
 )
 from loopylatent.analysis.stability.groups import Groups, communities, groups
 from loopylatent.analysis.stability.runs import Stability
@@ -27,8 +27,8 @@ from loopylatent.figures.charts import distribution_figure, value_counts
 from loopylatent.figures.layout import FONT_SIZE, NODE_SIZE, shown_label
 from loopylatent.figures.network import EDGE, LegendItem, ThemeName, edge_signs
 from loopylatent.figures.overlays import (
-    GONE,
-    NEW,
+    ADDED,
+    REMOVED,
     difference,
     mark_changed_edges,
     mark_cycles,
@@ -46,7 +46,7 @@ from loopylatent.ui.graph_view import Picture, picture
 from loopylatent.ui.page import name_field, read_groups
 from loopylatent.ui.shell.background import Job
 from loopylatent.ui.shell.results import Source, frame_of
-from loopylatent.ui.shell.session import Session, bound
+from loopylatent.ui.shell.session import GROUPS, Session, bound
 from loopylatent.ui.shell.widgets import (
     chart,
     escaped,
@@ -57,17 +57,17 @@ from loopylatent.ui.shell.widgets import (
     viewed,
 )
 
-LEARNED, LOCAL, CHANGED = "Learned graph", "Local trees", "What changed"
-STAYED = "stayed; the wider, the stronger"
+LEARNED, INITIAL, CHANGES = "Learned graph", "Initial graph", "Changes"
+STAYED = "unchanged; wider is stronger"
 LARGEST_LABEL = 16
-"""Of a picture that is full, in pixels of the layout."""
+"""Label size in a simplified graph, in pixels of the layout."""
 THINNER = 0.55
-"""Width of the edges in a picture that is full, beside that in others."""
+"""Edge width in a simplified graph, relative to other graphs."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scene:
-    """What goes into a picture."""
+    """Everything that a picture of the graph depends on."""
 
     source: Source
     result: LearnResult
@@ -75,39 +75,38 @@ class Scene:
     colouring: Colouring
     names: Mapping[int, str]
     cycles: bool = False
-    """Whether the edges on cycles stand out."""
+    """Highlight edges on cycles."""
     around: tuple[int, ...] | None = None
-    """The nodes to show, where not all are wanted."""
+    """The nodes to show; None for all."""
     model: Model | None = None
-    """The fit of this graph, whose strengths and signs the edges then show."""
+    """The fit of this graph; edges then show its strengths and signs."""
     support: Stability | None = None
-    """The support of this graph, where it is known."""
     least: float = 0.0
-    """What has less support is not drawn, in the view of support."""
+    """Parts with less support are not drawn in the view Support."""
     part: SimplifiedGraph | None = None
-    """What is drawn of a large graph, whose places alone are known."""
+    """The part of a large graph that is drawn; only its nodes have positions."""
     captions: Mapping[int, str] = field(default_factory=dict)
-    """What is written at the nodes that stand for others."""
+    """Labels of nodes with folded columns."""
 
     @property
     def whole_positions(self) -> NDArray[np.float64] | None:
-        """Where all nodes of the learned graph stand; None where only a part was placed."""
+        """Positions of all nodes; None if only a part of the graph is drawn."""
         return self.positions if self.part is None else None
 
 
 def draw(view: str, scene: Scene) -> Picture:
-    """Return the picture of one of the three views, all on one layout."""
+    """Return the picture of a view; all views share one layout."""
     initial, learned = scene.result.initial_graph, scene.result.graph
-    if view == LOCAL:
+    if view == INITIAL:
         shown = _picture(scene, initial, {}, marked=scene.cycles)
         shown = _with_cycles(shown, initial) if scene.cycles else shown
-    elif view == CHANGED:
+    elif view == CHANGES:
         both = difference(initial, learned)
         shown = _picture(scene, both.graph, scene.names, signs=False)
         shown = replace(shown, edges=mark_changed_edges(shown.edges, both.status))
-        new = LegendItem("line", NEW, NEW, "put in by grouping")
-        gone = LegendItem("dashes", GONE, GONE, "taken away by grouping")
-        shown = _with_legend(shown, new, gone, plain=STAYED)
+        added = LegendItem("line", ADDED, ADDED, "added by grouping")
+        removed = LegendItem("dashes", REMOVED, REMOVED, "removed by grouping")
+        shown = _with_legend(shown, added, removed, edge_text=STAYED)
     elif view == SUPPORT and scene.support is not None:
         shown = _supported(scene, scene.support)
     else:
@@ -115,20 +114,20 @@ def draw(view: str, scene: Scene) -> Picture:
         shown = _picture(scene, learned, scene.names, marked=marked, model=scene.model)
         shown = _with_cycles(shown, learned) if scene.cycles else shown
     if scene.part is not None:
-        shown = _collapsed(_only(shown, scene.part.nodes), scene.part)
+        shown = _folded(_only(shown, scene.part.nodes), scene.part)
     return shown if scene.around is None else _only(shown, scene.around)
 
 
 def _supported(scene: Scene, found: Stability) -> Picture:
-    """The learned graph, dark and solid where it came back; signs would be dashes too."""
+    """Draw the learned graph shaded by support, without signs: they would be dashed too."""
     shown = _picture(scene, found.graph, scene.names, signs=False)
     nodes = shade_nodes(shown.nodes, found, scene.least)
-    there = {node["id"] for node in nodes}
+    kept = {node["id"] for node in nodes}
     edges = shade_edges(shown.edges, found, scene.least)
     return replace(
         shown,
         nodes=nodes,
-        edges=[edge for edge in edges if {edge["from"], edge["to"]} <= there],
+        edges=[edge for edge in edges if {edge["from"], edge["to"]} <= kept],
         looks=shaded_looks(shown.looks),
     )
 
@@ -142,7 +141,7 @@ def _picture(
     marked: bool = True,
     model: Model | None = None,
 ) -> Picture:
-    """The picture of a graph, or of its fit; of a part, unless all edges are to be marked."""
+    """Draw a graph, or its fit; only the visible part unless all edges have to be marked."""
     signed = edge_signs(graph, scene.source.distances) if signs and model is None else None
     return picture(
         graph if model is None else as_fitted(model),
@@ -158,14 +157,14 @@ def _picture(
 
 def _with_cycles(shown: Picture, graph: LatentGraph) -> Picture:
     shown = replace(shown, edges=mark_cycles(shown.edges, graph))
-    return _with_legend(shown, LegendItem("line", NEW, NEW, "on a cycle"))
+    return _with_legend(shown, LegendItem("line", ADDED, ADDED, "on a cycle"))
 
 
-def _with_legend(shown: Picture, *items: LegendItem, plain: str = EDGE) -> Picture:
-    """Add to the legend; among what is added, plain edges are called ``plain``."""
-    extra, called = [asdict(item) for item in items], {EDGE: {"text": plain}}
+def _with_legend(shown: Picture, *items: LegendItem, edge_text: str = EDGE) -> Picture:
+    """Add items to the legend; ``edge_text`` replaces the text of ordinary edges."""
+    extra, renamed = [asdict(item) for item in items], {EDGE: {"text": edge_text}}
     return _with_legends(
-        shown, lambda legend: [item | called.get(item["text"], {}) for item in legend] + extra
+        shown, lambda legend: [item | renamed.get(item["text"], {}) for item in legend] + extra
     )
 
 
@@ -178,13 +177,13 @@ def _with_legends(
 
 def graph_of(view: str, result: LearnResult) -> LatentGraph:
     """Return the graph that a view draws."""
-    if view == LOCAL:
+    if view == INITIAL:
         return result.initial_graph
-    return difference(result.initial_graph, result.graph).graph if view == CHANGED else result.graph
+    return difference(result.initial_graph, result.graph).graph if view == CHANGES else result.graph
 
 
-def _collapsed(shown: Picture, part: SimplifiedGraph) -> Picture:
-    """Let nodes that stand for others say so: larger, with a count."""
+def _folded(shown: Picture, part: SimplifiedGraph) -> Picture:
+    """Draw nodes with folded columns larger, and say how many they have."""
 
     def as_drawn(node: dict[str, Any]) -> dict[str, Any]:
         columns = part.counted.get(node["id"])
@@ -203,7 +202,7 @@ def _collapsed(shown: Picture, part: SimplifiedGraph) -> Picture:
 
 
 def _with_large_labels(look: dict[str, Any]) -> dict[str, Any]:
-    """Labels of one size, also from afar: hidden nodes are most of a simplified graph."""
+    """Draw all labels in one size: most nodes of a simplified graph are hidden nodes."""
     groups = {
         name: group | {"font": group["font"] | {"size": FONT_SIZE}} if "font" in group else group
         for name, group in look["options"]["groups"].items()
@@ -213,58 +212,58 @@ def _with_large_labels(look: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_counts(legend: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Explain the counts, with the symbol of the nodes that mostly carry them."""
+    """Explain the counts, with the symbol of the nodes that usually have them."""
     like = max(legend, key=lambda item: bool(item["text"] == "hidden"))
-    return [*legend, like | {"text": "+ number: columns folded into it"}]
+    return [*legend, like | {"text": "+ number: folded columns"}]
 
 
 def _only(shown: Picture, around: tuple[int, ...]) -> Picture:
-    wanted = set(around)
+    kept = set(around)
     return replace(
         shown,
-        nodes=[node for node in shown.nodes if node["id"] in wanted],
-        edges=[edge for edge in shown.edges if {edge["from"], edge["to"]} <= wanted],
+        nodes=[node for node in shown.nodes if node["id"] in kept],
+        edges=[edge for edge in shown.edges if {edge["from"], edge["to"]} <= kept],
     )
 
 
-KIND, FOUND = "colours: kind of node", "colours: groups found"
-KNOWN, BROUGHT = "colours: known groups", "colours: my groups"
+NODE_TYPE, DETECTED = "colour: node type", "colour: detected groups"
+KNOWN, UPLOADED = "colour: known groups", "colour: uploaded groups"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Colouring:
-    """A group for each column, or None for the two colours of observed and hidden."""
+    """A group for each column; None for two colours, observed and hidden."""
 
     labels: NDArray[np.int64] | None = None
     names: tuple[str, ...] | None = None
     line: str | None = None
-    """What is to be said about the groups."""
+    """A sentence about the groups."""
     job: Job | None = None
-    """The consensus that is still being computed."""
+    """The running job for the consensus groups."""
 
 
 def choose_colours(s: Session, source: Source, graph: LatentGraph) -> Colouring:
-    """Draw the choice of colours and return what came of it."""
-    options = [KIND, FOUND, *([KNOWN] if source.groups else []), BROUGHT]
-    tied = viewed(s, "colours", KIND, options)
-    choice = st.selectbox("Colours show", options, label_visibility="collapsed", width=190, **tied)
+    """Choose what node colours show."""
+    options = [NODE_TYPE, DETECTED, *([KNOWN] if source.groups else []), UPLOADED]
+    binding = viewed(s, "colours", NODE_TYPE, options)
+    choice = st.selectbox("Colour", options, label_visibility="collapsed", width=190, **binding)
     if choice == KNOWN and source.groups:
         return _coloured(graph, source.groups)
-    if choice == BROUGHT:
-        return _brought(s, graph)
-    if choice == FOUND:
-        return _found(s, source, graph)
+    if choice == UPLOADED:
+        return _uploaded(s, graph)
+    if choice == DETECTED:
+        return _detected(s, source, graph)
     return Colouring()
 
 
-def _found(s: Session, source: Source, graph: LatentGraph) -> Colouring:
-    """Consensus groups once they are there; until then the communities of this graph."""
+def _detected(s: Session, source: Source, graph: LatentGraph) -> Colouring:
+    """Return the consensus groups; until they are computed, the communities of this graph."""
     D = source.distances
     table = D if source.observations is None else source.observations
     metric = s.recipe.metric
     quick = communities(graph)
     if D.n_samples is None:
-        line = "Groups of this graph alone: without the number of rows there is no consensus."
+        line = "Groups of this graph only: a consensus needs the number of rows."
         return _numbered(quick, line)
     job = s.jobs.get(
         "groups", D.digest, lambda report: groups(table, metric=metric, progress=report)
@@ -272,12 +271,12 @@ def _found(s: Session, source: Source, graph: LatentGraph) -> Colouring:
     if job.is_running:
         return _numbered(quick, None, job)
     if job.error is not None:
-        return _numbered(quick, f"Groups of this graph alone: {said(job.error)}")
+        return _numbered(quick, f"Groups of this graph only: {said(job.error)}")
     found: Groups = job.result
-    line = f"{found.n_groups} groups on which {found.n_resamples} resamples agree"
+    line = f"{found.n_groups} consensus groups of {found.n_resamples} resamples"
     if source.groups:
         line += f"; agreement with the known groups: {found.agreement(source.groups):.2f}"
-        line += " (1 is equal, 0 is chance)"
+        line += " (1: identical, 0: expected by chance)"
     return _numbered(found, line + ".")
 
 
@@ -293,34 +292,36 @@ def _coloured(graph: LatentGraph, known: Mapping[str, str]) -> Colouring:
     line = None
     if len(known) > 1:
         found = communities(graph).agreement(known)
-        line = f"Communities of this graph agree with these groups to {found:.2f} (1 is equal)."
+        line = (
+            f"Agreement of the graph's communities with these groups: {found:.2f} (1: identical)."
+        )
     return Colouring(labels.astype(np.int64), names, line)
 
 
-def _brought(s: Session, graph: LatentGraph) -> Colouring:
+def _uploaded(s: Session, graph: LatentGraph) -> Colouring:
     file = st.file_uploader(
-        "A table with two columns: the column's name and its group",
+        "Upload groups: a table with two columns, name and group",
         type=["csv", "tsv", "xlsx"],
-        key="brought_groups",
+        key="uploaded_groups",
     )
     if file is not None:
         try:
-            s.view["brought"] = read_groups(frame_of(s.memo, file.getvalue(), file.name), graph)
+            s.view[GROUPS] = read_groups(frame_of(s.memo, file.getvalue(), file.name), graph)
         except LoopyLatentError as error:
             st.error(said(error))
-    brought: dict[str, str] = s.view.get("brought", {})
-    known = {name: group for name, group in brought.items() if name in graph.names}
+    uploaded: dict[str, str] = s.view.get(GROUPS, {})
+    known = {name: group for name, group in uploaded.items() if name in graph.names}
     if len(known) < 2:
-        return Colouring(line="No grouping yet: bring a table with a name and a group in each row.")
+        return Colouring(line="No groups yet. Upload a table with a name and a group in each row.")
     return _coloured(graph, known)
 
 
 MANY = 450
-"""Nodes from which the search is the way to one of them, and gets more room."""
+"""Number of nodes from which the search field is wider."""
 
 
 def find_node(s: Session, labels: tuple[str, ...]) -> None:
-    """Search a node by its name; the choice is brought to the middle."""
+    """Search for a node by name; the selected node is centred."""
 
     def report(node: int | None) -> None:
         s.select(node, centre=node is not None)
@@ -341,7 +342,7 @@ def find_node(s: Session, labels: tuple[str, ...]) -> None:
 def describe_node(
     s: Session, source: Source, result: LearnResult, labels: tuple[str, ...], theme: ThemeName
 ) -> None:
-    """Say what the selected node is and what is near it."""
+    """Describe the selected node: values, name, neighbours, cycles, origin."""
     graph, node = result.graph, s.selected
     if node is None or node >= graph.n_nodes:
         _hidden_nodes(s, result, labels)
@@ -352,30 +353,30 @@ def describe_node(
         name_field(s, result, node, labels[node])
     elif source.observations is not None:
         _values(source, labels[node], theme)
-    offer_why(s, graph, node, labels)
+    show_origin(s, graph, node, labels)
     _near_table("Neighbours in the graph", neighbours_of(graph, node), labels)
     near = nearest_columns(graph, node) if hidden else nearest_columns(source.distances, node)
-    title = "Nearest columns, along the graph" if hidden else "Nearest columns, by distance"
+    title = "Nearest columns in the graph" if hidden else "Nearest columns by distance"
     _near_table(title, near, labels)
     cycles = cycles_through(graph, node)
-    on = f"It lies on {len(cycles)} of the {graph.n_cycles} basic cycles:"
-    st.caption(on if cycles else "It lies on no cycle.")
+    on = f"On {len(cycles)} of the {graph.n_cycles} basis cycles:"
+    st.caption(on if cycles else "On no cycle.")
     for cycle in cycles[:5]:
         st.text(" – ".join(labels[member] for member in cycle))
     if hidden:
-        birth = birth_of(result, node)
-        if birth is not None:
+        origin = origin_of(result, node)
+        if origin is not None:
             st.caption("Created in")
-            st.text(f"visit {birth.number} of {result.n_visits}, at {labels[birth.visited]}")
+            st.text(f"visit {origin.number} of {result.n_visits}, to {labels[origin.visited]}")
         describe_hidden(s, source, graph, node, labels)
 
 
 def _hidden_nodes(s: Session, result: LearnResult, labels: tuple[str, ...]) -> None:
-    """Nothing is selected: what the hidden nodes stand for, at a glance."""
+    """Draw a table of the hidden nodes, shown when nothing is selected."""
     graph = result.graph
-    st.caption("Click a node to see what it is; with the keyboard, Tab to the graph, then arrows.")
+    st.caption("Click a node for details. Keyboard: Tab to the graph, then arrow keys.")
     if not graph.n_hidden:
-        st.caption("There is no hidden node at these thresholds. A smaller τ or Λ may leave some.")
+        st.caption("No hidden nodes at these thresholds. A smaller τ or Λ may give some.")
         return
     near = s.memo.get("hidden", graph.digest, lambda: columns_near_hidden(graph))
     rows = [", ".join(labels[column] for column in columns) for columns in near]
@@ -389,10 +390,10 @@ def _values(source: Source, name: str, theme: ThemeName) -> None:
     if obs is None or name not in obs.names:
         return
     figure = distribution_figure(value_counts(obs, name), theme)
-    chart(figure, f"The values of {shown_label(name)}", "distribution", theme=None)
+    chart(figure, f"Values of {shown_label(name)}", "distribution", theme=None)
     missing = obs.missing_share(name)
     kind = obs.kinds[obs.names.index(name)]
-    st.caption(f"{kind}; {missing:.1%} missing" if missing else f"{kind}; nothing missing")
+    st.caption(f"{kind}; {missing:.1%} missing" if missing else f"{kind}; no missing values")
 
 
 def _near_table(title: str, near: tuple[Near, ...], labels: tuple[str, ...]) -> None:
@@ -401,7 +402,7 @@ def _near_table(title: str, near: tuple[Near, ...], labels: tuple[str, ...]) -> 
     frame = pd.DataFrame(rows, columns=["name", "distance", "strength"])
     columns = {
         "distance": st.column_config.NumberColumn(format="%.2f", width="small"),
-        "strength": share_column(help="e to the −distance"),
+        "strength": share_column(help="e^−distance"),
     }
     table(frame, 212, column_config=columns)
 
@@ -409,21 +410,21 @@ def _near_table(title: str, near: tuple[Near, ...], labels: tuple[str, ...]) -> 
 MOST_EDGES = 12
 
 
-def offer_why(s: Session, graph: LatentGraph, node: int, labels: tuple[str, ...]) -> None:
-    """Lead to the steps that made a hidden node and each edge of a node."""
+def show_origin(s: Session, graph: LatentGraph, node: int, labels: tuple[str, ...]) -> None:
+    """Link to the steps of the lesson that created the node and its edges."""
 
-    def ask(*nodes: int) -> None:
+    def go(*nodes: int) -> None:
         s.why = nodes
         st.switch_page("pages/1_Step_by_step.py")
 
     near = neighbours_of(graph, node)
     if not near:
         return
-    with st.popover("Why is it here?", icon=":material/school:", width="stretch"):
-        st.caption("Go to the step of the lesson that made")
-        if node >= graph.n_observed and st.button("this hidden node", key="why_node"):
-            ask(node)
+    with st.popover("Origin", icon=":material/school:", width="stretch"):
+        st.caption("Show the step that created")
+        if node >= graph.n_observed and st.button("this hidden node", key="origin_node"):
+            go(node)
         for one in near[:MOST_EDGES]:
             end = escaped(shown_label(labels[one.node]))
-            if st.button(f"the edge to {end}", key=f"why_edge_{one.node}"):
-                ask(node, one.node)
+            if st.button(f"the edge to {end}", key=f"origin_edge_{one.node}"):
+                go(node, one.node)

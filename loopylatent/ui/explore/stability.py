@@ -1,4 +1,4 @@
-"""How sure? The learner is run again on resampled data; what comes back has support."""
+"""The tab Stability: the graph is learned again on resampled data, which gives its support."""
 
 from __future__ import annotations
 
@@ -44,20 +44,23 @@ from loopylatent.ui.shell.widgets import (
 
 KIND = "support"
 SUPPORT = "Support"
-"""The view of the graph that shows it."""
+"""The view of the graph that shows support."""
 SEED = 0
 N_RUNS = 50
+BOOTSTRAPS = ("bootstrap", "blocks")
+SCHEME, RUNS_KEY = "sure_scheme", "sure_runs"
+"""Keys in project files."""
 words = texts("explore")
 PARTS: dict[str, tuple[str, ...]] = {
     "edges": tuple(KINDS[kind] for kind in ("columns", "column-hidden", "inner")),
     "hidden nodes": (KINDS["hidden"],),
     "cycles": (KINDS["cycle"],),
-    "edges of the local trees": (LOCAL,),
+    "edges of the initial graph": (LOCAL,),
 }
 
 
 def support_of(s: Session, source: Source, graph: LatentGraph) -> Stability | None:
-    """Return the support of this very graph, by the way of drawing that is chosen, if known."""
+    """Return the support of this graph under the chosen scheme, if known."""
     found: Stability | None = s.memo.known(KIND, _key(s, source, graph))
     return found
 
@@ -69,9 +72,9 @@ def show_stability(
     labels: tuple[str, ...],
     positions: NDArray[np.float64] | None,
 ) -> None:
-    """Draw the choices, the button, the progress, and what came of it.
+    """Draw the settings, the button, the progress, and the results.
 
-    The consensus is drawn at the places of the graph, where all of them are known.
+    The consensus graph is drawn only if all ``positions`` are known.
     """
     st.markdown(words.stability)
     job = s.jobs.of(KIND, _key(s, source, result.graph))
@@ -79,33 +82,33 @@ def show_stability(
     found = support_of(s, source, result.graph)
     _choose(s, source, result, found, disabled=running)
     if s.recipe.regularize != "none":
-        st.caption("The runs are learned without the BIC, which would take too long each time.")
+        st.caption("Resamples are learned without BIC penalty, which would take too long.")
     if job is not None and job.is_running:
         wait_for(
             job,
-            lambda: progress_line("Learning again", job),
+            lambda: progress_line("Resamples", job),
             key="cancel_support",
-            help="Stops here and keeps the runs that are done.",
+            help="Stops and keeps the finished resamples.",
         )
         return
     if job is not None and job.failure:
         st.error(said(job.failure))
     if found is not None:
-        _whole(found)
+        _summary(found)
         _tables(found, labels)
         if positions is not None:
             _consensus(s, found, source, labels, positions)
 
 
 def choose_least(s: Session) -> float:
-    """Draw the slider below whose value nothing is shown."""
+    """Draw the slider for the lowest support shown."""
     least: float = st.slider(
         "show support ≥",
         0.0,
         1.0,
         step=0.05,
         width=190,
-        help="Edges and hidden nodes that came back in a smaller share of the runs are not drawn.",
+        help="Hides edges and hidden nodes with less support.",
         **viewed(s, "least_support", 0.0, limits=(0.0, 1.0)),
     )
     return least
@@ -115,35 +118,36 @@ def _choose(
     s: Session, source: Source, result: LearnResult, found: Stability | None, *, disabled: bool
 ) -> None:
     possible = _possible(source)
-    time = time_needed(work_of(source, _runs(s)), _runs(s), "runs")
+    time = time_needed(work_of(source, _runs(s)), _runs(s), "resamples")
+    name = "Bootstrap" if _scheme(s, source) in BOOTSTRAPS else "Resample"
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox(
-            "In every run",
+            "Scheme",
             possible,
             format_func=words.schemes.get,
             width=330,
             disabled=disabled,
-            **viewed(s, "sure_scheme", possible[0], possible),
+            **viewed(s, "support_scheme", possible[0], possible, name=SCHEME),
         )
-        tied = viewed(s, "sure_runs", N_RUNS)
-        st.selectbox("Runs", RUNS, width=110, disabled=disabled, **tied)
+        binding = viewed(s, "support_runs", N_RUNS, name=RUNS_KEY)
+        st.selectbox("Resamples", RUNS, width=110, disabled=disabled, **binding)
         if found is None or found.n_done < found.n_asked:
             st.button(
-                "How sure?" if found is None else "Run all of them",
+                name if found is None else "Run all resamples",
                 type="primary",
                 disabled=disabled or not time.is_allowed,
                 on_click=_begin,
                 args=(s, source, result),
-                key="sure",
+                key="resample",
             )
-            with st.container(key="sure_time", width="content"):
+            with st.container(key="support_time", width="content"):
                 st.caption(time.words, width="content")
     if possible == ("orders",):
         st.caption(words.no_rows)
 
 
 def work_of(source: Source, n_runs: int) -> Estimate:
-    """Say what the runs take; weights make no rows, and distances alone have none to read."""
+    """Estimate the time of the resamples; distances alone have no rows to read."""
     n_rows = 0 if source.observations is None else source.observations.n_rows
     return rerun(n_rows, source.distances.n_columns, n_runs)
 
@@ -157,12 +161,12 @@ def _possible(source: Source) -> tuple[Scheme, ...]:
 
 
 def _scheme(s: Session, source: Source) -> Scheme:
-    wanted, possible = s.view.get("sure_scheme"), _possible(source)
-    return wanted if wanted in possible else possible[0]
+    scheme, possible = s.view.get(SCHEME), _possible(source)
+    return scheme if scheme in possible else possible[0]
 
 
 def _runs(s: Session) -> int:
-    return int(s.view.get("sure_runs", N_RUNS))
+    return int(s.view.get(RUNS_KEY, N_RUNS))
 
 
 def _key(s: Session, source: Source, graph: LatentGraph) -> SupportKey:
@@ -194,18 +198,18 @@ def _begin(s: Session, source: Source, result: LearnResult) -> None:
     s.view["view"] = SUPPORT
 
 
-def _whole(found: Stability) -> None:
-    back = 1 - found.instability
-    runs = f"{found.n_used} runs"
+def _summary(found: Stability) -> None:
+    resamples = f"{found.n_used} resamples"
     if found.n_done < found.n_asked:
-        runs += f" (stopped; {found.n_asked} were asked for)"
+        resamples += f" (stopped; {found.n_asked} requested)"
     st.markdown(
-        f"**{runs}** · **{found.instability:.2f}** instability: a run agrees with this graph on "
-        f"{back:.0%} of the edges, on average · shown on the graph above, under **{SUPPORT}**",
+        f"**{resamples}** · **{found.instability:.2f}** instability: on average a resample agrees "
+        f"with this graph on {1 - found.instability:.0%} of the edges · the view **{SUPPORT}** "
+        "above shows the support of each part",
         help=words.instability,
     )
     for reason, count in list(found.reasons.items())[:3]:
-        st.caption(f"{count} more could not be learned and do not count: {said(reason)}")
+        st.caption(f"{count} could not be learned and are not counted: {said(reason)}")
 
 
 def _tables(found: Stability, labels: tuple[str, ...]) -> None:
@@ -214,7 +218,7 @@ def _tables(found: Stability, labels: tuple[str, ...]) -> None:
     frame = support_frame(found, labels).sort_values("support", ascending=False, kind="stable")
     with left:
         chosen = st.pills(
-            "Parts", list(PARTS), default="edges", key="sure_parts", label_visibility="collapsed"
+            "Parts", list(PARTS), default="edges", key="support_parts", label_visibility="collapsed"
         )
         shown = frame[frame["part"].isin(PARTS[chosen])] if chosen else frame
         table(shown, height=320, column_config={"support": share_column()})
@@ -225,7 +229,7 @@ def _tables(found: Stability, labels: tuple[str, ...]) -> None:
         scale: pd.DataFrame = scale_frame()
         shares = scale.columns[1:]
         scale[shares] = scale[shares].map(lambda x: "" if pd.isna(x) else f"{x:.0f}\u00a0%")
-        st.table(scale, hide_index=True)  # not a grid: its words are long and have to wrap
+        st.table(scale, hide_index=True)  # unlike st.dataframe it wraps long texts
 
 
 def _consensus(
@@ -235,20 +239,21 @@ def _consensus(
     labels: tuple[str, ...],
     positions: NDArray[np.float64],
 ) -> None:
-    if not st.toggle("Draw what most runs agree on (consensus graph)", key="sure_consensus"):
+    if not st.toggle("Consensus graph", key="consensus_on"):
         return
     share = st.slider(
-        "in at least this share of the runs",
+        "Minimum share of resamples",
         0.3,
         0.95,
-        **viewed(s, "sure_share", 0.5, limits=(0.3, 0.95)),
+        **viewed(s, "consensus_share", 0.5, name="sure_share", limits=(0.3, 0.95)),
         step=0.05,
         width=300,
     )
     graph = found.consensus(share)
     st.caption(
-        f"{graph.n_edges} edges and {graph.n_hidden} hidden nodes, at the places of the graph "
-        "above. It comes from the runs alone, and can hold what the graph above lacks."
+        f"{graph.n_edges} edges and {graph.n_hidden} hidden nodes, on the layout of the graph "
+        "above. The consensus is built from the resamples alone and can contain parts that the "
+        "graph above lacks."
     )
     place, names = placed_like(graph, found.graph, positions, labels)
     graph_view(
@@ -265,10 +270,10 @@ def _consensus(
 def placed_like(
     graph: LatentGraph, shown: LatentGraph, positions: NDArray[np.float64], labels: tuple[str, ...]
 ) -> tuple[NDArray[np.float64], dict[int, str]]:
-    """Where the nodes of a graph stand beside those of another, and how its hidden ones are called.
+    """Return positions and hidden names for a graph on the layout of another.
 
-    Columns and hidden nodes that both have stand where they stood; the others in the middle of
-    their neighbours, with names of their own.
+    Matched nodes keep their positions and names; other hidden nodes are placed at the mean of
+    their neighbours, with new names.
     """
     p = graph.n_observed
     place = np.full((graph.n_nodes, 2), np.nan)
@@ -278,8 +283,8 @@ def placed_like(
         place[pair.left] = positions[pair.right]
         names[pair.left] = labels[pair.right]
     free = (f"c{k}" for k in range(1, graph.n_nodes + 1) if f"c{k}" not in labels)
-    waiting = [node for node in graph.hidden_nodes if node not in names]
-    for node in waiting:
+    unmatched = [node for node in graph.hidden_nodes if node not in names]
+    for node in unmatched:
         near = place[list(graph.neighbours(node))]
         known = near[np.isfinite(near).all(axis=1)]
         place[node] = known.mean(axis=0) if len(known) else place[:p].mean(axis=0)

@@ -1,7 +1,7 @@
-"""The graph on a page: vis-network inside a Streamlit component, kept while its data change.
+"""The graph on a page: vis-network in a Streamlit component that persists while its data change.
 
-The script of vis-network is sent once a tab, by a component of its own with constant data; the
-graph component waits for it. See ``graph_view.js`` for what happens in the browser.
+The vis-network script is sent once per tab by a separate component with constant data; the graph
+component waits for it. ``graph_view.js`` is the part in the browser.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from loopylatent.graph import LatentGraph
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """What the component draws; everything is plain JSON."""
+    """The input of the component, as JSON values."""
 
     nodes: list[dict[str, Any]]
     edges: list[dict[str, Any]]
     looks: dict[str, Any]
     description: str
     shade: dict[str, Any] | None = None
-    """Nodes on a common ground, and the lines along which it runs."""
+    """A shaded area: its nodes, and the lines that connect them."""
 
 
 def picture(
@@ -51,9 +51,9 @@ def picture(
     captions: Mapping[int, str] | None = None,
     **looks: Any,
 ) -> Picture:
-    """Turn a graph, or some nodes of it, into what the component draws, for both themes.
+    """Return the picture of a graph, or of some of its nodes, for both themes.
 
-    ``looks`` are groups, group_names and signs, as `loopylatent.figures.network` takes them.
+    ``looks`` are groups, group_names and signs, as in `loopylatent.figures.network`.
     """
     more: dict[str, Any] = {"hidden_names": hidden_names, "only": only, "captions": captions}
     data = network_data(network(graph, positions, **looks, **more))
@@ -67,9 +67,9 @@ def picture(
     }
     description = (
         f"Graph of {graph.n_observed} observed and {graph.n_hidden} hidden nodes with "
-        f"{graph.n_edges} edges. Arrow keys walk from node to node, Page Down and Page Up reach "
-        "all of them in turn, Enter opens, Escape lets go, plus and minus zoom, 0 shows "
-        "everything. The same as tables stands below."
+        f"{graph.n_edges} edges. Arrow keys move between nodes, Page Down and Page Up go through "
+        "all nodes, Enter opens a node, Escape deselects it, plus and minus zoom, 0 shows "
+        "everything. The tab Tables below has the graph as text."
     )
     return Picture(data["nodes"], data["edges"], by_theme, description)
 
@@ -89,14 +89,14 @@ def graph_view(
     margin: int = 10,
     has_script: bool = False,
 ) -> None:
-    """Draw a picture; a click calls ``on_click`` with the node, or None beside all nodes.
+    """Draw a picture; a click calls ``on_click`` with the node, or None next to all nodes.
 
-    Before that a click, or Enter, on a node calls ``on_open``; walking to it by keys does not.
-    ``subject`` says what the picture is of: when it changes, the whole graph is brought into
-    view; otherwise zoom and place stay. When ``n_centred`` changes, the selected node is brought
-    to the middle. With ``arrow_keys`` these walk from node to node. ``margin``
-    is left between the whole graph and its frame, in pixels. ``has_script`` says that the page has
-    called `bring_script`, or has drawn another graph before.
+    Before that, a click or Enter on a node calls ``on_open``; arrow keys do not. ``subject``
+    identifies the contents: when it changes, the view is reset to the whole graph; otherwise zoom
+    and position are kept. When ``n_centred`` changes, the selected node is centred. ``arrow_keys``
+    enables moving between nodes with arrow keys. ``margin`` is the distance in pixels between the
+    graph and its frame. ``has_script`` says that the page has already called `send_script` or drawn
+    another graph.
     """
     data = {
         **{part.name: getattr(shown, part.name) for part in fields(shown)},
@@ -121,12 +121,12 @@ def graph_view(
             on_click(reply["node"])
 
     if not has_script:
-        bring_script()
+        send_script()
     _component()(key=key, data=data, on_clicked_change=clicked)
 
 
-def bring_script() -> None:
-    """Send vis-network to the browser, once on a page, for all graphs that are drawn after it."""
+def send_script() -> None:
+    """Send vis-network to the browser, once per page, before the first graph."""
     _loader()(key="vis-network")
 
 

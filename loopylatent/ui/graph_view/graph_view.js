@@ -1,18 +1,18 @@
 /* Draws a graph with vis-network and keeps it while its data change.
  *
  * Streamlit calls the default export again with the same parent whenever the data change. The
- * network lives on that parent: nodes and edges are updated by difference, nodes that stay glide
- * to their new places, zoom and selection are kept.
+ * network is stored on that parent: only differences of nodes and edges are applied, existing nodes
+ * move to their new positions, and zoom and selection are kept.
  */
 const GLIDE_MS = 350;
-const ECHO_MS = 3000; // how long an answer to an earlier key may be on its way
-const LABEL = { smallest: 9.6, plain: 13, largest: 14, alone: 20 }; // pixels: on screen, as laid out, at most
-const CROWD = { onScreen: 11.5, smallest: 4 }; // the same for a picture with more names than room
-const TOOLS = 34; // pixels that the buttons take at the right
-const CLOSEST = 1.06; // scale at which few nodes are shown
-const NEAR = 0.9; // scale at which one node is looked at
-const FEW = 60; // nodes, between which there is room for larger labels
-const ROOM = 48; // pixels by which a frame has to change before the graph is fitted anew: more than a row of its legend
+const ECHO_MS = 3000; // longest delay of a reply to an earlier key
+const LABEL = { smallest: 9.6, normal: 13, largest: 14, few: 20 }; // sizes in pixels: minimum on screen, in the layout, maximum
+const CROWD = { onScreen: 11.5, smallest: 4 }; // the same for a simplified graph
+const TOOLS = 34; // width of the buttons at the right, in pixels
+const CLOSEST = 1.06; // largest scale of a whole graph
+const NEAR = 0.9; // smallest scale for a single node
+const FEW = 60; // number of nodes up to which labels may be larger
+const ROOM = 48; // change of the frame, in pixels, after which the graph is fitted again: more than a row of the legend
 const ICONS = {
   fit: "M12 8v8M8 12h8M12 3v2M12 19v2M3 12h2M19 12h2M12 12m-7 0a7 7 0 1 0 14 0a7 7 0 1 0-14 0",
   closer: "M12 5v14M5 12h14",
@@ -47,7 +47,7 @@ function button(view, name, label, action) {
   return made;
 }
 
-/* Those who asked for less motion see every change at once. */
+/* No animation if the system asks for reduced motion. */
 function isStill() {
   return matchMedia("(prefers-reduced-motion: reduce)").matches;
 }
@@ -59,7 +59,7 @@ function lasting(duration) {
 function zoomBy(view, factor) {
   view.isOwn = true;
   view.network.moveTo({ scale: view.network.getScale() * factor, animation: lasting(150) });
-  if (isStill()) sizeLabels(view); // else when it has come there
+  if (isStill()) sizeLabels(view); // otherwise at the end of the animation
 }
 
 function savePicture(view) {
@@ -82,11 +82,11 @@ function toggleFullScreen(view) {
   else view.frame.requestFullscreen();
 }
 
-/* The whole graph with its names, clear of the frame and of the tools at the right. */
+/* Shows the whole graph with its labels, clear of the frame and of the buttons at the right. */
 function fit(view) {
-  view.isOwn = false; // nobody has chosen this part of the graph
+  view.isOwn = false; // the user has not chosen this view
   view.fitted = { width: view.stage.clientWidth, height: view.stage.clientHeight };
-  for (let pass = 0; pass < 2; pass += 1) { // names take another part of the picture at another scale
+  for (let pass = 0; pass < 2; pass += 1) { // twice, because label sizes depend on the scale
     const boxes = labelBoxes(view, view.data.nodes);
     const left = Math.min(...boxes.map((box) => box.x - box.half.x));
     const right = Math.max(...boxes.map((box) => box.x + box.half.x));
@@ -101,11 +101,11 @@ function fit(view) {
   }
 }
 
-/* Where nodes stand or glide to, and their names; in pixels of the layout. */
+/* The boxes of the labels at the final positions of their nodes, in pixels of the layout. */
 function labelBoxes(view, nodes) {
   const pen = view.stage.querySelector("canvas").getContext("2d");
   const { font, size } = view.look.options.nodes;
-  const letters = view.labelSize ?? LABEL.plain;
+  const letters = view.labelSize ?? LABEL.normal;
   pen.save();
   pen.font = `${letters}px ${font.face}`;
   const boxes = nodes.map((node) => {
@@ -119,14 +119,14 @@ function labelBoxes(view, nodes) {
   return boxes;
 }
 
-/* Seen from afar, labels are drawn larger than they were laid out, so that they can be read. In a
- * crowded picture they keep their size on the screen, so that coming closer makes room. */
+/* At a small scale labels are drawn larger than in the layout, so that they stay readable. In a
+ * simplified graph they keep their size on screen, so that zooming in separates them. */
 function labelSize(view) {
   const scale = view.network.getScale();
   const most = view.look.largest_label;
   if (most) return Math.round(2 * Math.min(most, Math.max(CROWD.smallest, CROWD.onScreen / scale))) / 2;
-  const roomy = view.data.nodes.length <= FEW ? LABEL.alone : LABEL.largest;
-  return Math.round(Math.min(roomy, Math.max(LABEL.plain, LABEL.smallest / scale)));
+  const limit = view.data.nodes.length <= FEW ? LABEL.few : LABEL.largest;
+  return Math.round(Math.min(limit, Math.max(LABEL.normal, LABEL.smallest / scale)));
 }
 
 function sizeLabels(view) {
@@ -135,7 +135,7 @@ function sizeLabels(view) {
     view.labelSize = size;
     const { nodes, groups } = view.look.options;
     const larger = Object.entries(groups).map(([name, group]) => {
-      const own = group.font ? { ...group.font, size: group.font.size + size - LABEL.plain } : {};
+      const own = group.font ? { ...group.font, size: group.font.size + size - LABEL.normal } : {};
       return [name, group.font ? { ...group, font: own } : group];
     });
     view.network.setOptions({ nodes: { font: { ...nodes.font, size } }, groups: Object.fromEntries(larger) });
@@ -144,10 +144,10 @@ function sizeLabels(view) {
   if (view.look.largest_label) thinLabels(view);
 }
 
-/* Of names that would lie on each other in a crowded picture the one of the larger node stays. */
+/* Of overlapping labels in a simplified graph, only that of the larger node is drawn. */
 function thinLabels(view) {
-  const held = view.network.getSelectedNodes()[0];
-  const weight = (box) => (box.node.id === held ? Infinity : box.radius);
+  const selected = view.network.getSelectedNodes()[0];
+  const weight = (box) => (box.node.id === selected ? Infinity : box.radius);
   const taken = [];
   const changes = [];
   for (const box of labelBoxes(view, view.data.nodes).sort((a, b) => weight(b) - weight(a))) {
@@ -162,13 +162,13 @@ function thinLabels(view) {
   if (changes.length) view.nodes.update(changes);
 }
 
-/* A label above its node stands clear of it, however large the two are drawn. */
+/* Keeps a label above its node clear of it at any size. */
 function fontOf(view, node) {
   if (!node.font) return {};
   const { vadjust } = node.font;
   const { nodes } = view.look.options;
   if (vadjust === nodes.font.vadjust) return {};
-  const larger = (view.labelSize ?? LABEL.plain) - LABEL.plain;
+  const larger = (view.labelSize ?? LABEL.normal) - LABEL.normal;
   const wider = 2 * Math.max(0, (node.size ?? nodes.size) - nodes.size);
   return { font: { vadjust: vadjust - larger - wider } };
 }
@@ -207,7 +207,7 @@ function drawLegend(view) {
   view.legend.replaceChildren(...items);
 }
 
-/* Not by vis' moveNode, which draws the whole graph again for every single node. */
+/* Without vis' moveNode, which redraws the whole graph for every node. */
 function move(view, moves, share) {
   for (const { node, from } of moves) {
     const drawn = view.network.body.nodes[node.id];
@@ -217,7 +217,7 @@ function move(view, moves, share) {
   view.network.redraw();
 }
 
-/* Nodes that stay glide from where they are; a new glide first ends the one under way. */
+/* Moves existing nodes to their new positions; ends a running animation first. */
 function glideTo(view, nodes) {
   cancelAnimationFrame(view.glide);
   const moves = [];
@@ -237,7 +237,7 @@ function glideTo(view, nodes) {
   view.frame.dataset.settled = "false";
   const start = performance.now();
   const step = (now) => {
-    const t = Math.max(0, Math.min(1, (now - start) / GLIDE_MS)); // a frame may have begun before
+    const t = Math.max(0, Math.min(1, (now - start) / GLIDE_MS)); // the frame may have started earlier
     const eased = t * t * (3 - 2 * t);
     move(view, moves, eased);
     if (t < 1) view.glide = requestAnimationFrame(step);
@@ -246,21 +246,21 @@ function glideTo(view, nodes) {
   view.glide = requestAnimationFrame(step);
 }
 
-/* vis keeps the fields that an update leaves out, so those that have gone are set to null; but
- * it throws on dashes that are null. */
+/* vis keeps fields that an update omits, so removed fields are set to null; dashes to false,
+ * because vis throws on null there. */
 function complete(row, known) {
   const full = { ...row };
-  const gone = Object.keys(known || {}).filter((field) => !(field in full));
-  for (const field of gone) full[field] = field === "dashes" ? false : null;
+  const removed = Object.keys(known || {}).filter((field) => !(field in full));
+  for (const field of removed) full[field] = field === "dashes" ? false : null;
   return full;
 }
 
-/* Only what differs is handed to vis, which works out an item anew whatever is said of it. */
+/* Passes only differences to vis, which recomputes every item in an update. */
 function update(set, rows, ofNew = () => ({})) {
   const seen = set.seen ?? new Map();
   const texts = new Map(rows.map((row) => [row.id, JSON.stringify(row)]));
-  const gone = [...seen.keys()].filter((id) => !texts.has(id));
-  if (gone.length) set.remove(gone);
+  const removed = [...seen.keys()].filter((id) => !texts.has(id));
+  if (removed.length) set.remove(removed);
   const changed = rows.filter((row) => texts.get(row.id) !== seen.get(row.id)?.text);
   set.update(
     changed.map((row) => {
@@ -276,7 +276,7 @@ function select(view, id) {
   else view.network.selectNodes([id]);
 }
 
-/* Comes near to a node, unless it can be seen as it is among all the others. */
+/* Centres a node unless it is visible in the view of the whole graph. */
 function centre(view, id) {
   if (!view.nodes.get(id)) return;
   if (!view.isOwn && view.network.getScale() >= NEAR) return;
@@ -285,7 +285,7 @@ function centre(view, id) {
   view.network.focus(id, { scale, animation: lasting(GLIDE_MS) });
 }
 
-/* Arrow keys walk from the selected node to the nearest one in that direction. */
+/* Arrow keys select the nearest node in that direction. */
 function walk(view, key) {
   const [dx, dy] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[key];
   const here = view.network.getSelectedNodes()[0];
@@ -302,7 +302,7 @@ function walk(view, key) {
   if (best) choose(view, best.id, false);
 }
 
-/* These keys reach every node, one after the other: columns first, then hidden nodes. */
+/* Home, End, Page Up and Page Down go through all nodes: columns first, then hidden nodes. */
 function step(view, key) {
   const ids = view.data.nodes.map((node) => node.id);
   const at = ids.indexOf(view.network.getSelectedNodes()[0]);
@@ -315,8 +315,8 @@ function step(view, key) {
   if (ids[next] !== undefined) choose(view, ids[next], false);
 }
 
-/* Escape lets go of the node; where none is held, it leaves the graph. */
-function letGo(view) {
+/* Escape deselects the node; without a selection it leaves the graph. */
+function deselect(view) {
   if (view.network.getSelectedNodes().length) choose(view, null, false);
   else view.stage.getRootNode().activeElement?.blur();
 }
@@ -333,7 +333,7 @@ function choose(view, id, opens) {
   view.reply("clicked", { node: id, opens });
 }
 
-/* Whether what arrives was sent before the last choice was heard of: keys can be quicker. */
+/* Whether the data were sent before the server knew the last choice: keys can be faster. */
 function isLate(view) {
   const { chosen, data } = view;
   if (!chosen || chosen.subject !== data.subject) return false;
@@ -341,7 +341,7 @@ function isLate(view) {
   return data.selected !== chosen.id && performance.now() - chosen.at < ECHO_MS;
 }
 
-/* A soft ground under some nodes, drawn in one stroke so that it is even where it overlaps. */
+/* Draws a shaded area under some nodes, in one stroke so that overlaps are not darker. */
 function drawShade(view, pen) {
   const { shade } = view.data;
   if (!shade) return;
@@ -361,8 +361,8 @@ function drawShade(view, pen) {
   pen.restore();
 }
 
-/* Whether the frame is much larger or smaller than when the whole graph was brought into it. */
-function hasMoreOrLessRoom(view) {
+/* Whether the size of the frame has changed much since the graph was fitted into it. */
+function hasNewSize(view) {
   const { clientWidth, clientHeight } = view.stage;
   const { width, height } = view.fitted;
   return Math.abs(clientWidth - width) > ROOM || Math.abs(clientHeight - height) > ROOM;
@@ -378,7 +378,7 @@ function listen(view) {
   view.stage.addEventListener("keydown", (event) => {
     if (event.key.startsWith("Arrow") && view.data.arrow_keys) walk(view, event.key);
     else if (["Home", "End", "PageUp", "PageDown"].includes(event.key)) step(view, event.key);
-    else if (event.key === "Escape") letGo(view);
+    else if (event.key === "Escape") deselect(view);
     else if (event.key === "Enter") open(view);
     else if (event.key === "+" || event.key === "=") zoomBy(view, 1.3);
     else if (event.key === "-") zoomBy(view, 1 / 1.3);
@@ -390,7 +390,7 @@ function listen(view) {
     const { width, height } = view.stage.getBoundingClientRect();
     if (!width || !height) return;
     view.network.setSize(`${width}px`, `${height}px`);
-    if (!view.hasSize || (!view.isOwn && hasMoreOrLessRoom(view))) fit(view);
+    if (!view.hasSize || (!view.isOwn && hasNewSize(view))) fit(view);
     else view.network.redraw();
     sizeLabels(view);
     view.hasSize = true;
@@ -410,7 +410,7 @@ function draw(view) {
     const options = { ...view.look.options, autoResize: false };
     options.interaction = { ...options.interaction, keyboard: { enabled: false } };
     view.network = new globalThis.vis.Network(view.stage, view, options);
-    view.network.canvas.frame.tabIndex = -1; // the stage around it takes the keys
+    view.network.canvas.frame.tabIndex = -1; // the stage around it handles the keys
     view.drawnLook = JSON.stringify(view.look.options);
     listen(view);
   }
@@ -420,15 +420,15 @@ function draw(view) {
     view.network.groups.clear();
     view.network.setOptions({ groups: view.look.options.groups });
     view.drawnLook = look;
-    view.labelSize = LABEL.plain;
+    view.labelSize = LABEL.normal;
   }
   const before = new Map(view.nodes.getIds().map((id) => [id, view.network.getPosition(id)]));
   const places = new Map(data.nodes.map((node) => [node.id, { x: node.x, y: node.y }]));
   const nodes = data.nodes.map(({ x, y, ...node }) => ({ ...node, ...fontOf(view, node) }));
   const pointing = view.network.interactionHandler;
-  pointing.popup?.hide(); // what it says may have changed
-  pointing.popupObj = undefined; // else nothing is shown until the mouse has left that node
-  update(view.nodes, nodes, (id) => places.get(id)); // those that stay glide there
+  pointing.popup?.hide(); // its text may have changed
+  pointing.popupObj = undefined; // otherwise no tooltip appears until the mouse leaves the node
+  update(view.nodes, nodes, (id) => places.get(id)); // existing nodes move there in glideTo
   update(view.edges, data.edges);
   for (const [id, place] of before) if (view.places.has(id)) view.places.set(id, place);
   glideTo(view, data.nodes);

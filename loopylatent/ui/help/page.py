@@ -1,4 +1,4 @@
-"""The parts of the Help page: its text lies beside it, in help.md."""
+"""The page Help; its text is help.md."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import streamlit as st
 
 from loopylatent.analysis.overlay import LEFT, RIGHT
 from loopylatent.figures.network import NEGATIVE, LegendItem, ThemeName, colours_of
-from loopylatent.figures.overlays import COLOURS, GONE, NEW
+from loopylatent.figures.overlays import ADDED, COLOURS, REMOVED
 from loopylatent.figures.recovery import FALSE_EDGE, MISSED_EDGE
 from loopylatent.lesson.cast import GLOSSARY
 from loopylatent.ui.page import show_pages, theme
@@ -20,13 +20,13 @@ from loopylatent.ui.shell.widgets import style, texts, words
 
 TEXT = Path(__file__).with_name("help.md")
 MORE_WORDS: Mapping[str, str] = texts("help").more_words
-"""Words of the other pages, beside those of the lesson."""
+"""Terms of the other pages, in addition to those of the lesson."""
 _HEADING = re.compile(r"^# (.+) \{(\w+)\}$", flags=re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of the page: its title, its name in a link, and its text."""
+    """A section of the page."""
 
     title: str
     anchor: str
@@ -34,14 +34,14 @@ class Section:
 
 
 def sections() -> tuple[Section, ...]:
-    """Read the parts of the page."""
-    pieces = _HEADING.split(TEXT.read_text(encoding="utf-8"))[1:]
-    parts = zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True)
+    """Read the sections of the page."""
+    split = _HEADING.split(TEXT.read_text(encoding="utf-8"))[1:]
+    parts = zip(split[::3], split[1::3], split[2::3], strict=True)
     return tuple(Section(title, anchor, text.strip()) for title, anchor, text in parts)
 
 
 def contents() -> None:
-    """The other pages and, below them, the parts of this one."""
+    """Links to the other pages and to the sections of this one."""
     style("help")
     with st.sidebar:
         show_pages()
@@ -49,14 +49,16 @@ def contents() -> None:
 
 
 def show() -> None:
-    """The page."""
+    """Draw all sections."""
     with st.container(key="help_text"):
         for part in sections():
             st.header(part.title, anchor=part.anchor)
             st.markdown(part.text)
             if part.anchor == "thresholds":
                 st.markdown(
-                    "\n".join(f"- {text}" for text in (words.radius, words.margin, words.shortest))
+                    "\n".join(
+                        f"- {text}" for text in (words.radius, words.margin, words.min_length)
+                    )
                 )
             elif part.anchor == "signs":
                 st.html(signs_html(theme()))
@@ -67,7 +69,7 @@ def show() -> None:
 
 
 def glossary() -> dict[str, str]:
-    """Every word that the app explains, by the alphabet."""
+    """All terms in alphabetical order."""
     both = {**GLOSSARY, **MORE_WORDS}
     return {word: both[word] for word in sorted(both, key=str.casefold)}
 
@@ -82,24 +84,24 @@ def glossary_html() -> str:
 
 
 def signs(name: ThemeName) -> tuple[LegendItem, ...]:
-    """What is drawn, in the colours in which it is drawn, and what it means."""
+    """Symbols of the graph with their colours and meanings."""
     c = colours_of(name)
     left, right, group = COLOURS[LEFT], COLOURS[RIGHT], c.groups[3]
-    both = "in Laboratory, Step by step"
+    known = "Laboratory, Step by step"
     return (
-        LegendItem("dot", c.observed, c.observed, "a column of the table (observed)"),
-        LegendItem("diamond", c.hidden, c.hidden, "a hidden variable, which nobody measured"),
-        LegendItem("line", c.edge, c.edge, "an edge: the wider, the stronger"),
-        LegendItem("dashes", NEGATIVE, NEGATIVE, "an edge with a negative correlation"),
-        LegendItem("dot", group, group, "coloured by groups: one colour, one group; shapes stay"),
-        LegendItem("line", NEW, NEW, "with cycles marked: an edge on a cycle"),
-        LegendItem("line", NEW, NEW, "in What changed: an edge that grouping put in"),
-        LegendItem("dashes", GONE, GONE, "in What changed: an edge that grouping took away"),
-        LegendItem("dashes", c.edge, c.edge, "in Support: it came back in less than half the runs"),
-        LegendItem("dashes", left, left, "in Compare: only the left graph has it"),
-        LegendItem("line", right, right, "in Compare: only the right graph has it"),
-        LegendItem("dashes", MISSED_EDGE, MISSED_EDGE, f"{both}: a true edge not learned"),
-        LegendItem("line", FALSE_EDGE, FALSE_EDGE, f"{both}: a learned edge that is false"),
+        LegendItem("dot", c.observed, c.observed, "column of the table (observed)"),
+        LegendItem("diamond", c.hidden, c.hidden, "hidden variable"),
+        LegendItem("line", c.edge, c.edge, "edge; wider means stronger"),
+        LegendItem("dashes", NEGATIVE, NEGATIVE, "edge with a negative correlation"),
+        LegendItem("dot", group, group, "nodes coloured by group"),
+        LegendItem("line", ADDED, ADDED, "highlighted cycles: an edge on a cycle"),
+        LegendItem("line", ADDED, ADDED, "Changes: an edge added by grouping"),
+        LegendItem("dashes", REMOVED, REMOVED, "Changes: an edge removed by grouping"),
+        LegendItem("dashes", c.edge, c.edge, "Support: below one half"),
+        LegendItem("dashes", left, left, "Compare: only in the left graph"),
+        LegendItem("line", right, right, "Compare: only in the right graph"),
+        LegendItem("dashes", MISSED_EDGE, MISSED_EDGE, f"{known}: a missed true edge"),
+        LegendItem("line", FALSE_EDGE, FALSE_EDGE, f"{known}: a false edge"),
     )
 
 

@@ -1,4 +1,4 @@
-"""The sidebar of the Laboratory: which model, how strong, how many rows, which thresholds."""
+"""The sidebar of the Laboratory: model, edge strengths, rows and thresholds."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PARAMETERS = {
         ("n_nodes", "Nodes", 4, 300), ("degree", "Degree", 2, 8), ("girth", "Girth", 3, 100),
     ),
 }  # fmt: skip
-"""Whole numbers of a family beside each other: name, label and limits."""
+"""Integer parameters of a family, shown in one row: name, label and limits."""
 
 
 def choose_model(lab: Lab) -> None:
@@ -45,7 +45,7 @@ def choose_model(lab: Lab) -> None:
         **bound("lab_family", chosen.family, family),
     )
     if chosen.family == "cage":
-        st.selectbox("Cage", list(CAGES), help=words.cages, **_tied(lab, "cage"))
+        st.selectbox("Cage", list(CAGES), help=words.cages, **_specified(lab, "cage"))
     elif chosen.family == "edges":
         _edges(lab)
     else:
@@ -60,7 +60,7 @@ def choose_model(lab: Lab) -> None:
 
 
 def choose_learning(lab: Lab) -> None:
-    """Draw the controls of rows and thresholds."""
+    """Draw the controls of rows, thresholds and grouping."""
     chosen = lab.learning
     st.select_slider(
         "Rows",
@@ -70,15 +70,15 @@ def choose_learning(lab: Lab) -> None:
         **bound("lab_rows", chosen.n or EXACT, lambda n: lab.learn_with(n=n or None)),
     )
     st.radio(
-        "r by rule",
+        "Rule for r",
         list(words.rules),
         format_func=words.rules.get,
-        help="The radius of the balls: 1.5 times the longest edge of the spanning tree, or r max.",
+        help="With loops: 1.5 × the longest edge of the minimum spanning tree. Tree: r max.",
         horizontal=True,
         **bound("lab_rule", chosen.rule, lambda rule: lab.learn_with(rule=rule, r=None)),
     )
     with st.expander("Thresholds and method"):
-        labels = {"r": "r, the radius", "Lambda": "Λ, the margin", "tau": "τ, the shortest edge"}
+        labels = {"r": "Radius r", "Lambda": "Margin Λ", "tau": "Minimum edge length τ"}
         for name, label in labels.items():
             st.number_input(
                 label,
@@ -87,24 +87,24 @@ def choose_learning(lab: Lab) -> None:
                 step=0.01,
                 format="%.3f",
                 placeholder="by rule",
-                **_learned_with(lab, name),
+                **_learning(lab, name),
             )
-        tied = _learned_with(lab, "method")
+        tied = _learning(lab, "method")
         st.selectbox("Grouping", get_args(Method), format_func=shared.methods.__getitem__, **tied)
         tied = bound("lab_row_seed", chosen.seed, lambda seed: lab.learn_with(seed=int(seed)))
-        st.number_input("Seed of the rows", min_value=0, max_value=10**6, step=1, **tied)
+        st.number_input("Row seed", min_value=0, max_value=10**6, step=1, **tied)
 
 
-def _tied(lab: Lab, name: str) -> Mapping[str, Any]:
-    """Tie a widget to a field of the specification."""
+def _specified(lab: Lab, name: str) -> Mapping[str, Any]:
+    """Bind a widget to a field of the specification."""
     value = getattr(lab.specification, name)
-    return bound(f"lab_{name}", value, lambda wish: lab.change(**{name: wish}))
+    return bound(f"lab_{name}", value, lambda value: lab.change(**{name: value}))
 
 
-def _learned_with(lab: Lab, name: str) -> Mapping[str, Any]:
-    """Tie a widget to a setting of the learner."""
+def _learning(lab: Lab, name: str) -> Mapping[str, Any]:
+    """Bind a widget to a setting of the learner."""
     value = getattr(lab.learning, name)
-    return bound(f"lab_{name}", value, lambda wish: lab.learn_with(**{name: wish}))
+    return bound(f"lab_{name}", value, lambda value: lab.learn_with(**{name: value}))
 
 
 def _field(lab: Lab, name: str, label: str, least: int, most: int, **more: Any) -> None:
@@ -116,9 +116,9 @@ def _field(lab: Lab, name: str, label: str, least: int, most: int, **more: Any) 
 def _leaves_or_share(lab: Lab, chosen: Specification) -> None:
     left, right = st.columns(2)
     with left:
-        _field(lab, "leaves", "Leaves", 0, 10, help="Columns on every hidden node.")
+        _field(lab, "leaves", "Leaves", 0, 10, help="Columns attached to every hidden node.")
     right.number_input(
-        "Share seen",
+        "Observed share",
         min_value=0.0,
         max_value=0.95,
         step=0.05,
@@ -129,20 +129,20 @@ def _leaves_or_share(lab: Lab, chosen: Specification) -> None:
 
 def _edges(lab: Lab) -> None:
     st.text_area(
-        "Edges, one a line",
+        "Edges, one per line",
         height=110,
-        help="Two names a line. Names that are not hidden become columns.",
-        **_tied(lab, "edges"),
+        help="Two node names per line. Nodes that are not hidden become columns.",
+        **_specified(lab, "edges"),
     )
     left, right = st.columns([2, 1])
-    left.text_input("Hidden nodes", **_tied(lab, "hidden"))
+    left.text_input("Hidden nodes", **_specified(lab, "hidden"))
     with right:
-        _field(lab, "leaves", "Leaves", 0, 10, help="Columns on every hidden node.")
+        _field(lab, "leaves", "Leaves", 0, 10, help="Columns attached to every hidden node.")
 
 
 def _strength(lab: Lab, chosen: Specification) -> None:
     st.selectbox(
-        "Nodes are",
+        "Variables",
         list(words.kinds),
         format_func=words.kinds.get,
         **bound("lab_kind", chosen.kind, lambda kind: lab.change(kind=kind, potentials=None)),
@@ -155,30 +155,30 @@ def _strength(lab: Lab, chosen: Specification) -> None:
         _range(lab, "potentials", "Edge potentials θ", (0.02, 1.5), 0.01, words.potentials)
     else:
         _range(lab, "lengths", "Edge lengths", (0.05, 3.0), 0.05, words.lengths)
-    with st.expander("More about the model"):
+    with st.expander("Model options"):
         if chosen.kind == "ising":
             _with_range(
-                lab, "potentials", "Give potentials θ instead of lengths", "lab_by_potentials",
+                lab, "potentials", "Use potentials θ instead of lengths", "lab_by_potentials",
                 (0.05, 0.2), words.potentials,
             )  # fmt: skip
-            tilt = (-0.3, 0.3)
-            _with_range(lab, "fields", "Node potentials", "lab_tilted", tilt, words.fields)
+            default = (-0.3, 0.3)
+            _with_range(lab, "fields", "Node potentials", "lab_fields_on", default, words.fields)
             if chosen.fields is not None:
-                _range(lab, "fields", "Their range", (-1.5, 1.5), 0.05, words.fields)
+                _range(lab, "fields", "Range of node potentials", (-1.5, 1.5), 0.05, words.fields)
         if chosen.kind in ("ising", "gaussian"):
             st.toggle(
-                "Half of the edges negative",
+                "Random edge signs",
                 **bound("lab_signs", chosen.random_signs, lambda v: lab.change(random_signs=v)),
             )
-        _field(lab, "seed", "Seed of the model", 0, 10**6)
+        _field(lab, "seed", "Model seed", 0, 10**6)
 
 
 def _with_range(
-    lab: Lab, name: str, label: str, key: str, usual: tuple[float, float], about: str
+    lab: Lab, name: str, label: str, key: str, default: tuple[float, float], about: str
 ) -> None:
-    """A switch for something that is drawn from a range, or not there at all."""
+    """Draw a switch for a parameter that is either absent or drawn from a range."""
     on = getattr(lab.specification, name) is not None
-    tied = bound(key, on, lambda wanted: lab.change(**{name: usual if wanted else None}))
+    tied = bound(key, on, lambda chosen: lab.change(**{name: default if chosen else None}))
     st.toggle(label, help=about, **tied)
 
 

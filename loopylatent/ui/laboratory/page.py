@@ -20,7 +20,7 @@ from loopylatent.figures.recovery import (
 from loopylatent.synthetic.experiment import Outcome, experiment_table
 from loopylatent.synthetic.laboratory import Comparison, FailedTrial, Recovery, Tried, summary
 from loopylatent.synthetic.model import SyntheticModel
-from loopylatent.ui.graph_view import Picture, bring_script, graph_view, picture
+from loopylatent.ui.graph_view import Picture, graph_view, picture, send_script
 from loopylatent.ui.laboratory.controls import choose_learning, choose_model
 from loopylatent.ui.page import show_pages, theme
 from loopylatent.ui.shell.laboratory import (
@@ -42,10 +42,10 @@ from loopylatent.ui.shell.laboratory import (
     learn_key,
     learned_back,
     learning_time,
+    model_error,
     model_of,
     radii_of,
     recovery_of,
-    refusal_of,
     stop,
 )
 from loopylatent.ui.shell.results import TwoGraphsKey
@@ -64,16 +64,16 @@ from loopylatent.ui.shell.widgets import (
 )
 
 HEIGHT = 500
-EVERY = 0.6
-"""Seconds between two looks at what has arrived."""
-MOST_ROWS_TO_TAKE = 200_000
-GRAPHS, OVER_N, OVER_R = "Truth and learned", "Against rows", "Against r"
-PAPER = "The paper's experiment"
+REFRESH = 0.6
+"""Seconds between two updates of running work."""
+MOST_ROWS_FOR_EXPLORE = 200_000
+RECOVERY, OVER_N, OVER_R = "Recovery", "Error vs rows", "Error vs r"
+PAPER = "Paper's experiment"
 words = texts("laboratory")
 
 
 def choose() -> Lab:
-    """Draw the sidebar and return what was chosen."""
+    """Draw the sidebar and return the choice."""
     style("laboratory")
     here = lab()
     with st.sidebar:
@@ -84,19 +84,19 @@ def choose() -> Lab:
 
 
 def show(s: Session, here: Lab) -> None:
-    """The model, and in tabs what was learned back, curves, and the paper's experiment."""
-    refusal = refusal_of(s, here.specification)
-    if refusal is not None:
-        st.error(said(refusal), icon=":material/error:")
+    """Draw the model, and tabs with recovery, curves, and the paper's experiment."""
+    error = model_error(s, here.specification)
+    if error is not None:
+        st.error(said(error), icon=":material/error:")
         return
     model = model_of(s, here.specification)
     learned_back(s, here, model)
     left, right = st.columns([3.4, 1], vertical_alignment="center")
     left.markdown(headline(model, FAMILIES[here.specification.family]))
     with right:
-        _take_away(s, here)
+        _offer_explore(s, here)
     contents: dict[str, Callable[[], None]] = {
-        GRAPHS: lambda: _graphs(s, here, model),
+        RECOVERY: lambda: _graphs(s, here, model),
         OVER_N: lambda: _over_n(s, here, model),
         OVER_R: lambda: _over_r(s, here, model),
         PAPER: lambda: _paper(s, here),
@@ -104,14 +104,14 @@ def show(s: Session, here: Lab) -> None:
     tabs(contents, key="lab_tab")
 
 
-# Work under way ----------------------------------------------------------------------------
+# Running work ------------------------------------------------------------------------------
 
 
-def _following(s: Session, here: Lab, kind: str, draw: Callable[[], None]) -> None:
-    """Draw something that grows while a job runs, with its progress and a way to stop it."""
+def _with_progress(s: Session, here: Lab, kind: str, draw: Callable[[], None]) -> None:
+    """Draw results as a job delivers them, with its progress and *Cancel*."""
     job = s.jobs.running(kind)
 
-    @st.fragment(run_every=EVERY if job is not None else None)
+    @st.fragment(run_every=REFRESH if job is not None else None)
     def stage() -> None:
         if s.jobs.running(kind) is not job:
             st.rerun()
@@ -127,7 +127,7 @@ def _following(s: Session, here: Lab, kind: str, draw: Callable[[], None]) -> No
         st.error(said(last.error))
 
 
-# Truth and learned -------------------------------------------------------------------------
+# Recovery ----------------------------------------------------------------------------------
 
 
 def _graphs(s: Session, here: Lab, model: SyntheticModel) -> None:
@@ -137,15 +137,15 @@ def _graphs(s: Session, here: Lab, model: SyntheticModel) -> None:
         return
     job = s.jobs.current(LEARN)
     if learn_key(here) in here.stopped or job is None or job.error == "stopped":
-        st.caption("Stopped; nothing was learned with this choice.")
-        go_on = partial(here.stopped.discard, learn_key(here))
-        st.button("Learn it after all", on_click=go_on, key="lab_go_on")
+        st.caption("Cancelled before a graph was learned.")
+        resume = partial(here.stopped.discard, learn_key(here))
+        st.button("Learn anyway", on_click=resume, key="lab_resume")
         return
     if not job.finished.is_set():
         st.caption(needed.words)
         cancel = partial(stop, here, job)
         line = partial(progress_line, TITLES[LEARN], job)
-        more: dict[str, Any] = {"every": EVERY, "cancel": cancel, "width": "stretch"}
+        more: dict[str, Any] = {"every": REFRESH, "cancel": cancel, "width": "stretch"}
         wait_for(job, line, key=f"cancel {LEARN}", **more)
         return
     if job.error is not None:
@@ -162,11 +162,11 @@ def _numbers(found: Comparison, model: SyntheticModel) -> None:
     exact = f"{error.value}" if error.is_exact else f"{error.lower} to {error.upper}"
     hidden = found.truth.n_hidden
     shown = {
-        "Structure error": (exact, "0 is a perfect recovery; every wrong edge counts two."),
+        "Structure error": (exact, "0 is perfect recovery; every wrong edge counts two."),
         "Precision": (f"{found.precision:.0%}", "Share of the learned edges that are true."),
         "Recall": (f"{found.recall:.0%}", "Share of the true edges that were learned."),
         "Hidden nodes": (f"{found.learned.n_hidden} of {hidden}", "Learned and true hidden nodes."),
-        "Right in full": (f"{found.n_hidden_found} of {hidden}", words.right_in_full),
+        "Fully recovered": (f"{found.n_hidden_found} of {hidden}", words.recovered),
         "Cycles": (
             f"{found.learned.n_cycles} of {model.graph.n_cycles}",
             "Learned and true cycles.",
@@ -181,11 +181,11 @@ def _numbers(found: Comparison, model: SyntheticModel) -> None:
 def _pictures(s: Session, found: Comparison) -> None:
     key = TwoGraphsKey(found.truth.digest, found.both.digest)
     place = s.memo.get("lab positions", key, lambda: place_both(found))
-    bring_script()
+    send_script()
     with st.container(key="lab_graphs"):
         left, right = st.columns(2)
     sides: dict[Literal["truth", "learned"], Any] = {"truth": left, "learned": right}
-    titles = {"truth": "The truth", "learned": "Learned"}
+    titles = {"truth": "True graph", "learned": "Learned graph"}
     for which, column in sides.items():
         with column:
             st.markdown(f"**{titles[which]}**")
@@ -201,7 +201,7 @@ def _pictures(s: Session, found: Comparison) -> None:
 
 
 def side(found: Comparison, which: Literal["truth", "learned"], place: Any) -> Picture:
-    """Draw one of the two graphs on the common layout, its mistakes coloured."""
+    """Return one of the two graphs on the common layout, with its errors coloured."""
     graph = found.part(which)
     shown = picture(graph, place)
     item = asdict(mistake_legend(which))
@@ -226,7 +226,7 @@ def _over_n(s: Session, here: Lab, model: SyntheticModel) -> None:
 def _over_r(s: Session, here: Lab, model: SyntheticModel) -> None:
     found = recovery_of(s, here)
     if found is None:
-        st.caption("The radii come from the learned graph, which is not there yet.")
+        st.caption("The radii depend on the distances, which are not computed yet.")
         return
     radii = radii_of(found)
     _against(s, here, model, "r", found.thresholds.r, words.against_r.format(k=len(radii)), radii)
@@ -241,7 +241,7 @@ def _against(
     about: str,
     radii: tuple[float, ...] = (),
 ) -> None:
-    """How well the model is learned back, against rows or radii."""
+    """Draw recovery against rows or radii."""
     st.caption(about)
     key, kind = curve_key(here, by, radii), CURVE_N if by == "n" else CURVE_R
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="lab_start"):
@@ -251,7 +251,7 @@ def _against(
             max_value=50,
             step=1,
             width=130,
-            help="Each repeat draws rows of its own.",
+            help="Each repeat samples new rows.",
             **bound(f"lab_repeats {kind}", here.n_repeats, partial(setattr, here, "n_repeats")),
         )
         start_button(
@@ -267,7 +267,7 @@ def _against(
         if points:
             _curve(points, by, mark)
 
-    _following(s, here, kind, draw)
+    _with_progress(s, here, kind, draw)
 
 
 def _curve(points: list[Tried], by: Literal["n", "r"], mark: float | None) -> None:
@@ -275,12 +275,12 @@ def _curve(points: list[Tried], by: Literal["n", "r"], mark: float | None) -> No
     failed = [one for one in points if isinstance(one, FailedTrial)]
     if len(frame):
         figure = recovery_figure(frame, by, mark=mark, theme=theme(), height=HEIGHT - 90)
-        about = f"How well the graph is found again, against {by}"
+        about = f"Recovery of the true graph against {by}"
         chart(figure, about, f"lab_curve_{by}", theme=None)
         st.caption(words.curves)
     if failed:
         st.caption(f"{len(failed)} graphs could not be learned: {said(failed[0].reason)}")
-    with st.expander("As a table"):
+    with st.expander("Table"):
         table(frame)
 
 
@@ -293,7 +293,7 @@ def _paper(s: Session, here: Lab) -> None:
             "Edges", list(EXPERIMENTS), required=True, label_visibility="collapsed", **tied
         )
         start_button(
-            "Run again" if here.outcomes.get(plan) else "Run the experiment",
+            "Run again" if here.outcomes.get(plan) else "Run experiment",
             experiment_time(plan),
             begin_experiment, s, here,
             type="secondary" if here.outcomes.get(plan) else "primary",
@@ -305,7 +305,7 @@ def _paper(s: Session, here: Lab) -> None:
         if outcomes:
             _experiment(outcomes)
 
-    _following(s, here, PAPERS, draw)
+    _with_progress(s, here, PAPERS, draw)
     st.markdown(words.notes[here.experiment])
 
 
@@ -313,7 +313,7 @@ def _experiment(outcomes: list[Outcome]) -> None:
     frame = experiment_table(outcomes)
     if len(frame):
         figure = experiment_figure(frame, theme=theme(), height=HEIGHT - 130)
-        chart(figure, "The scores of the experiment", "lab_experiment_figure", theme=None)
+        chart(figure, "Scores of the experiment", "lab_experiment_figure", theme=None)
     failed = [one for one in outcomes if isinstance(one, FailedTrial)]
     if failed:
         st.caption(f"{len(failed)} graphs could not be scored: {said(failed[0].reason)}")
@@ -322,13 +322,13 @@ def _experiment(outcomes: list[Outcome]) -> None:
 # To Explore --------------------------------------------------------------------------------
 
 
-def _take_away(s: Session, here: Lab) -> None:
+def _offer_explore(s: Session, here: Lab) -> None:
     found = recovery_of(s, here)
-    drawn = None if found is None else found.drawn
-    too_many = drawn is not None and drawn.observations.n_rows > MOST_ROWS_TO_TAKE
-    about = "Open this made-up table, or these distances, on the Explore page."
+    sample = None if found is None else found.drawn
+    too_many = sample is not None and sample.observations.n_rows > MOST_ROWS_FOR_EXPLORE
+    about = "Open this synthetic table, or these distances, on the Explore page."
     if too_many:
-        about = f"Tables of more than {MOST_ROWS_TO_TAKE:,} rows stay here; choose fewer."
+        about = f"Explore takes at most {MOST_ROWS_FOR_EXPLORE:,} rows from here. Choose fewer."
     pressed = st.button(
         "Take to Explore",
         disabled=found is None or too_many,
@@ -342,7 +342,7 @@ def _take_away(s: Session, here: Lab) -> None:
 
 
 def take_to_explore(s: Session, found: Recovery, family: str) -> None:
-    """Open the rows, or the exact distances, as if they had been uploaded."""
+    """Open the rows, or the exact distances, like an upload."""
     if found.drawn is None:
         content = found.distances.to_frame().to_csv(index_label="column").encode()
         kind: Any = "distances"
@@ -352,7 +352,7 @@ def take_to_explore(s: Session, found: Recovery, family: str) -> None:
     digest, there = digest_of(content), found.thresholds
     s.keep_upload(digest, content)
     recipe = Recipe(
-        source=f"made-up {family}.csv", source_kind=kind, data_digest=digest, r=there.r,
+        source=f"synthetic {family}.csv", source_kind=kind, data_digest=digest, r=there.r,
         Lambda=there.Lambda, tau=there.tau, method=found.result.settings.method,
     )  # fmt: skip
     s.open(recipe)
@@ -362,7 +362,7 @@ def take_to_explore(s: Session, found: Recovery, family: str) -> None:
 
 
 def headline(model: SyntheticModel, title: str) -> str:
-    """Say what was made."""
+    """Summarise the model."""
     graph = model.graph
     girth = f" (shortest: {graph.girth:.0f} edges)" if graph.n_cycles else ""
     n = graph.n_cycles
@@ -374,18 +374,18 @@ def headline(model: SyntheticModel, title: str) -> str:
 
 
 def learned_from(found: Recovery) -> str:
-    """Say what the learned graph was learned from, and how well its rows are drawn."""
+    """Say what the graph was learned from, with the diagnostics of a Gibbs sampler."""
     there = found.thresholds
     settings = f"r = {there.r:.3g}, Λ = {there.Lambda:.3g}, τ = {there.tau:.3g}"
     if found.drawn is None:
         return f"Learned from {words.sources[found.source]}, at {settings}."
     rows = f"{found.drawn.observations.n_rows:,} rows"
-    how = "exact and independent"
+    how = "independent samples"
     checks = found.drawn.diagnostics
     if checks is not None:
-        trust = "good" if checks.is_good else "**not to be trusted**"
+        state = "converged" if checks.is_good else "**not converged**"
         how = (
-            f"by Gibbs sampling, {trust}: R-hat {checks.r_hat:.3f}, worth "
-            f"{checks.n_effective:,.0f} independent ones"
+            f"by Gibbs sampling, {state}: R-hat {checks.r_hat:.3f}, effective sample size "
+            f"{checks.n_effective:,.0f}"
         )
     return f"Learned from {rows} ({how}), at {settings}."

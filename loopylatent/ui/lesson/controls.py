@@ -1,4 +1,4 @@
-"""Walking through a lesson: chapters, steps, play, links, and what is chosen beside them."""
+"""Navigation in a lesson: chapters, steps, playback, links and presets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from loopylatent.exporting.graph_files import provenance
 from loopylatent.figures.layout import shown_label
 from loopylatent.lesson.lesson import Lesson, to_page
 from loopylatent.lesson.material import CHAPTERS, Detail, Place
-from loopylatent.lesson.presets import PRESETS, made_up
+from loopylatent.lesson.presets import PRESETS, synthetic_data
 from loopylatent.settings import Method
 from loopylatent.ui.page import Present, file_stem
 from loopylatent.ui.shell.results import sample_recipe
@@ -28,16 +28,16 @@ from loopylatent.ui.shell.widgets import escaped, remembered, texts
 
 @dataclass(frozen=True, slots=True)
 class Pressed:
-    """How often the right arrow key was pressed, less the left one, since counting began."""
+    """Number of presses of the right arrow key minus those of the left one."""
 
     counter: str = ""
-    """Which counter it is: each time the page is drawn anew, another one begins at 0."""
+    """Id of the counter; a new one starts at 0 each time the page is rebuilt."""
     count: int = 0
 
 
 def arrow_keys(*, key: str) -> Pressed:
     """Listen to the arrow keys."""
-    # an argument that changed would make another component of it, whose count is lost
+    # Changed arguments would create a new component and lose the count.
     found = _component()(key=key, default={"pressed": None}, on_pressed_change=lambda: None)
     return _read(found.pressed)
 
@@ -55,19 +55,19 @@ def _component() -> Any:
 
 
 GRACE = 1.5
-"""Seconds for which a value that was left by itself is taken for an echo."""
+"""Seconds in which an old value reported by a widget is treated as an echo."""
 _NOTHING = object()
 
 
 @dataclass(slots=True)
 class Follower:
-    """What a widget shows, and what it showed a moment ago."""
+    """The value of a widget and its recent values."""
 
     shown: Any = _NOTHING
     left: dict[Any, float] = field(default_factory=dict)
 
     def show(self, value: Any) -> None:
-        """Note that the walk has gone on by other means than this widget."""
+        """Record a value that was set by something other than this widget."""
         now = time.monotonic()
         if self.shown is not _NOTHING and value != self.shown:
             self.left[self.shown] = now
@@ -75,11 +75,11 @@ class Follower:
         self.left = {old: at for old, at in self.left.items() if now - at < GRACE}
 
     def echoes(self, value: Any) -> bool:
-        """Whether a value is one that was left a moment ago."""
+        """Whether a value was shown a moment ago."""
         return value in self.left and time.monotonic() - self.left[value] < GRACE
 
     def take(self, value: Any) -> None:
-        """Note that the widget was moved by hand."""
+        """Record a value that the user chose."""
         self.shown, self.left = value, {}
 
 
@@ -90,15 +90,15 @@ def follows(
     report: Callable[[Any], None],
     is_echo: Callable[[Any], bool],
 ) -> Mapping[str, Any]:
-    """Return the arguments that tie a widget to the walk, deaf to what ``is_echo`` says is one."""
+    """Return the arguments that bind a widget to the walk, ignoring echoes."""
     follower.show(value)
     st.session_state[widget] = value
 
     def changed() -> None:
-        wish = st.session_state[widget]
-        if not is_echo(wish):
-            follower.take(wish)
-            report(wish)
+        value = st.session_state[widget]
+        if not is_echo(value):
+            follower.take(value)
+            report(value)
 
     return {"key": widget, "on_change": changed}
 
@@ -110,26 +110,26 @@ OPENING = "cycle"
 SPEEDS: Mapping[str, float] = {"slow": 4.0, "normal": 2.0, "fast": 0.8}
 """Seconds between two steps."""
 EARLY = 0.7
-"""A run that comes after this share of the time between two steps is the next tick."""
+"""A rerun after this share of the interval counts as the next tick."""
 
 
 @dataclass(slots=True)
 class Walk:
-    """The place in the lesson, and how it is shown."""
+    """Position in the lesson and display options."""
 
     index: int = 0
     place: Place = field(default_factory=lambda: Place("data"))
     lesson_key: Any = None
     columns: tuple[str, ...] = ()
-    wanted: str | None = None
-    """A step that a link asks for, until the lesson is there."""
+    requested: str | None = None
+    """Step requested by a link, until the lesson is built."""
     detail: Detail = "fine"
     playing: bool = False
     speed: str = "normal"
     ticked: float = 0.0
-    """When the last step was taken by itself."""
+    """Time of the last automatic step."""
     entered: float = 0.0
-    """When this lesson was taken, or computed anew."""
+    """Time at which this lesson was opened or recomputed."""
     projector: bool = False
     asking: bool = False
     """Whether the class guesses before a join is shown."""
@@ -140,50 +140,50 @@ class Walk:
     pair: tuple[str, str] | None = None
     """The two columns of chapter 2, by name."""
     view: str = ""
-    """Which table stands below the picture."""
+    """Name of the table below the picture."""
     four: tuple[str, ...] = ()
     """The four columns of the quartet inspector."""
     pressed: Pressed = field(default_factory=Pressed)
-    """The arrow keys, as far as they were heeded."""
+    """Presses of the arrow keys already handled."""
     followers: dict[str, Follower] = field(default_factory=dict)
-    begun: bool = False
-    """Whether the link with which the page was opened has been read."""
+    link_read: bool = False
+    """Whether the link of the page has been read."""
 
-    # Walking -------------------------------------------------------------------------------
+    # Navigation ----------------------------------------------------------------------------
 
     def enter(self, lesson: Lesson, key: Any, why: tuple[int, ...] = ()) -> None:
-        """Take a lesson: the same one as before, a recomputed one, or one on other data."""
-        if key == self.lesson_key and not why and self.wanted is None:
+        """Enter a lesson: the current one, a recomputed one, or one on other data."""
+        if key == self.lesson_key and not why and self.requested is None:
             return
         names = lesson.material.D.names
         if why:
             found = lesson.why_node(why[0]) if len(why) == 1 else lesson.why_edge(*why)
             self.detail = "fine"
             self.go(lesson, found or 0)
-        elif self.wanted is not None and lesson.has(self.wanted):
-            self.go(lesson, lesson.find(self.wanted))
+        elif self.requested is not None and lesson.has(self.requested):
+            self.go(lesson, lesson.find(self.requested))
         elif names == self.columns:
             self.go(lesson, lesson.nearest(self.place))
         else:
             self.pair, self.four = None, ()
             self.go(lesson, 0)
-        self.wanted = None
+        self.requested = None
         self.lesson_key, self.columns = key, names
         self.entered = time.monotonic()
 
     def go(self, lesson: Lesson, index: int) -> None:
-        """Go to a step; in the coarse lesson to the end of the ball or visit it is in."""
+        """Go to a step; in the coarse lesson, to the end of its ball or visit."""
         steps = lesson.indices(self.detail)
         self.index = steps[lesson.at(index, self.detail)]
         self.place = lesson.places[self.index]
         self.revealed, self.guess = False, None
 
     def at(self, lesson: Lesson) -> int:
-        """How many steps of the present level lie before this one."""
+        """Number of steps before this one in the current level of detail."""
         return lesson.at(self.index, self.detail)
 
     def by(self, lesson: Lesson, steps: int) -> None:
-        """Go on or back; a join that is being guessed is shown first."""
+        """Go forward or back; a join that is being guessed is revealed first."""
         if steps > 0 and self.hides(lesson):
             self.reveal(lesson)
             return
@@ -191,12 +191,12 @@ class Walk:
         self.go(lesson, level[min(max(self.at(lesson) + steps, 0), len(level) - 1)])
 
     def press(self, lesson: Lesson, pressed: Pressed) -> None:
-        """Heed the arrow keys, each of them."""
-        heeded = self.pressed.count if pressed.counter == self.pressed.counter else 0
-        missing = pressed.count - heeded
+        """Handle every press of the arrow keys."""
+        handled = self.pressed.count if pressed.counter == self.pressed.counter else 0
+        new = pressed.count - handled
         self.pressed = pressed
-        for _ in range(abs(missing)):
-            self.by(lesson, 1 if missing > 0 else -1)
+        for _ in range(abs(new)):
+            self.by(lesson, 1 if new > 0 else -1)
 
     def is_last(self, lesson: Lesson) -> bool:
         return self.at(lesson) == lesson.n_steps(self.detail) - 1 and not self.hides(lesson)
@@ -208,14 +208,14 @@ class Walk:
     # Playing -------------------------------------------------------------------------------
 
     def play(self, lesson: Lesson) -> None:
-        """Start or stop; from the last step it starts again."""
+        """Start or stop; at the last step, restart from the first."""
         if not self.playing and self.is_last(lesson):
             self.go(lesson, 0)
         self.playing = not self.playing
         self.ticked = time.monotonic()
 
     def tick(self, lesson: Lesson) -> None:
-        """Go on by one step if it is time."""
+        """Advance by one step if the interval has passed."""
         if not self.playing:
             return
         now = time.monotonic()
@@ -226,19 +226,19 @@ class Walk:
             self.playing = False
 
     @property
-    def moves_by_itself(self) -> bool:
-        """Whether widgets that show the place have just been moved by something else."""
+    def moves_automatically(self) -> bool:
+        """Whether widgets that show the position were just moved by the program."""
         return self.playing or time.monotonic() - self.entered < GRACE
 
     # Guessing ------------------------------------------------------------------------------
 
     def hides(self, lesson: Lesson) -> bool:
-        """Whether the present step is a join that the class is still to guess."""
+        """Whether the current step is a join that has not been guessed yet."""
         is_join = lesson.places[self.index].phase == "join"
         return self.asking and is_join and not self.revealed
 
     def reveal(self, lesson: Lesson) -> None:
-        """Show the join; a guess that was made is counted."""
+        """Show the join and count the guess, if there is one."""
         self.revealed = True
         if self.guess is not None:
             self.asked += 1
@@ -246,12 +246,12 @@ class Walk:
 
 
 def walk() -> Walk:
-    """Return the walk of this browser session."""
+    """Return the walk of this session."""
     return remembered(KEY, Walk)
 
 
 def open_preset(s: Session, w: Walk, name: str) -> None:
-    """Open the data of a preset, as a choice that can be undone."""
+    """Open the data of a preset; this can be undone."""
     sample = PRESETS[name].sample
     w.place, w.columns = Place("data"), ()
     if sample is not None:
@@ -260,22 +260,24 @@ def open_preset(s: Session, w: Walk, name: str) -> None:
         except LoopyLatentError as error:
             s.notice = str(error)
         return
-    data = made_up(name)  # among the uploads, in front: the first to go when they are many
+    data = synthetic_data(name)  # first among the uploads, so it is evicted first
     s.uploads = {str(data.recipe.data_digest): data.content} | s.uploads
     s.open(data.recipe)
 
 
 def is_untouched(s: Session) -> bool:
-    """Whether the visitor has not chosen anything yet."""
+    """Whether the user has not chosen anything yet."""
     first = s.recipe.source == f"sample:{FIRST_SAMPLE}"
     return first and not s.before and not s.after and s.recipe == s.now.opened
 
 
 def preset_of(s: Session) -> str | None:
-    """Return the preset whose data are open, if it is one."""
+    """Return the preset whose data are open, if any."""
     recipe = s.recipe
     for name, preset in PRESETS.items():
-        own = preset.sample is None and recipe.data_digest == made_up(name).recipe.data_digest
+        own = (
+            preset.sample is None and recipe.data_digest == synthetic_data(name).recipe.data_digest
+        )
         if own or recipe.source == f"sample:{preset.sample}":
             return name
     return None
@@ -285,25 +287,25 @@ words = texts("lesson")
 NUMBERS = ("r", "Lambda", "tau")
 BUTTONS = ("first", "back", "play", "next", "last", "change", "reveal")
 THRESHOLDS = ("slider_r", "r_snapped", "slider_Lambda", "slider_tau", "preset", "data", "method")
-"""Widgets beside the lesson that compute it anew."""
-DETAILS = {"fine": "every step", "coarse": "one step a ball or visit"}
+"""Widgets outside the lesson that recompute it."""
+DETAILS = {"fine": "Every step", "coarse": "Overview"}
 
 
 # The link ----------------------------------------------------------------------------------
 
 
 def read_link(s: Session, w: Walk) -> None:
-    """Take from the address which lesson it asks for and where to begin."""
+    """Open the lesson and step of the link."""
     params = st.query_params.to_dict()
-    asked = params.get("lesson")
-    names_data = "sample" in params and s.placed is None  # no page has shown anything before
-    if asked is not None and asked in PRESETS:
-        open_preset(s, w, asked)
+    preset = params.get("lesson")
+    names_data = "sample" in params and s.placed is None  # first page of this session
+    if preset is not None and preset in PRESETS:
+        open_preset(s, w, preset)
         s.notice = None
         _take_thresholds(s, params)
     elif not s.why and not names_data and is_untouched(s):
         open_preset(s, w, OPENING)
-    w.wanted = params.get("step")
+    w.requested = params.get("step")
     w.detail = "coarse" if params.get("detail") == "coarse" else "fine"
     w.projector = params.get("projector") == "1"
 
@@ -319,7 +321,7 @@ def _take_thresholds(s: Session, params: Mapping[str, str]) -> None:
 
 
 def link_of(s: Session, w: Walk) -> dict[str, str]:
-    """Return what the address says beside the data and thresholds of a bundled table."""
+    """Return the link parameters other than the data and thresholds of a bundled table."""
     params = {"step": w.place.anchor, "detail": w.detail}
     preset = preset_of(s)
     if preset is not None and PRESETS[preset].sample is None:
@@ -332,7 +334,7 @@ def link_of(s: Session, w: Walk) -> dict[str, str]:
 
 
 def headline(s: Session, w: Walk, now: Present, lesson: Lesson) -> None:
-    """Which lesson it is, and how it is shown."""
+    """The choice of lesson and the options for a class."""
     preset = PRESETS.get(preset_of(s) or "")
     with st.container(horizontal=True, vertical_alignment="center", key="lesson_head"):
         if w.projector:
@@ -344,7 +346,7 @@ def headline(s: Session, w: Walk, now: Present, lesson: Lesson) -> None:
     if not w.projector:
         about = now.source.about if preset is None else preset.look_at
         if preset is not None and s.recipe.method != "quartet":
-            about += " (Said of quartet votes; other methods may find something else.)"
+            about += " (This describes quartet grouping; other methods can differ.)"
         st.caption(escaped(about))
 
 
@@ -367,7 +369,7 @@ def _toggle(w: Walk, name: str, label: str, explanation: str) -> None:
 
 def _for_a_class(s: Session, w: Walk, now: Present, lesson: Lesson) -> None:
     _toggle(w, "projector", "Projector", "Large type and few controls.")
-    _toggle(w, "asking", "Guess joins", "Before two nodes are joined, the class guesses which.")
+    _toggle(w, "asking", "Guess joins", "The class guesses each join before it is shown.")
     st.caption(words.export)
     st.download_button(
         "Lesson (HTML)",
@@ -381,11 +383,11 @@ def _for_a_class(s: Session, w: Walk, now: Present, lesson: Lesson) -> None:
     st.caption(words.keys)
 
 
-# Walking -----------------------------------------------------------------------------------
+# Navigation --------------------------------------------------------------------------------
 
 
 def transport(s: Session, w: Walk, lesson: Lesson) -> None:
-    """Buttons, a scrubber over all steps, and what is chosen less often."""
+    """Buttons, a slider over all steps, and further options."""
     with _row("lesson_transport"):
         _buttons(w, lesson)
         _scrubber(w, lesson)
@@ -397,7 +399,7 @@ def transport(s: Session, w: Walk, lesson: Lesson) -> None:
             _next_change(w, lesson)
             _detail(w, lesson)
             tied = bound("lesson_speed", w.speed, partial(setattr, w, "speed"))
-            more: dict[str, Any] = {"help": "How fast Play goes on.", "width": 110, **tied}
+            more: dict[str, Any] = {"help": "Playback speed", "width": 110, **tied}
             st.selectbox("Speed", list(SPEEDS), label_visibility="collapsed", **more)
     link = {} if w.playing else link_of(s, w)
     for name, value in link.items():
@@ -412,10 +414,10 @@ def _row(key: str) -> Any:
 def _buttons(w: Walk, lesson: Lesson) -> None:
     first, last = w.at(lesson) == 0, w.is_last(lesson)
 
-    def button(icon: str, key: str, key_name: str, says: str, off: bool, action: Any) -> None:
+    def button(icon: str, key: str, key_name: str, label: str, off: bool, action: Any) -> None:
         st.button(
-            says, icon=f":material/{icon}:", key=f"lesson_{key}", help=f"{says} ({key_name})",
-            shortcut=None if key_name.startswith("arrow") else key_name,  # counted elsewhere
+            label, icon=f":material/{icon}:", key=f"lesson_{key}", help=f"{label} ({key_name})",
+            shortcut=None if key_name.startswith("arrow") else key_name,  # counted by keys.js
             disabled=off, on_click=action, type="primary" if key == "play" else "secondary",
         )  # fmt: skip
 
@@ -434,25 +436,25 @@ def _buttons(w: Walk, lesson: Lesson) -> None:
 def _following(
     w: Walk, widget: str, value: Any, report: Callable[[Any], None]
 ) -> Mapping[str, Any]:
-    """Tie a widget to the walk, which keys, buttons and play move as well."""
+    """Bind a widget to the walk, which keys, buttons and playback also move."""
     follower = w.followers.setdefault(widget, Follower())
     thresholds = {name: st.session_state.get(name) for name in THRESHOLDS}
 
-    def is_echo(wish: Any) -> bool:
+    def is_echo(reported: Any) -> bool:
         if any(st.session_state.get(name) != value for name, value in thresholds.items()):
-            return True  # one hand moves one thing at a time
+            return True  # a user moves one widget at a time
         keys = _read(getattr(st.session_state.get(KEYS), "pressed", None))  # just sent
         if keys.counter and keys != w.pressed:
             return True
         if any(st.session_state.get(f"lesson_{name}") for name in BUTTONS):
             return True
-        return w.moves_by_itself and follower.echoes(wish)
+        return w.moves_automatically and follower.echoes(reported)
 
     return follows(follower, widget, value, report, is_echo)
 
 
 def _if_chosen(action: Callable[[Any], None]) -> Callable[[Any], None]:
-    """Leave things as they are where the chosen option was clicked away."""
+    """Ignore a deselected option."""
     return lambda option: None if option is None else action(option)
 
 
@@ -463,7 +465,7 @@ def _scrubber(w: Walk, lesson: Lesson) -> None:
 
 
 def chapters(w: Walk, lesson: Lesson) -> None:
-    """The five chapters; the present one is marked."""
+    """The five chapters, with the current one marked."""
     if w.projector:
         return
     to_start = _if_chosen(lambda chapter: w.go(lesson, lesson.chapter_start(chapter)))
@@ -478,7 +480,7 @@ def chapters(w: Walk, lesson: Lesson) -> None:
 
 
 def _jump(w: Walk, lesson: Lesson) -> None:
-    """Go to a ball in the chapter on balls, to a visit elsewhere."""
+    """Go to a ball in chapter 3, elsewhere to a visit."""
     phase = "ball" if w.place.chapter == 3 else "look"
     options = [k for k, place in enumerate(lesson.places) if place.phase == phase]
     at = w.place.node
@@ -509,17 +511,16 @@ def _next_change(w: Walk, lesson: Lesson) -> None:
         shortcut="N",
         disabled=found is None,
         on_click=partial(w.go, lesson, found or 0),
-        help="On to the next ball or visit that changes the edges of the graph.",
+        help="Go to the next ball or visit that adds or removes edges",
     )
 
 
 def _detail(w: Walk, lesson: Lesson) -> None:
-    labels = {"fine": "Every step", "coarse": "Overview"}
     st.segmented_control(
         "Detail",
         list(DETAILS),
-        format_func=labels.__getitem__,
+        format_func=DETAILS.__getitem__,
         label_visibility="collapsed",
-        help="  \n".join(f"**{name}**: {text}" for name, text in DETAILS.items()),
+        help="**Overview** has one step per ball or visit.",
         **bound("lesson_detail", w.detail, _if_chosen(partial(w.set_detail, lesson))),
     )

@@ -1,5 +1,5 @@
-/* Counts the arrow keys that are pressed anywhere on the page, except where they mean something
- * else. Python gets the count, not the single presses, so none is lost while it is busy. */
+/* Counts presses of the arrow keys, except in fields that use them. Python receives the count,
+ * not single presses, so none is lost while it is busy. */
 const STEPS = { ArrowLeft: -1, ArrowRight: 1 };
 
 /* Fields in which the arrows move a cursor, a slider or a choice. */

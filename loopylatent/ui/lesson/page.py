@@ -29,7 +29,7 @@ from loopylatent.lesson.chapters import (
 )
 from loopylatent.lesson.lesson import Lesson, build, draw
 from loopylatent.lesson.material import CHAPTERS, PAIRINGS, Frame, Inspection, Phase, Visit, inspect
-from loopylatent.lesson.presets import PRESETS, made_up
+from loopylatent.lesson.presets import PRESETS, synthetic_data
 from loopylatent.settings import LearnSettings
 from loopylatent.ui.graph_view import Picture, graph_view
 from loopylatent.ui.lesson.controls import (
@@ -63,7 +63,7 @@ TABLE_HEIGHT = 300
 
 
 def show_details(w: Walk, lesson: Lesson, frame: Frame) -> None:
-    """Tables with the numbers of this step; which one is chosen."""
+    """Tables with the numbers of this step."""
     views = _views(lesson, frame)
     if not views:
         return
@@ -78,7 +78,7 @@ def show_details(w: Walk, lesson: Lesson, frame: Frame) -> None:
 
 
 def _views(lesson: Lesson, frame: Frame) -> Mapping[str, _View]:
-    """The tables that belong to a step; quartets only where the method asks them."""
+    """The tables of a step; quartets only for quartet grouping."""
     views = _VIEWS[frame.place.chapter]
     if frame.place.visit == 0 and frame.place.chapter == 4:
         views = {"Visits": _visits, INSPECTOR: inspector}
@@ -95,7 +95,7 @@ def _views(lesson: Lesson, frame: Frame) -> Mapping[str, _View]:
 def _data(_: Walk, lesson: Lesson, __: Frame) -> None:
     obs = lesson.material.obs
     if obs is None:
-        st.caption("Known are distances alone, no rows.")
+        st.caption("The input is distances; there are no rows.")
         return
     rows = obs.take(range(min(ROWS_SHOWN, obs.n_rows))).to_frame()
     table(rows, height=38 + 35 * len(rows))
@@ -104,7 +104,7 @@ def _data(_: Walk, lesson: Lesson, __: Frame) -> None:
 
 
 def _ball(_: Walk, lesson: Lesson, frame: Frame) -> None:
-    """The columns of the ball, and the edges of its tree with the balls that have them."""
+    """The columns of the ball, and the edges of its MST with the balls that contain them."""
     m, v = lesson.material, frame.place.node
     if v is None:
         table(_edge_table(lesson, list(m.initial)), height=TABLE_HEIGHT)
@@ -127,8 +127,8 @@ def _edge_table(lesson: Lesson, edges: list[tuple[int, int]]) -> pd.DataFrame:
         {
             "edge": [f"{m.D.names[u]} – {m.D.names[v]}" for u, v in edges],
             "distance": [float(m.D.values[edge]) for edge in edges],
-            "trees that have it": [len(balls) for balls in owners],
-            "put there by the balls of": [
+            "local MSTs": [len(balls) for balls in owners],
+            "in the local MSTs of": [
                 ", ".join(m.D.names[v] for v in balls[:20]) + (" …" if len(balls) > 20 else "")
                 for balls in owners
             ],
@@ -147,8 +147,8 @@ def _visits(_: Walk, lesson: Lesson, __: Frame) -> None:
             "nodes in A": [len(step.neighbourhood) for step in steps],
             "joins": [len(step.joins) for step in steps],
             "contractions": [len(step.contractions) for step in steps],
-            "edges gone": [len(step.removed) for step in steps],
-            "edges new": [len(step.added) for step in steps],
+            "edges removed": [len(step.removed) for step in steps],
+            "edges added": [len(step.added) for step in steps],
             "stuck": [step.stuck for step in steps],
         }
     )
@@ -156,18 +156,18 @@ def _visits(_: Walk, lesson: Lesson, __: Frame) -> None:
 
 
 def _neighbourhood(_: Walk, lesson: Lesson, frame: Frame) -> None:
-    """The distances inside A with which this visit worked."""
+    """The distances inside A used by this visit."""
     visit = Visit.of(lesson.material, frame.place)
     names = [lesson.cast.labels[node] for node in visit.members]
     _square(visit.step.distances, names)
-    st.caption(words.stand_ins if visit.step.surrogates else words.own_distances)
+    st.caption(words.surrogates if visit.step.surrogates else words.own_distances)
 
 
 def _spreads(_: Walk, lesson: Lesson, frame: Frame) -> None:
     visit = Visit.of(lesson.material, frame.place)
     found = visit.round_at(frame.place)
     if found is None:
-        st.caption("Two nodes are connected as they are; no spread is asked.")
+        st.caption("Two nodes are connected directly; there are no spreads.")
         return
     family = {node: k for k, nodes in enumerate(found.families, start=1) for node in nodes}
     names = [lesson.cast.labels[lesson.cast.number[node]] for node in found.active]
@@ -216,7 +216,7 @@ def _local_tree(_: Walk, lesson: Lesson, frame: Frame) -> None:
 
 
 def _join_row(join: Join | Family, label: Mapping[int, str]) -> dict[str, object]:
-    """A join, or the family under one parent, with its numbers."""
+    """One row of the table of joins or families."""
     children = ", ".join(label[child] for child in join.children)
     if isinstance(join, Family):
         return {
@@ -224,29 +224,29 @@ def _join_row(join: Join | Family, label: Mapping[int, str]) -> dict[str, object
             "family": children,
             "parent": label[join.parent],
             "new": join.is_new,
-            "lengths to it": ", ".join(f"{length:.3f}" for length in join.lengths),
-            "best member": label[join.candidate],
-            "misses by": join.misfit,
-            "may miss by": join.limit,
+            "edge lengths": ", ".join(f"{length:.3f}" for length in join.lengths),
+            "best candidate": label[join.candidate],
+            "misfit": join.misfit,
+            "limit": join.limit,
         }
     row: dict[str, object] = {
         "joined": children,
         "under": label[join.hidden],
         "distance": join.left_length + join.right_length,
-        "first to parent": join.left_length,
-        "second to parent": join.right_length,
+        "first to hidden node": join.left_length,
+        "second to hidden node": join.right_length,
     }
     if join.q is not None:
         return row | {"Q": join.q}
-    return row | {"a quartet speaks for it": join.supported}
+    return row | {"supported by a quartet": join.supported}
 
 
 def _gains(_: Walk, lesson: Lesson, frame: Frame) -> None:
-    became = _COMPARED if frame.place.phase == "compared" else _GAINED
+    status = _COMPARED if frame.place.phase == "compared" else _CHANGED
     label = lesson.cast.labels
     edges = pd.DataFrame(
-        [(label[e.u], label[e.v], e.length, became[e.mark]) for e in frame.edges],
-        columns=["one end", "other end", "length", "what became of it"],
+        [(label[e.u], label[e.v], e.length, status[e.mark]) for e in frame.edges],
+        columns=["node", "other node", "length", "status"],
     )
     table(edges, height=TABLE_HEIGHT)
 
@@ -260,10 +260,10 @@ def quartets(_: Walk, lesson: Lesson, frame: Frame) -> None:
         st.caption(f"A has {size} nodes and {math.comb(size, 4):,} quartets, too many to list.")
         return
     if found.n_quartets == 0:
-        st.caption("A has three nodes, and so no quartet: nothing speaks against any pair.")
+        st.caption("A has three nodes and no quartet, so no pair is separated.")
         return
     which, about = st.columns([1, 3], vertical_alignment="center")
-    wanted = which.segmented_control(
+    shown = which.segmented_control(
         "Show", [ALL, DECLARED, NULL], default=ALL, key="lesson_filter",
         label_visibility="collapsed",
     )  # fmt: skip
@@ -275,8 +275,8 @@ def quartets(_: Walk, lesson: Lesson, frame: Frame) -> None:
     rows["lead"] = found.lead
     verdicts = zip(four, found.verdicts, strict=True)
     rows["verdict"] = [_written(row, verdict) for row, verdict in verdicts]
-    if wanted in (DECLARED, NULL):
-        rows = rows[(found.verdicts > 0) == (wanted == DECLARED)]
+    if shown in (DECLARED, NULL):
+        rows = rows[(found.verdicts > 0) == (shown == DECLARED)]
     number = st.column_config.NumberColumn(format="%.4f")
     table(
         rows.head(MOST_ROWS),
@@ -295,7 +295,7 @@ def _written(four: np.ndarray, verdict: int) -> str:
 
 
 def inspector(w: Walk, lesson: Lesson, _: Frame) -> None:
-    """Any four columns: sums, products, the verdict, and the Λ at which it changes."""
+    """The quartet test of any four columns, and the Λ at which its verdict changes."""
     m = lesson.material
     chosen = _choose_four(w, lesson)
     if len(set(chosen)) < 4:
@@ -323,7 +323,7 @@ def _choose_four(w: Walk, lesson: Lesson) -> tuple[str, ...]:
 
 
 def _first_four(w: Walk, lesson: Lesson) -> tuple[str, ...]:
-    """Four columns to begin with: of the neighbourhood that is visited, else the first ones."""
+    """Initial choice of four columns: from the visited neighbourhood, else the first ones."""
     m = lesson.material
     names = m.D.names
     some = list(range(len(names)))
@@ -356,26 +356,26 @@ def _conclusion(chosen: tuple[str, ...], seen: Inspection) -> str:
     winner = escape(_written(np.array(shown), number[seen.winner]))
     if seen.turning_point == 0:
         return (
-            f"At Λ = {seen.Lambda:.4g} the verdict is <b>⊥</b>, and at every other Λ too: no "
-            "pairing is ahead of both others."
+            f"At Λ = {seen.Lambda:.4g} and every other Λ the verdict is <b>⊥</b>: no pairing has a "
+            "larger product than both others."
         )
     if seen.verdict == "⊥":
         return (
             f"At Λ = {seen.Lambda:.4g} the verdict is <b>⊥</b>; below Λ = "
-            f"<b>{seen.turning_point:.4g}</b> it would be {winner}."
+            f"<b>{seen.turning_point:.4g}</b> it is {winner}."
         )
     return (
         f"At Λ = {seen.Lambda:.4g} <b>{winner}</b> is declared; from Λ = "
-        f"<b>{seen.turning_point:.4g}</b> on the verdict is ⊥."
+        f"<b>{seen.turning_point:.4g}</b> on, the verdict is ⊥."
     )
 
 
-_GAINED = {"added": "put in", "removed": "taken away", "kept": "kept"}
-_COMPARED = {"wrong": "not in the truth", "removed": "missed", "kept": "found"}
+_CHANGED = {"added": "added", "removed": "removed", "kept": "kept"}
+_COMPARED = {"wrong": "false", "removed": "missed", "kept": "recovered"}
 _VIEWS: Mapping[int, Mapping[str, _View]] = {
-    1: {"The table": _data},
+    1: {"Table": _data},
     2: {INSPECTOR: inspector},
-    3: {"Ball and tree": _ball, INSPECTOR: inspector},
+    3: {"Ball and MST": _ball, INSPECTOR: inspector},
     4: {
         "Distances in A": _neighbourhood,
         QUARTETS: quartets,
@@ -392,7 +392,7 @@ _VIEWS: Mapping[int, Mapping[str, _View]] = {
 
 @dataclass(frozen=True, slots=True)
 class PairKey(Key):
-    """One distance, from the rows to the number."""
+    """One distance, computed from the rows."""
 
     distances: str
     i: int
@@ -400,12 +400,12 @@ class PairKey(Key):
 
 
 def show_distance(s: Session, w: Walk, lesson: Lesson, frame: Frame, height: int) -> None:
-    """One distance, from the rows to the number; or all of them."""
+    """One distance, computed from the rows; or the distance matrix."""
     m = lesson.material
     if frame.place.phase == "matrix":
         order = s.memo.get("heatmap", m.result.graph.digest, lambda: heatmap_order(m.result.graph))
         figure = matrix_figure(m.D, order, theme(), height)
-        chart(figure, "The distances between all columns", "lesson_matrix")
+        chart(figure, "Distance matrix of all columns", "lesson_matrix")
         return
     i, j = _choose_pair(w, lesson)
     view = s.memo.get("pair", PairKey(m.D.digest, i, j), lambda: pair_view(m.D, m.obs, i, j))
@@ -440,9 +440,9 @@ def _show_pair(view: PairView, height: int) -> None:
             st.dataframe(view.table.map(lambda count: f"{count:,.0f}"), width="stretch")
         elif view.points is not None:
             figure = points_figure(view.points, view.names, theme(), height - 190)
-            chart(figure, "The rows as points, one column against the other", "lesson_points")
+            chart(figure, "Scatter plot of two columns", "lesson_points")
         else:
-            st.caption("The distances were given; there are no rows behind them to look at.")
+            st.caption("The distances are precomputed; there are no rows.")
     with right:
         rows = "".join(
             f"<tr><td>{quantity.name}<small>{quantity.meaning}</small></td>"
@@ -451,7 +451,7 @@ def _show_pair(view: PairView, height: int) -> None:
         )
         st.html(f'<table class="lesson-numbers">{rows}</table>')
     if math.isinf(view.distance):
-        st.html('<p class="lesson-formula">d = −log 0 = ∞: the two columns look independent.</p>')
+        st.html('<p class="lesson-formula">d = −log 0 = ∞: the two columns appear independent.</p>')
         return
     st.html(
         f'<p class="lesson-formula">strength = {view.strength:.4f}, so '
@@ -461,19 +461,19 @@ def _show_pair(view: PairView, height: int) -> None:
 
 __all__ = ["begin", "headline", "lesson_of", "link_of", "say_notices", "show"]
 
-UNSEEN = "<style>.st-key-lesson_picture { max-height: 0; overflow: hidden; }</style>"
+INVISIBLE = "<style>.st-key-lesson_picture { max-height: 0; overflow: hidden; }</style>"
 HEIGHT = 490
 PROJECTOR_HEIGHT = 600
 SHADED = 26
-"""Pixels around the graph, for the ground under its nodes."""
+"""Pixels around the graph, for the shaded area."""
 PROJECTOR_SCALE = 1.6
 
 
 def begin(s: Session) -> Walk:
-    """Read the link, and open the first lesson where nothing has been chosen yet."""
+    """Read the link; open the first lesson if nothing has been chosen yet."""
     w = walk()
-    if not w.begun:
-        w.begun = True
+    if not w.link_read:
+        w.link_read = True
         read_link(s, w)
     css = "".join(
         Path(__file__).with_name(name).read_text(encoding="utf-8")
@@ -485,7 +485,7 @@ def begin(s: Session) -> Walk:
 
 @dataclass(frozen=True, slots=True)
 class LessonKey(Key):
-    """A lesson on a graph, with its names and places."""
+    """A lesson on a graph, with its labels and positions."""
 
     distances: str
     graph: str
@@ -496,7 +496,7 @@ class LessonKey(Key):
 
 
 def lesson_of(s: Session, w: Walk, now: Present) -> Lesson:
-    """Return the lesson on the present graph, at the corresponding place."""
+    """Return the lesson on the current graph, at the corresponding step."""
     graph = now.result.graph
     names = s.names_on(graph).by_node
     labels = tuple(names.get(node, label) for node, label in enumerate(graph.labels))
@@ -504,7 +504,7 @@ def lesson_of(s: Session, w: Walk, now: Present) -> Lesson:
     preset = preset_of(s)
     truth = now.source.truth
     if truth is None and preset is not None and PRESETS[preset].sample is None:
-        truth = made_up(preset).truth
+        truth = synthetic_data(preset).truth
     D, obs = now.source.distances, now.source.observations
     named = tuple(sorted(names.items()))
     settings, n_visits = now.result.settings, now.result.n_visits
@@ -517,7 +517,7 @@ def lesson_of(s: Session, w: Walk, now: Present) -> Lesson:
 
 
 def show(s: Session, w: Walk, lesson: Lesson) -> None:
-    """The stage: what happens, what is said, which line it is. While it plays it runs by itself."""
+    """Picture, caption and pseudocode of the step. During playback it reruns periodically."""
     every = SPEEDS[w.speed] if w.playing else None
 
     @st.fragment(run_every=every)
@@ -544,7 +544,7 @@ def _show_step(s: Session, w: Walk, lesson: Lesson) -> None:
         _picture(s, w, lesson, shown)
         transport(s, w, lesson)
     with right:
-        _say(w, lesson, frame)
+        _caption_or_question(w, lesson, frame)
         method = lesson.material.result.settings.method
         st.html(f'<div class="lesson-code">{code_html(frame.line, method)}</div>')
         meaning = pseudocode(method)[frame.line - 1].meaning
@@ -554,10 +554,10 @@ def _show_step(s: Session, w: Walk, lesson: Lesson) -> None:
 
 
 def _picture(s: Session, w: Walk, lesson: Lesson, frame: Frame) -> None:
-    """The graph; in the chapter on distances the numbers take its place, and it waits unseen."""
+    """The graph; in chapter 2 it is hidden and replaced by numbers."""
     chapter = frame.place.chapter
     height = PROJECTOR_HEIGHT if w.projector else HEIGHT
-    st.html(UNSEEN if chapter == 2 else "<style></style>")
+    st.html(INVISIBLE if chapter == 2 else "<style></style>")
     with st.container(key="lesson_picture"):
         drawing = draw(lesson, frame, PROJECTOR_SCALE if w.projector else 1.0)
         graph_view(
@@ -578,7 +578,7 @@ def _picture(s: Session, w: Walk, lesson: Lesson, frame: Frame) -> None:
 
 
 def _clicked(w: Walk, lesson: Lesson, node: int | None) -> None:
-    """A click on a column leads to its ball, or to its visit."""
+    """Go to the ball or visit of a clicked column."""
     if node is None or lesson.cast.is_hidden(node):
         return
     phases: dict[int, Phase] = {3: "ball", 4: "look"}
@@ -588,30 +588,32 @@ def _clicked(w: Walk, lesson: Lesson, node: int | None) -> None:
         w.go(lesson, found)
 
 
-def _say(w: Walk, lesson: Lesson, frame: Frame) -> None:
-    """What is happening, in a sentence or two; or the question to the class."""
+def _caption_or_question(w: Walk, lesson: Lesson, frame: Frame) -> None:
+    """The caption, or the question to the class."""
     if not w.hides(lesson):
-        _caption(w, frame.caption, _verdict(w, lesson) if w.revealed else "")
+        _caption(w, frame.caption, _score(w, lesson) if w.revealed else "")
         return
-    asked = lesson.guesses(w.index)
-    _caption(w, asked.question)
+    guesses = lesson.guesses(w.index)
+    _caption(w, guesses.question)
 
-    here = w.guess if w.guess in asked.options else None
+    here = w.guess if w.guess in guesses.options else None
     tied = bound("lesson_guess", here, partial(setattr, w, "guess"))
     more: dict[str, Any] = {"label_visibility": "collapsed", "wrap": True}
-    st.pills("Your guess", asked.options, format_func=escaped, **more, **tied)
+    st.pills("Your guess", guesses.options, format_func=escaped, **more, **tied)
     st.button("Reveal", type="primary", on_click=w.reveal, args=(lesson,), key="lesson_reveal")
 
 
-def _verdict(w: Walk, lesson: Lesson) -> str:
+def _score(w: Walk, lesson: Lesson) -> str:
     if w.guess is None:
         return ""
-    word = "Right." if w.guess == lesson.guesses(w.index).answer else "Not this time."
-    return f"{word} {w.right} of {w.asked} guesses right so far. "
+    word = "Right." if w.guess == lesson.guesses(w.index).answer else "Wrong."
+    return f"{word} {w.right} of {w.asked} guesses right. "
 
 
 def _caption(w: Walk, caption: Caption, note: str = "") -> None:
     chapter = w.place.chapter
     over = f'<p class="chapter">{chapter} · {CHAPTERS[chapter]}</p>' if w.projector else ""
-    said = f"<b>{note}</b>" if note else ""
-    st.html(f'<div class="lesson-caption" role="status">{over}{said}{caption_html(caption)}</div>')
+    note_html = f"<b>{note}</b>" if note else ""
+    st.html(
+        f'<div class="lesson-caption" role="status">{over}{note_html}{caption_html(caption)}</div>'
+    )

@@ -1,4 +1,4 @@
-"""Opening a file: a look at it first, then the choice to use it. Until then nothing changes."""
+"""Opening a file: a preview first; the session changes only when the file is used."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ from loopylatent.ui.shell.session import NOTHING, Session
 from loopylatent.ui.shell.widgets import escaped, said, table, texts, wait_for
 
 EVERY = 1.0
-"""Seconds between two looks at how far the work is."""
+"""Seconds between two updates of a progress bar."""
 words = texts("open")
 
 
 def open_at(s: Session, D: DistanceMatrix, recipe: Recipe, opening: Opening | None) -> None:
-    """Open a table as the test of its loops says; a large one as a tree, and test it afterwards."""
+    """Open a table at the radius that the loop test chose; without one, as a tree to be tested."""
     default = default_thresholds(D)
     r = default.r if opening is None else opening.r
     opened = replace(recipe, r=r, Lambda=default.Lambda, tau=default.tau)
@@ -64,26 +64,25 @@ def open_at(s: Session, D: DistanceMatrix, recipe: Recipe, opening: Opening | No
 
 
 def follow_curve(s: Session, D: DistanceMatrix) -> None:
-    """Say how far the curve is, with a way to stop it and to begin again."""
+    """Show the progress of the density curve with a button to stop it, or the button to start."""
     job = curve_job(s.jobs, D)
     if job is not None and job.is_running:
-        wait_to_stop(job, "All radii: ball {done:,} of {total:,}", "cancel_curve")
+        wait_to_stop(job, "Initial graphs: ball {done:,} of {total:,}", "cancel_curve")
         return
     if job is not None and job.error not in (None, "stopped"):
         st.caption(said(job.error))
     st.button(
-        "Follow the local trees over all r",
+        "Compute initial graphs over all r",
         on_click=begin_curve,
         args=(s.jobs, s.memo, D),
         key="follow_curve",
-        help="Gives the curve of edges against r, and quick moves of r. It takes a while with "
-        "many columns; the page can be used meanwhile.",
+        help="Gives the density curve and makes changes of r fast. Runs in the background.",
         width="stretch",
     )
 
 
 def say_curve_is_missing(s: Session, D: DistanceMatrix) -> None:
-    """Say where the curve comes from that is not there yet."""
+    """Say how to get the density curve."""
     job = curve_job(s.jobs, D)
     runs = job is not None and job.is_running
     icon = ":material/hourglass_top:" if runs else ":material/info:"
@@ -91,15 +90,15 @@ def say_curve_is_missing(s: Session, D: DistanceMatrix) -> None:
 
 
 def wait_to_stop(job: Job, line: str, key: str) -> None:
-    """Draw how far a job is and a button that stops it."""
+    """Draw a progress bar and a button that stops the job."""
     more: dict[str, Any] = {"label": "Stop", "every": EVERY, "columns": (3, 1)}
     wait_for(job, lambda: line.format(done=job.done, total=job.total), key, **more)
 
 
 PREVIEW_ROWS = 4
 QUICK = 1.0
-"""Seconds for which a look at a file may take longer."""
-TABLE, DISTANCES, PROJECT = "A table", "Distances", "A saved project"
+"""Seconds that a preview may spend on distances."""
+TABLE, DISTANCES, PROJECT = "Table", "Distances", "Project"
 TYPES = {
     TABLE: ["csv", "tsv", "txt", "gz", "parquet", "xlsx"],
     DISTANCES: ["csv", "tsv", "txt", "gz", "parquet", "xlsx"],
@@ -107,11 +106,11 @@ TYPES = {
 }
 
 
-@st.dialog("Open a file", width="large")
+@st.dialog("Open file", width="large")
 def open_file(s: Session) -> None:
-    """Choose a file, look at what was understood, and use it."""
+    """Choose a file, check how it was read, and use it."""
     kind = st.segmented_control(
-        "What is in it?", list(words.about), default=TABLE, required=True, key="open_kind"
+        "File contents", list(words.about), default=TABLE, required=True, key="open_kind"
     )
     st.caption(f"{words.about[kind]} Nothing leaves this computer.")
     file = st.file_uploader(
@@ -119,7 +118,7 @@ def open_file(s: Session) -> None:
     )
     if file is None:
         return
-    with _refusals(st.container()):
+    with _errors_shown(st.container()):
         content = file.getvalue()
         if kind != PROJECT:
             _offer_linked(s, content)
@@ -133,27 +132,27 @@ def open_file(s: Session) -> None:
 
 @st.dialog("Columns", width="large")
 def open_columns(s: Session) -> None:
-    """Look at the columns of the present data, and correct what they are taken for."""
-    with _refusals(st.container()):
+    """Show the columns of the current data, and let their use and type be corrected."""
+    with _errors_shown(st.container()):
         source = source_of(s.memo, s.uploads, s.recipe)
         if s.recipe.source_kind == "table" and s.recipe.data_digest is not None:
             _open_table(s, s.recipe.source, s.uploads[s.recipe.data_digest])
             return
-        st.caption("A bundled table comes as it is. Open a file of your own to choose its columns.")
+        st.caption("Columns of bundled tables cannot be changed. Open your own file to choose.")
         table(_column_table(source))
 
 
 def _offer_linked(s: Session, content: bytes) -> None:
-    """Offer the settings of the link for the file that it names and that was forgotten."""
+    """Offer the settings of the link if this is the file that it belongs to."""
     recipe, digest = s.recipe, digest_of(content)
     if recipe.data_digest != digest or digest in s.uploads:
         return
     st.info(
-        f"This is the file of the link (r = {recipe.r:.3g}, Λ = {recipe.Lambda:.3g}, "
+        f"The link was made with this file (r = {recipe.r:.3g}, Λ = {recipe.Lambda:.3g}, "
         f"τ = {recipe.tau:.3g}).",
         icon=":material/link:",
     )
-    if st.button("Go on with the settings of the link", type="primary"):
+    if st.button("Use settings of the link", type="primary"):
         if recipe.source_kind == "table":
             check_shape(*frame_of(s.memo, content, recipe.source).shape, APP)
         opened = source_of(s.memo, {digest: content}, recipe)
@@ -164,8 +163,8 @@ def _offer_linked(s: Session, content: bytes) -> None:
 
 
 @contextmanager
-def _refusals(place: DeltaGenerator) -> Iterator[None]:
-    """Show what is wrong in one line, above what may have to be corrected; nothing changes."""
+def _errors_shown(place: DeltaGenerator) -> Iterator[None]:
+    """Show an error in one line, above the fields that may have to be corrected."""
     try:
         yield
     except LoopyLatentError as error:
@@ -176,73 +175,73 @@ def _open_table(s: Session, name: str, content: bytes) -> None:
     digest = digest_of(content)
     frame = frame_of(s.memo, content, name)
     check_shape(*frame.shape, APP)
-    proposals = s.memo.get("proposals", digest, lambda: understand(frame))
-    said, use = st.columns([3, 1], vertical_alignment="center")
+    proposals = s.memo.get("proposals", digest, lambda: propose_columns(frame))
+    counts, use = st.columns([3, 1], vertical_alignment="center")
     first = _shown(frame.head(PREVIEW_ROWS))
     st.dataframe(first, width="stretch", height=min(178, 38 + 35 * len(first)))
     reading = _edited_columns(proposals, digest)
-    text = "Leave out columns that hold one value, or repeat another column"
+    text = "Drop columns that are constant or repeat another column"
     drop_degenerate = st.checkbox(text, value=True, key=f"degenerate_{digest}")
     named = replace(reading, source=name, source_kind="table", data_digest=digest)
     recipe = replace(named, drop_degenerate=drop_degenerate)
     obs = table_of(s.memo, content, recipe)
     for dropped in obs.dropped:
         if dropped.reason not in ("left out on request", "label", "weights"):
-            st.caption(escaped(f"{dropped.name!r} is left out: {dropped.reason}."))
+            st.caption(escaped(f"{dropped.name!r} is dropped: {dropped.reason}."))
     kept = _kept_columns(s, recipe, content, obs)
     for repeated in [column for column in obs.names if column not in set(kept)]:
-        st.caption(escaped(f"{repeated!r} is left out: it repeats another column."))
-    said.markdown(
+        st.caption(escaped(f"{repeated!r} is dropped: it repeats another column."))
+    counts.markdown(
         f"**{len(frame):,} rows, {len(frame.columns)} columns**, of which "
-        f"**{len(kept)}** are to be learned. The first rows:"
+        f"**{len(kept)}** enter the graph. First rows:"
     )
     with use:
-        _use_button(s, recipe, content, "Use this table", obs.n_rows, obs.n_columns)
+        _use_button(s, recipe, content, "Use table", obs.n_rows, obs.n_columns)
 
 
 def _shown(frame: pd.DataFrame) -> pd.DataFrame:
-    """Write out what is of no one type: a number may be too long for the table on the page."""
-    shown = frame.set_axis(range(1, len(frame) + 1))  # as people count rows
+    """Convert columns of mixed type to text; their numbers may be too long for the table widget."""
+    shown = frame.set_axis(range(1, len(frame) + 1))
     for name in frame.columns[[pd.api.types.is_object_dtype(dtype) for dtype in frame.dtypes]]:
         shown[name] = frame[name].map(str, na_action="ignore")
     return shown
 
 
 def _kept_columns(s: Session, recipe: Recipe, content: bytes, obs: Observations) -> tuple[str, ...]:
-    """The columns that will have distances, where these are quickly there; else all columns."""
+    """Return the columns that get distances if these are quickly computed, otherwise all."""
     work = estimate("distances", obs.n_rows, obs.n_columns)
     if not recipe.drop_degenerate or work.seconds > QUICK:
         return obs.names
     try:
         return source_of(s.memo, {str(recipe.data_digest): content}, recipe).distances.names
-    except LoopyLatentError:  # said when the table is used
+    except LoopyLatentError:  # shown when the table is used
         return obs.names
 
 
 def _edited_columns(proposals: tuple[Proposal, ...], digest: str) -> Recipe:
-    st.write("**What each column is taken for** (change what is wrong):")
-    frame = pd.DataFrame(proposals).set_axis(["column", "use", "kind", "what was seen"], axis=1)
+    st.write("**Use and type of each column** (correct what is wrong):")
+    frame = pd.DataFrame(proposals).set_axis(["column", "use", "type", "values"], axis=1)
     edited = st.data_editor(
         frame,
         hide_index=True,
         width="stretch",
         height=min(38 + 35 * len(frame), 300),
-        disabled=["column", "what was seen"],
+        disabled=["column", "values"],
         column_config={
             "use": st.column_config.SelectboxColumn(options=list(get_args(Role)), required=True),
-            "kind": st.column_config.SelectboxColumn(
+            "type": st.column_config.SelectboxColumn(
                 options=list(get_args(Kind)),
                 help="  \n".join(f"{kind}: {text}" for kind, text in words.kinds.items()),
             ),
         },
         key=f"columns_{digest}",
     )
-    kinds = [kind if isinstance(kind, str) and kind else None for kind in edited["kind"]]
+    kinds = [kind if isinstance(kind, str) and kind else None for kind in edited["type"]]
     return reading_of(proposals, list(edited["use"]), kinds)  # type: ignore[arg-type]
 
 
 def _open_distances(s: Session, name: str, content: bytes) -> None:
-    tip = "Sets the default margin Λ and the noise floor."
+    tip = "Determines the default margin Λ and the noise floor."
     label = "Rows behind the distances (0 if unknown)"
     known = st.number_input(label, min_value=0, value=0, step=1, help=tip)
     n_samples = int(known) or None
@@ -252,34 +251,34 @@ def _open_distances(s: Session, name: str, content: bytes) -> None:
     recipe = replace(named, n_samples=n_samples)
     D = source_of(s.memo, {digest: content}, recipe).distances
     st.write(f"**{D.n_columns} columns**, distances from {D.smallest:.3g} to {D.r_max:.3g}.")
-    _use_button(s, recipe, content, "Use these distances", 0, D.n_columns)
+    _use_button(s, recipe, content, "Use distances", 0, D.n_columns)
 
 
 def _open_project(s: Session, content: bytes) -> None:
     project = s.memo.get("project", digest_of(content), lambda: open_project(content))
     title, version = escaped(project.title), escaped(project.written_by)
     st.markdown(f"**{title}**, saved by loopylatent {version}.")
-    st.caption(escaped(_holds(project)))
+    st.caption(escaped(_contents(project)))
     if s.pins:
-        st.caption("Its pins take the place of yours on the page Compare.")
-    if st.button("Open this project", type="primary"):
+        st.caption("The pins of the project replace those of this session.")
+    if st.button("Open project", type="primary"):
         opened = checked(project, _project_source(s, project))
         take(s, opened)
         if project.results is not None and opened.results is None:
-            s.notice = "The saved results are of other distances, and are left out."
+            s.notice = "The saved results belong to other distances and were not loaded."
         st.rerun()
 
 
-def _holds(project: Project) -> str:
-    """Say what is in a project beside its data and settings."""
+def _contents(project: Project) -> str:
+    """Say what a project contains besides data and settings."""
     counts = {"name": len(project.names), "pin": len(project.pins)}
     parts = [f"{n} {what}{'s' * (n > 1)}" for what, n in counts.items() if n]
-    parts += [] if project.results is None else project.results.words
+    parts += [] if project.results is None else project.results.summary
     return f"With {', '.join(parts)}." if parts else "Without names, pins or results."
 
 
 def _project_source(s: Session, project: Project) -> Source:
-    """Read the data of a project within the limits of the app; the session does not change."""
+    """Read the data of a project within the limits of the app, without changing the session."""
     recipe, uploads = project.recipe, uploads_with(s, project)
     content = uploads.get(recipe.data_digest or "")
     if recipe.source_kind == "table" and content is not None:
@@ -293,15 +292,15 @@ def _project_source(s: Session, project: Project) -> Source:
 
 
 def opening_work(n_rows: int, n_columns: int) -> Estimate:
-    """Say what it takes to open a table: distances, the test of the loops, the first graph."""
+    """Estimate the time to open a table: distances, density curve, loop test, graph."""
     stages: tuple[Stage, ...] = ("distances", "learn")
-    if n_columns <= SIMPLE_FROM:  # else the others come afterwards, in the background
+    if n_columns <= SIMPLE_FROM:  # otherwise curve and loop test follow in the background
         stages = ("distances", "curve", "loops", "learn")
     return sum((estimate(one, n_rows, n_columns) for one in stages), Estimate(0.0))
 
 
 def _checked_work(n_rows: int, n_columns: int) -> Estimate:
-    """Say what opening takes; refuse what is too large for a session, or for this machine."""
+    """Estimate the time to open data; raise if they are too large for a session or this machine."""
     check_shape(n_rows, n_columns, APP)
     work = opening_work(n_rows, n_columns)
     check_time(work, 1, "opening", APP)
@@ -312,16 +311,16 @@ def _checked_work(n_rows: int, n_columns: int) -> Estimate:
 def _use_button(
     s: Session, recipe: Recipe, content: bytes, label: str, n_rows: int, n_columns: int
 ) -> None:
-    """Open the data at thresholds to start from: with loops where they are real, else a tree."""
+    """Draw the button that opens the data, with loops if the loop test finds them real."""
     work = _checked_work(n_rows, n_columns)
     pressed = st.button(label, type="primary", width="stretch")
     st.caption(f"Takes {work.words}.", text_alignment="center")
     if not pressed:
         return
-    bar = st.progress(0.0, "Distances between all columns …")
+    bar = st.progress(0.0, "Computing distances …")
 
     def report(done: int, total: int) -> None:
-        bar.progress(done / max(total, 1), f"Are loops real? Simulated table {done} of {total}")
+        bar.progress(done / max(total, 1), f"Loop test: simulated table {done} of {total}")
 
     digest = str(recipe.data_digest)
     D = source_of(s.memo, {digest: content}, recipe).distances
@@ -336,16 +335,16 @@ def _column_table(source: Source) -> pd.DataFrame:
     if obs is None:
         return pd.DataFrame({"column": source.distances.names})
     missing = [f"{obs.missing_share(name):.1%}" for name in obs.names]
-    return pd.DataFrame({"column": obs.names, "kind": obs.kinds, "missing": missing})
+    return pd.DataFrame({"column": obs.names, "type": obs.kinds, "missing": missing})
 
 
-Role = Literal["learn", "label", "leave out", "weights"]
+Role = Literal["learn", "label", "drop", "weights"]
 MOST_VALUES = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What one column is taken for."""
+    """The detected use and type of one column."""
 
     name: str
     role: Role
@@ -353,8 +352,8 @@ class Proposal:
     note: str
 
 
-def understand(frame: pd.DataFrame) -> tuple[Proposal, ...]:
-    """Propose a role for every column; a column that cannot be learned becomes a label."""
+def propose_columns(frame: pd.DataFrame) -> tuple[Proposal, ...]:
+    """Propose a role for every column; a column without a usable type becomes a label."""
     return tuple(_proposal(str(name), frame.iloc[:, j]) for j, name in enumerate(frame.columns))
 
 
@@ -364,9 +363,9 @@ def _proposal(name: str, series: pd.Series[Any]) -> Proposal:
     except LoopyLatentError as error:
         return Proposal(name, "label", None, str(error))
     if series.nunique(dropna=True) < 2:
-        return Proposal(name, "leave out", typed.column.kind, "holds one value or none")
+        return Proposal(name, "drop", typed.column.kind, "constant or empty")
     if typed.column.kind == "continuous" and _counts_rows(series):
-        return Proposal(name, "label", typed.column.kind, "numbers the rows")
+        return Proposal(name, "label", typed.column.kind, "row numbers")
     states, missing = typed.column.states, int(series.isna().sum())
     more = ", …" if len(states) > MOST_VALUES else ""
     parts = (", ".join(states[:MOST_VALUES]) + more, f"{missing:,} missing" if missing else "")
@@ -374,7 +373,7 @@ def _proposal(name: str, series: pd.Series[Any]) -> Proposal:
 
 
 def _counts_rows(series: pd.Series[Any]) -> bool:
-    """Whether a column runs 0, 1, 2, ... or 1, 2, 3, ..."""
+    """Return whether the values are consecutive integers."""
     numbers = pd.to_numeric(series, errors="coerce")
     return bool(numbers.notna().all() and (numbers.diff().iloc[1:] == 1).all())
 
@@ -382,18 +381,18 @@ def _counts_rows(series: pd.Series[Any]) -> bool:
 def reading_of(
     proposals: Sequence[Proposal], roles: Sequence[Role], kinds: Sequence[Kind | None]
 ) -> Recipe:
-    """Turn an edited list of columns into a recipe that reads them so."""
+    """Return the recipe that reads columns with these roles and types."""
 
     def named(role: Role) -> tuple[str, ...]:
         return tuple(p.name for p, one in zip(proposals, roles, strict=True) if one == role)
 
     weights = named("weights")
     if len(weights) > 1:
-        raise DataError("two columns are marked as weights; one can say how often a row counts.")
+        raise DataError("Two columns are marked as weights. Mark only one.")
     changed = tuple(
         (p.name, kind)
         for p, role, kind in zip(proposals, roles, kinds, strict=True)
         if role == "learn" and kind is not None and kind != p.kind
     )
-    used = replace(NOTHING, drop=named("leave out"), labels=named("label"))
+    used = replace(NOTHING, drop=named("drop"), labels=named("label"))
     return replace(used, kinds=changed, weights=next(iter(weights), None))

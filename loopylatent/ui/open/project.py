@@ -1,7 +1,7 @@
-"""What a session puts into a project file, and what it takes out of one.
+"""Saving a session as a project, and opening one.
 
-Everything in a file is checked against the data that it brings before the session changes; from
-then on nothing can fail. So a file either opens as a whole or leaves the session as it was.
+Everything in a file is checked against its data before the session changes. So a project either
+opens completely or leaves the session as it was.
 """
 
 from __future__ import annotations
@@ -48,13 +48,12 @@ from loopylatent.ui.shell.results import (
     TableKey,
     digest_or_none,
 )
-from loopylatent.ui.shell.session import Placed, Session
+from loopylatent.ui.shell.session import GROUPS, Placed, Session
 from loopylatent.ui.shell.widgets import PARTS, RUNS, Fitted
 
 RESERVE = 2 * MEGABYTE
-"""For the description and the seams of a file."""
+"""Bytes for the description of a project and the headers of the archive."""
 RADII = "score radii "
-BROUGHT = "brought"
 
 
 def _is_a(kind: type) -> Callable[[Any], bool]:
@@ -62,7 +61,7 @@ def _is_a(kind: type) -> Callable[[Any], bool]:
 
 
 def _from(low: float, high: float) -> Callable[[Any], bool]:
-    """Numbers of the type of the limits."""
+    """Accept numbers of the type of the limits, within them."""
     return lambda value: type(value) is type(low) and low <= value <= high
 
 
@@ -101,7 +100,7 @@ VIEW: Mapping[str, Callable[[Any], bool]] = {
     "score methods": _some_of(get_args(Method)),
     "score belief": _is_a(bool),
 }
-"""What may be seen how: the values that each preference can take."""
+"""The values that each preference can take."""
 
 
 # Into a file -------------------------------------------------------------------------------
@@ -109,18 +108,18 @@ VIEW: Mapping[str, Callable[[Any], bool]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Saving:
-    """What a project file of this session holds, and what has no room in it."""
+    """The project of this session, and what is too large for it."""
 
     project: Project | None
-    """None where the data alone have no room."""
-    said: str | None
-    """What is left out, in one line."""
+    """None if the data alone are too large."""
+    left_out: str | None
+    """One sentence about what is left out."""
 
 
 def saving(s: Session, source: Source, most_bytes: int = 2**62) -> Saving:
-    """Say what goes into a file of at most so many bytes: data first, then those of pins, results.
+    """Choose what fits into ``most_bytes``: the data first, then the data of pins, then results.
 
-    Nothing is written: what is said here can stand beside the button.
+    Nothing is written, so the page can say next to the button what is left out.
     """
     room = most_bytes - RESERVE - sum(60 * one.profile.size for one in s.now.names)
     own = s.recipe.data_digest
@@ -130,9 +129,8 @@ def saving(s: Session, source: Source, most_bytes: int = 2**62) -> Saving:
     if used > room:
         return Saving(
             None,
-            f"the data take {size(used)} in a project and a file that this app opens again at "
-            f"most {size(most_bytes)}; save a table of at most {size(room)}: fewer rows or "
-            "columns.",
+            f"The data take {size(used)} in a project, but the app opens at most "
+            f"{size(most_bytes)}. Use fewer rows or columns, at most {size(room)}.",
         )
     pinned, n_bytes, left_out = [], len(data or b""), 0
     for digest in dict.fromkeys(pin.recipe.data_digest for pin in s.pins):
@@ -153,18 +151,18 @@ def saving(s: Session, source: Source, most_bytes: int = 2**62) -> Saving:
         title=source.title,
         pins=s.pins,
         pinned_data=tuple(pinned),
-        groups=s.view.get(BROUGHT, {}),
+        groups=s.view.get(GROUPS, {}),
         results=chosen.kept,
     )
-    missing = list(chosen.left_out.words)
+    missing = list(chosen.left_out.summary)
     if left_out:
         missing.append("the data of a pin" if left_out == 1 else f"the data of {left_out} pins")
-    said = f"A project has no room for all; left out: {', '.join(missing)}." if missing else None
-    return Saving(project, said)
+    left_out_line = f"Too large for a project, left out: {', '.join(missing)}." if missing else None
+    return Saving(project, left_out_line)
 
 
 def _sizes(s: Session, room: int) -> dict[str, int]:
-    """What the files take in a project; they are packed to see it only where that can matter."""
+    """Return the sizes of the files in a project; they are compressed only if that can matter."""
     raw = {digest: len(content) for digest, content in s.uploads.items()}
     if sum(raw.values()) <= room - MAX_RESULTS:
         return raw
@@ -182,8 +180,8 @@ def _packed_size(content: bytes) -> int:
 
 
 def _kept_view(view: Mapping[str, Any]) -> dict[str, Preference]:
-    plain = {name: tuple(v) if isinstance(v, list) else v for name, v in view.items()}
-    return {name: value for name, value in plain.items() if _fits(name, value)}
+    hashable = {name: tuple(v) if isinstance(v, list) else v for name, v in view.items()}
+    return {name: value for name, value in hashable.items() if _fits(name, value)}
 
 
 def _fits(name: str, value: Any) -> bool:
@@ -191,7 +189,7 @@ def _fits(name: str, value: Any) -> bool:
 
 
 def results_of(s: Session, source: Source) -> Results:
-    """Everything that was computed on the present data."""
+    """Return everything that was computed on the current data."""
     D, obs = source.distances, source.observations
     split = s.swept.get(TableKey.of(source))
     swept = s.swept.items()
@@ -240,7 +238,7 @@ def results_of(s: Session, source: Source) -> Results:
 
 
 def _chosen_digest(s: Session, source: Source) -> str | None:
-    """The digest of the rows on the columns that have distances."""
+    """Return the digest of the rows, restricted to the columns that have distances."""
     obs, D = source.observations, source.distances
     if obs is None:
         return None
@@ -253,42 +251,42 @@ def _chosen_digest(s: Session, source: Source) -> str | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Opened:
-    """A project that fits the data that it brings."""
+    """A project that is consistent with its data."""
 
     project: Project
     source: Source
     results: Results | None
-    """None where they are of other data."""
+    """None if they belong to other data."""
     models: tuple[Model, ...]
 
 
 def uploads_with(s: Session, project: Project) -> dict[str, bytes]:
-    """The files of this session and of the project, by their digests; its own comes last."""
+    """Return the files of the session and the project by digest; the project's data come last."""
     own = () if project.data is None else (project.data,)
     return s.uploads | {digest_of(one): one for one in (*project.pinned_data, *own)}
 
 
 def checked(project: Project, source: Source) -> Opened:
-    """Check what a project says of its data; the session does not change."""
+    """Check a project against its data, without changing the session."""
     results, obs = project.results, source.observations
     data = "" if obs is None else obs.digest
     if results is None or (results.data, results.distances) != (data, source.distances.digest):
         return Opened(project, source, None, ())
     if not results.columns <= {source.distances.names}:
-        raise DataError("the results of the project are of other columns than its data.")
+        raise DataError("The results of the project belong to other columns than its data.")
     n_columns = source.distances.n_columns
     for one in results.evaluations:
         if isinstance(one.entry, Evaluation):
             columns = [column for topic in one.entry.top_columns for column in topic]
             if not all(0 <= column < n_columns for column in columns):
-                raise DataError("the scores of the project name columns that there are not.")
+                raise DataError("The scores of the project name columns that its data lack.")
     models = [one for one in results.models if one.settings == FitSettings()]
     fitted = () if obs is None else tuple(one.on(obs) for one in models)
     return Opened(project, source, results, fitted)
 
 
 def take(s: Session, opened: Opened) -> None:
-    """Bring back the data, the settings and all that was kept beside them."""
+    """Restore a project: data, settings, pins, preferences and results."""
     project = opened.project
     for digest, content in uploads_with(s, project).items():
         if digest not in s.uploads or digest == project.recipe.data_digest:
@@ -300,7 +298,7 @@ def take(s: Session, opened: Opened) -> None:
         for name, value in project.view.items()
         if _fits(name, value)
     }
-    s.view[BROUGHT] = dict(project.groups)
+    s.view[GROUPS] = dict(project.groups)
     if opened.results is not None:
         if opened.results.places is not None:
             _take_places(s, opened.results.places)

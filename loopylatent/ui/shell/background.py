@@ -1,7 +1,7 @@
-"""Work beside the pages: jobs, one thread each; giving memory back; compiling before it is needed.
+"""Background work: jobs in threads, garbage collection, and compilation ahead of use.
 
-Streamlit's collection of garbage after every run, which takes as long as the run, is turned off in
-`.streamlit/config.toml`; here it is done when the pages rest.
+Streamlit's garbage collection after every run takes as long as the run itself. It is turned off in
+`.streamlit/config.toml` and done here when the pages are idle.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from loopylatent.learning.grouping import quartets
 from loopylatent.learning.initial_graph import (
     default_thresholds,
     edge_density,
-    first_graph,
+    initial_graph_quickly,
     loop_radius,
 )
 from loopylatent.learning.learner import learn
@@ -47,12 +47,12 @@ log = logging.getLogger(__name__)
 Work = Callable[[Progress], Any]
 
 
-class Cancelled(Exception):  # noqa: N818  (nothing went wrong)
-    """Raised inside a job when nobody waits for it any more."""
+class Cancelled(Exception):  # noqa: N818  (not an error)
+    """Raised inside a job that was cancelled."""
 
 
 class Key:
-    """What a result or a job is known by: a frozen dataclass with named fields."""
+    """Identifies a result or a job: a frozen dataclass with named fields."""
 
     __slots__ = ()
 
@@ -62,7 +62,7 @@ Name = str | Key
 
 @dataclass(slots=True)
 class Job:
-    """One piece of work, how far it is, and what came of it."""
+    """A computation in the background with its progress and result."""
 
     key: Name
     done: int = 0
@@ -79,23 +79,23 @@ class Job:
 
     @property
     def found(self) -> Any:
-        """What came of it; None while it runs, and where it failed or was stopped."""
+        """The result; None if the job is running, failed or was stopped."""
         return None if self.is_running or self.error is not None else self.result
 
     @property
     def failure(self) -> str | None:
-        """Why it failed; None where it was only stopped."""
+        """The error message; None if the job was only stopped."""
         return None if self.error == "stopped" else self.error
 
     def report(self, done: int, total: int) -> None:
-        """Take a progress report; stops the work once the job is cancelled."""
+        """Record progress; raise if the job was cancelled."""
         if self.cancelled.is_set():
             raise Cancelled
         self.done, self.total = done, total
 
 
 def start(key: Name, work: Work) -> Job:
-    """Begin ``work(report)`` in a thread of its own."""
+    """Start ``work(report)`` in a thread."""
     job = Job(key)
 
     def run() -> None:
@@ -107,7 +107,7 @@ def start(key: Name, work: Work) -> Job:
             job.error = str(error)
         except Exception as error:
             log.exception("background work failed: %s", key)
-            job.error = f"this did not work ({type(error).__name__}); the terminal has the details."
+            job.error = f"Internal error ({type(error).__name__}). See the terminal for details."
         finally:
             job.finished.set()
 
@@ -121,9 +121,9 @@ def _cancel_all(jobs: Mapping[str, Job]) -> None:
 
 
 class Jobs:
-    """The jobs of one session: at most one of each kind; a newer one cancels the older.
+    """The jobs of one session, at most one of each kind; a new one cancels the old one.
 
-    When the session is gone, so that nobody can look at them, all of them are cancelled.
+    All of them are cancelled when the session ends.
     """
 
     def __init__(self) -> None:
@@ -131,30 +131,30 @@ class Jobs:
         weakref.finalize(self, _cancel_all, self._current)
 
     def current(self, kind: str) -> Job | None:
-        """Return the current job of a kind, whatever it works on."""
+        """Return the current job of a kind."""
         return self._current.get(kind)
 
     def of(self, kind: str, key: Name) -> Job | None:
-        """Return the current job of a kind, where it is for this very key."""
+        """Return the current job of a kind if it has this key."""
         job = self._current.get(kind)
         return job if job is not None and job.key == key else None
 
     def running(self, kind: str) -> Job | None:
-        """Return the current job of a kind, where it runs and somebody waits for it."""
+        """Return the current job of a kind if it is running and not cancelled."""
         job = self._current.get(kind)
         return job if job and job.is_running and not job.cancelled.is_set() else None
 
     def drop(self, kind: str) -> None:
-        """Forget the current job of a kind; the next one begins anew."""
+        """Forget the current job of a kind."""
         self._current.pop(kind, None)
 
     def get(self, kind: str, key: Name, work: Work) -> Job:
-        """Return the job for ``key``, started now if it is not the current one of its kind."""
+        """Return the job for ``key``; start it if it is not the current one of its kind."""
         job = self.of(kind, key)
         return self.again(kind, key, work) if job is None or job.error == "stopped" else job
 
     def again(self, kind: str, key: Name, work: Work) -> Job:
-        """Start a job for ``key``, even where one for it is there already."""
+        """Start a job for ``key`` even if there is one already."""
         job = self._current.get(kind)
         if job is not None:
             job.cancelled.set()
@@ -162,62 +162,62 @@ class Jobs:
         return job
 
 
-REST = 2.0
+IDLE = 2.0
 """Seconds without a run of a page before garbage is collected."""
 LATEST = 30.0
-"""Seconds after which it is collected although pages still run."""
-LOOK = 10.0
-"""Seconds between two looks for sessions whose time is over."""
+"""Seconds after which it is collected even if pages are running."""
+CHECK_EVERY = 10.0
+"""Seconds between two checks for expired sessions."""
 
 
 @st.cache_resource(show_spinner=False)
 def upkeep() -> threading.Event:
-    """Return what a page sets when it has run; the first call in a server starts the upkeep."""
+    """Return the event that pages set when they run; the first call starts the upkeep thread."""
     has_run = threading.Event()
 
     def keep_up() -> None:
         while True:
-            ran = has_run.wait(LOOK)
+            ran = has_run.wait(CHECK_EVERY)
             if ran:
-                _wait_for_rest(has_run)
-            if drop_ended_sessions() or ran:
-                give_back()
+                _wait_until_idle(has_run)
+            if drop_expired_sessions() or ran:
+                free_memory()
 
     if runtime.exists():
         threading.Thread(target=keep_up, name="loopylatent upkeep", daemon=True).start()
     return has_run
 
 
-def _wait_for_rest(has_run: threading.Event) -> None:
+def _wait_until_idle(has_run: threading.Event) -> None:
     deadline = time.monotonic() + LATEST
     while has_run.is_set() and time.monotonic() < deadline:
         has_run.clear()
-        time.sleep(REST)
+        time.sleep(IDLE)
 
 
-def drop_ended_sessions() -> int:
-    """Drop sessions that can no longer be come back to; return how many there were."""
-    with suppress(AttributeError, RuntimeError):  # another Streamlit: it drops them later
-        sessions: Any = runtime.get_instance()._session_mgr  # noqa: SLF001  (nothing public does)
+def drop_expired_sessions() -> int:
+    """Drop sessions that can no longer be reconnected; return their number."""
+    with suppress(AttributeError, RuntimeError):  # other versions of Streamlit drop them later
+        sessions: Any = runtime.get_instance()._session_mgr  # noqa: SLF001  (there is no public API)
         with sessions._storage_lock:  # noqa: SLF001
             return len(sessions._session_storage._cache.expire())  # noqa: SLF001
     return 0
 
 
-def give_back() -> None:
-    """Collect garbage, and hand free memory to the system where the system's library can."""
+def free_memory() -> None:
+    """Collect garbage and return free memory to the system, if the C library supports that."""
     gc.collect()
-    with suppress(AttributeError, OSError, TypeError):  # only the GNU library has it
+    with suppress(AttributeError, OSError, TypeError):  # only in the GNU C library
         ctypes.CDLL(None).malloc_trim(0)
 
 
 @st.cache_resource(show_spinner=False)
 def warm_up_once() -> threading.Thread:
-    """Compile or load what pages need later, once in a server, while the page can be used."""
+    """Compile or load in the background what pages need later, once per server."""
 
     def run() -> None:
         warm_up()
-        give_back()  # a compiler takes much memory, once
+        free_memory()  # compilation needs much memory once
 
     thread = threading.Thread(target=run, name="loopylatent warm-up", daemon=True)
     thread.start()
@@ -225,7 +225,7 @@ def warm_up_once() -> threading.Thread:
 
 
 def warm_up() -> None:
-    """Run every compiled function once on a tiny table."""
+    """Run every compiled function once on a small table."""
     for _ in warm_up_steps():
         pass
 
@@ -234,7 +234,7 @@ _ROWS, _GROUPS, _EACH = 60, 4, 4
 
 
 def warm_up_steps() -> Iterator[str]:
-    """Do the same step by step, what the first page needs first; yield what was done."""
+    """Run them step by step, those of the first page first; yield the name of each step."""
     numbers = _numbers()
     D = information_distances(Observations.from_frame(numbers))
     edge_density(D)
@@ -243,8 +243,8 @@ def warm_up_steps() -> Iterator[str]:
     yield "quartet"
     positions(graph, start=positions(graph))
     yield "layout"
-    first_graph(D, loop_radius(D))
-    yield "first graph"
+    initial_graph_quickly(D, loop_radius(D))
+    yield "initial graph"
     for method in get_args(Method):
         _learned(D, method)
         yield method
@@ -254,10 +254,10 @@ def warm_up_steps() -> Iterator[str]:
     near = D.values[:_EACH, :_EACH]
     quartets(near, 0.0)
     declares(np.exp(-near), 0.0, 0, 1, 2, 3)
-    yield "votes one by one"
+    yield "single quartet tests"
     law = DiscreteLaw.ising(_ring(D.names), np.full(_ring(D.names).n_edges, 0.3))
     gibbs(law, n=8, rng=np.random.default_rng(0), burn_in=2, thinning=1)
-    yield "made-up rows"
+    yield "synthetic rows"
     lists = sparse_distances(sparse.csr_array(numbers.to_numpy() > 1, dtype=np.float64))
     for method in get_args(Method):
         learn(lists, LearnSettings(default_thresholds(lists), method))
@@ -265,7 +265,7 @@ def warm_up_steps() -> Iterator[str]:
 
 
 def _numbers() -> pd.DataFrame:
-    """Groups of columns, each around a hidden number; the groups stand in a ring."""
+    """Return groups of columns, each with a hidden variable; the hidden variables form a ring."""
     rng = np.random.default_rng(0)
     steps = rng.normal(size=(_ROWS, _GROUPS))
     hidden = np.repeat(steps + np.roll(steps, 1, axis=1), _EACH, axis=1)
@@ -274,14 +274,16 @@ def _numbers() -> pd.DataFrame:
 
 
 def _tables(numbers: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    yes_no = (numbers > 0).astype(int)
-    gaps = np.arange(numbers.size).reshape(numbers.shape) % 17 == 3
+    binary = (numbers > 0).astype(int)
+    missing = np.arange(numbers.size).reshape(numbers.shape) % 17 == 3
     return {
-        "numbers": numbers,
-        "yes and no": yes_no,
-        "numbers with gaps": numbers.mask(gaps),
-        "yes and no with gaps": yes_no.astype(float).mask(gaps),
-        "names": numbers.apply(pd.cut, bins=3, labels=["few", "some", "many"]).astype("object"),
+        "continuous": numbers,
+        "binary": binary,
+        "continuous, missing values": numbers.mask(missing),
+        "binary, missing values": binary.astype(float).mask(missing),
+        "categorical": numbers.apply(pd.cut, bins=3, labels=["few", "some", "many"]).astype(
+            "object"
+        ),
     }
 
 
@@ -291,7 +293,7 @@ def _learned(D: DistanceMatrix, method: Method) -> LatentGraph:
 
 
 def _fit(table: Observations) -> None:
-    """Fit a graph with a loop and one without, and ask the models what pages ask."""
+    """Fit a graph with a loop and one without, and call what the pages call."""
     D = information_distances(table)
     for graph in (_learned(D, "nj"), _ring(D.names)):
         model = fit_parameters(graph, table, FitSettings(max_steps=3))
@@ -302,7 +304,7 @@ def _fit(table: Observations) -> None:
 
 
 def _ring(names: tuple[str, ...]) -> LatentGraph:
-    """Hidden nodes in a ring, so that hidden parts hold a loop of their own."""
+    """Return a ring of hidden nodes, so that the hidden part contains a loop."""
     p = len(names)
     edges = [(k, p + k // _EACH) for k in range(p)]
     edges += [(p + k, p + (k + 1) % _GROUPS) for k in range(_GROUPS)]

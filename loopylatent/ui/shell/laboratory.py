@@ -1,4 +1,4 @@
-"""What the pages Laboratory and Theory remember, and what they compute in the background."""
+"""State and background work of the pages Laboratory and Theory."""
 
 from __future__ import annotations
 
@@ -36,23 +36,23 @@ from loopylatent.ui.shell.widgets import TimeNeeded, remembered, time_needed
 KEY = "loopylatent laboratory"
 LEARN, CURVE_N, CURVE_R, PAPERS = "lab learn", "lab curve n", "lab curve r", "lab experiment"
 TITLES = {
-    LEARN: "Drawing rows and learning",
-    CURVE_N: "Learning from fewer and more rows",
-    CURVE_R: "Learning at other radii",
+    LEARN: "Sampling rows and learning",
+    CURVE_N: "Learning from different numbers of rows",
+    CURVE_R: "Learning at different radii",
     PAPERS: "Learning and fitting",
 }
 FAMILIES: Mapping[str, str] = {
-    "ring": "A ring of hidden nodes",
-    "tree": "A tree",
-    "cage": "A cage (many cycles)",
-    "regular": "A random regular graph",
-    "edges": "Edges of your own",
+    "ring": "Ring of hidden nodes",
+    "tree": "Tree",
+    "cage": "Cage (many cycles)",
+    "regular": "Random regular graph",
+    "edges": "Custom edges",
 }
 QUICK = 1.5
-"""Seconds for which a page waits for a graph before it shows how far it is."""
+"""Seconds that a page waits for a graph before it shows a progress bar."""
 EXACT = 0
 ROWS = (100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000, EXACT)
-"""What the slider of rows offers; `EXACT` stands for exact distances."""
+"""Options of the slider of rows; `EXACT` means exact distances."""
 CURVE_ROWS = (100, 300, 1_000, 3_000, 10_000, 30_000)
 N_RADII = 13
 MOST_CURVES = 24
@@ -62,7 +62,7 @@ Which = Literal["n", "r"]
 
 @dataclass(frozen=True, slots=True)
 class Learning:
-    """How the made-up model is learned back."""
+    """How the graph is learned from synthetic data."""
 
     n: int | None = 3_000
     rule: Rule = "loops"
@@ -73,13 +73,13 @@ class Learning:
     seed: int = 0
 
     @property
-    def wanted(self) -> float | Rule:
+    def radius(self) -> float | Rule:
         return self.rule if self.r is None else self.r
 
 
 @dataclass(frozen=True, slots=True)
 class EnsembleKey(Key):
-    """The numbers of a model on which the guarantees depend."""
+    """Identifies the quantities of a model on which the guarantees depend."""
 
     model: str
     decay: float
@@ -87,7 +87,7 @@ class EnsembleKey(Key):
 
 @dataclass(frozen=True, slots=True)
 class RecoveryKey(Key):
-    """A graph learned back from the rows of a model."""
+    """Identifies a graph learned from the rows of a model."""
 
     model: str
     learning: Learning
@@ -95,29 +95,29 @@ class RecoveryKey(Key):
 
 @dataclass(frozen=True, slots=True)
 class CurveKey(Key):
-    """A curve against rows or radii."""
+    """Identifies a curve over rows or radii."""
 
     model: str
     fixed: tuple[Any, ...]
-    """What is the same along the curve."""
+    """Settings that are constant along the curve."""
     radii: tuple[float, ...] | None
-    """None along rows."""
+    """None for a curve over rows."""
     n_repeats: int
 
 
 @dataclass(slots=True)
 class Lab:
-    """What one session remembers of the laboratory."""
+    """The state of the laboratory in one session."""
 
     specification: Specification = field(default_factory=Specification)
     learning: Learning = field(default_factory=Learning)
     n_repeats: int = 5
     experiment: str = next(iter(EXPERIMENTS))
     points: dict[Name, list[Tried]] = field(default_factory=dict)
-    """The curves, as far as they have come, by what they are of."""
+    """The points of each curve computed so far."""
     outcomes: dict[Experiment, list[Outcome]] = field(default_factory=dict)
     stopped: set[Name] = field(default_factory=set)
-    """What was cancelled and is not learned again by itself."""
+    """Cancelled work; it is not restarted automatically."""
     n_begun: int = 0
 
     def change(self, **values: Any) -> None:
@@ -128,17 +128,17 @@ class Lab:
 
 
 def lab() -> Lab:
-    """Return what this browser tab remembers."""
+    """Return the laboratory of this browser tab."""
     return remembered(KEY, Lab)
 
 
 def model_of(s: Session, chosen: Specification) -> SyntheticModel:
-    """Return the model of a specification, made once."""
+    """Return the model of a specification, built once."""
     return s.memo.get("lab model", chosen.digest, chosen.build)
 
 
 def ensemble_for(s: Session, chosen: Specification, decay: float) -> Ensemble:
-    """Return the numbers of a model on which the guarantees depend."""
+    """Return the quantities of a model on which the guarantees depend."""
     key = EnsembleKey(chosen.digest, decay)
     return s.memo.get("ensemble", key, lambda: ensemble_of(model_of(s, chosen), decay))
 
@@ -147,31 +147,31 @@ def ensemble_for(s: Session, chosen: Specification, decay: float) -> Ensemble:
 
 
 def _begin_anew(s: Session, lab: Lab, kind: str, key: Name, work: Work) -> None:
-    """Start work, also where the same was done or cancelled before."""
+    """Start work even if the same work was done or cancelled before."""
     lab.n_begun += 1
     s.jobs.get(kind, Attempt(key, lab.n_begun), work)
 
 
 def stop(lab: Lab, job: Job) -> None:
-    """Cancel a job, and remember that."""
+    """Cancel a job and do not restart it automatically."""
     job.cancelled.set()
     lab.stopped.add(job.key)
 
 
 def learn_key(lab: Lab) -> RecoveryKey:
-    """What is learned."""
+    """Return the key of the current graph."""
     return RecoveryKey(lab.specification.digest, lab.learning)
 
 
 def learned_back(s: Session, lab: Lab, model: SyntheticModel) -> Job | None:
-    """Return the job that learns the model back; None where it was cancelled or takes too long."""
+    """Return the job that learns the graph; None if it was cancelled or takes too long."""
     key, chosen = learn_key(lab), lab.learning
     if key in lab.stopped or not learning_time(lab, model).is_allowed:
         return None
 
     def work(report: Progress) -> Recovery:
         return learn_back(
-            model, chosen.n, r=chosen.wanted, Lambda=chosen.Lambda, tau=chosen.tau,
+            model, chosen.n, r=chosen.radius, Lambda=chosen.Lambda, tau=chosen.tau,
             method=chosen.method, seed=chosen.seed, progress=report,
         )  # fmt: skip
 
@@ -181,7 +181,7 @@ def learned_back(s: Session, lab: Lab, model: SyntheticModel) -> Job | None:
 
 
 def recovery_of(s: Session, lab: Lab) -> Recovery | None:
-    """Return the graph that was learned back with the present choice, if it is there."""
+    """Return the graph learned with the current settings, if it is ready."""
     job = s.jobs.current(LEARN)
     if job is None or job.key != learn_key(lab) or not job.finished.is_set():
         return None
@@ -190,27 +190,27 @@ def recovery_of(s: Session, lab: Lab) -> Recovery | None:
 
 
 def curve_key(lab: Lab, which: Which, radii: Sequence[float] = ()) -> CurveKey:
-    """What a curve is of."""
+    """Return the key of a curve."""
     chosen = lab.learning
-    fixed = (chosen.wanted if which == "n" else chosen.n, chosen.method, chosen.seed)
+    fixed = (chosen.radius if which == "n" else chosen.n, chosen.method, chosen.seed)
     along = None if which == "n" else tuple(radii)
     return CurveKey(lab.specification.digest, fixed, along, lab.n_repeats)
 
 
 def radii_of(found: Recovery) -> tuple[float, ...]:
-    """Radii for a curve: evenly from the smallest useful to the largest."""
+    """Return evenly spaced radii from r_min to r_max."""
     D = found.distances
     values = np.linspace(D.r_min, D.r_max, N_RADII)
     return tuple(float(f"{value:.4g}") for value in values)
 
 
 def learning_time(lab: Lab, model: SyntheticModel) -> TimeNeeded:
-    """Say how long it takes to learn the model back, or why that is too long."""
+    """Estimate the time to learn the graph."""
     return time_needed(recovery(lab.learning.n or 0, model.graph.n_nodes), 1, "graph")
 
 
 def curve_time(lab: Lab, which: Which, model: SyntheticModel, n_radii: int = 0) -> TimeNeeded:
-    """Say how long a curve takes, or how many repeats would not be too long."""
+    """Estimate the time of a curve."""
     n, p = lab.learning.n, model.graph.n_nodes
     if which == "n":
         once = sum((recovery(rows, p) for rows in CURVE_ROWS), Estimate(0.0))
@@ -220,7 +220,7 @@ def curve_time(lab: Lab, which: Which, model: SyntheticModel, n_radii: int = 0) 
 
 
 def experiment_time(plan: Experiment) -> TimeNeeded:
-    """Say how long the paper's experiment takes."""
+    """Estimate the time of the paper's experiment."""
     p, n_graphs = plan.girth * plan.leaves, len(plan.radii) + 2
     tables = (rerun(n, p, n_graphs, fit=True) for n in plan.rows)
     return time_needed(sum(tables, Estimate(0.0)) * plan.n_repeats, 1, "experiment")
@@ -229,10 +229,10 @@ def experiment_time(plan: Experiment) -> TimeNeeded:
 def begin_curve(
     s: Session, lab: Lab, which: Which, model: SyntheticModel, radii: Sequence[float] = ()
 ) -> None:
-    """Learn the points of a curve; they can be seen as they come."""
+    """Start the computation of a curve; its points are shown as they are computed."""
     key, chosen = curve_key(lab, which, radii), lab.learning
     trials: tuple[Trial, ...] = (
-        against_n(CURVE_ROWS, lab.n_repeats, chosen.wanted)
+        against_n(CURVE_ROWS, lab.n_repeats, chosen.radius)
         if which == "n"
         else against_r(radii, chosen.n, lab.n_repeats)
     )
@@ -250,19 +250,19 @@ def begin_curve(
 
 
 def begin_experiment(s: Session, lab: Lab) -> None:
-    """Run the paper's experiment; its points can be seen as they come."""
+    """Start the paper's experiment; its points are shown as they are computed."""
     plan = EXPERIMENTS[lab.experiment]
     found = lab.outcomes[plan] = []
 
     def work(report: Progress) -> None:
         for outcome in iter_experiment(plan, progress=report):
-            found.append(outcome)  # noqa: PERF402  (the page looks at the list as it grows)
+            found.append(outcome)  # noqa: PERF402  (the page reads the list as it grows)
 
     _begin_anew(s, lab, PAPERS, lab.experiment, work)
 
 
-def rows_that_found_it(lab: Lab) -> int | None:
-    """Return the fewest rows from which on the laboratory found the graph in every repeat."""
+def sufficient_rows(lab: Lab) -> int | None:
+    """Return the smallest number of rows from which on every repeat recovered the graph."""
     points = lab.points.get(curve_key(lab, "n"), [])
     right: dict[int, list[bool]] = {}
     for one in points:
@@ -277,8 +277,8 @@ def rows_that_found_it(lab: Lab) -> int | None:
     return enough
 
 
-def refusal_of(s: Session, chosen: Specification) -> str | None:
-    """Return why there is no such model, in one line; None where there is one."""
+def model_error(s: Session, chosen: Specification) -> str | None:
+    """Return why the model cannot be built, in one line; None if it can."""
     try:
         model_of(s, chosen)
     except LoopyLatentError as error:

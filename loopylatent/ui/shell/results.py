@@ -1,4 +1,4 @@
-"""The stages of learning as the app calls them: each result computed once, kept by its key."""
+"""The stages of learning in the app; each result is computed once and kept by its key."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from loopylatent.figures.simplify import SIMPLE_FROM, WHOLE_UP_TO
 from loopylatent.graph import LatentGraph
 from loopylatent.learning.initial_graph import (
     EdgeDensity,
+    curve_with_progress,
     edge_density,
-    first_graph,
-    followed_curve,
+    initial_graph_quickly,
     settings_for,
 )
 from loopylatent.learning.learner import LearnResult, learn
@@ -49,10 +49,10 @@ class _Kept:
 
 
 class Memo:
-    """Keeps the last results, and counts how often each kind was computed.
+    """A cache of results that counts how often each kind was computed.
 
-    Large results are forgotten earlier, so that a session takes no more than its memory; the last
-    one of each kind stays. Results are frozen, so handing the same one out again is safe.
+    Results are dropped when the session exceeds its memory, except the last one of each kind. They
+    are immutable, so sharing them is safe.
     """
 
     def __init__(self, most: int = 400, most_bytes: int = APP.session_bytes) -> None:
@@ -60,10 +60,10 @@ class Memo:
         self._last: dict[str, _Kept] = {}
         self.computed: Counter[str] = Counter()
         self.seconds: dict[str, float] = {}
-        """How long it took to compute the result of each kind that was last handed out."""
+        """Computation time of the result of each kind that was returned last."""
 
     def get(self, kind: str, key: Name, compute: Callable[[], T]) -> T:
-        """Return the result known under ``key``, or compute and keep it."""
+        """Return the result for ``key``; compute and keep it if it is not known."""
         kept = self._find(kind, key)
         if kept is None:
             start = perf_counter()
@@ -77,18 +77,18 @@ class Memo:
         return found
 
     def known(self, kind: str, key: Name) -> Any:
-        """Return the result known under ``key``, or None; nothing is computed."""
+        """Return the result for ``key``, or None if it is not known."""
         kept = self._find(kind, key)
         return None if kept is None else kept.result
 
     def items(self, kind: str) -> list[tuple[Name, Any]]:
-        """Return all results of a kind that are known, the newest first."""
+        """Return all known results of a kind, newest first."""
         last = self._last.get(kind)
         every = [*([] if last is None else [last]), *(one for _, one in self._cache.items())]
         return list({one.key: one.result for one in every if one.kind == kind}.items())
 
     def keep(self, kind: str, key: Name, result: Any, seconds: float = 0.0) -> None:
-        """Remember a result that was computed elsewhere, in the place of an older one."""
+        """Store a result that was computed elsewhere; it replaces an older one."""
         self._last[kind] = kept = _Kept(kind, key, result, seconds)
         self._cache.put((kind, key), kept)
 
@@ -100,7 +100,7 @@ class Memo:
 
 @dataclass(frozen=True, slots=True)
 class DataKey(Key):
-    """The part of a recipe on which the distances depend."""
+    """The fields of a recipe on which the distances depend."""
 
     source_kind: str
     source: str
@@ -129,7 +129,7 @@ class DistancesKey(Key):
 
 @dataclass(frozen=True, slots=True)
 class LearnedKey(Key):
-    """A graph, or several graphs learned in one go."""
+    """A learned graph, or several learned in one job."""
 
     distances: str
     settings: LearnSettings
@@ -145,7 +145,7 @@ class PlacesKey(Key):
 
 @dataclass(frozen=True, slots=True)
 class TwoGraphsKey(Key):
-    """What is between two graphs."""
+    """A comparison of two graphs."""
 
     left: str
     right: str
@@ -153,7 +153,7 @@ class TwoGraphsKey(Key):
 
 @dataclass(frozen=True, slots=True)
 class FitKey(Key):
-    """A model of a table on a graph."""
+    """A model fitted to a table on a graph."""
 
     data: str
     graph: str
@@ -161,7 +161,7 @@ class FitKey(Key):
 
 @dataclass(frozen=True, slots=True)
 class TableKey(Key):
-    """What follows from a table and its distances alone, as the rows that a sweep holds out."""
+    """A result that depends only on a table and its distances."""
 
     distances: str
     data: str | None
@@ -176,7 +176,7 @@ class SupportKey(Key):
     """The bootstrap support of a graph."""
 
     data: str
-    """The digest of the rows, or of the distances where there are none."""
+    """The digest of the rows, or of the distances if there are no rows."""
     distances: str
     graph: str
     settings: LearnSettings
@@ -220,7 +220,7 @@ class CellsKey(Key):
 
 @dataclass(frozen=True, slots=True)
 class LoopsKey(Key):
-    """A test of the loops."""
+    """A loop test."""
 
     distances: str
     r: float
@@ -231,7 +231,7 @@ class LoopsKey(Key):
 
 @dataclass(frozen=True, slots=True)
 class SplitKey(Key):
-    """Rows to learn from and held-out rows: by a label column, or a share of them at random."""
+    """A split into training and held-out rows, by a label column or at random."""
 
     data: str
     metric: str
@@ -244,7 +244,7 @@ class SplitKey(Key):
     def of(
         cls, data: str, metric: str, seed: int, column: str | None, test: str, share: float
     ) -> SplitKey:
-        """Leave out what has no effect: the share of a split by a column, the value of another."""
+        """Ignore what has no effect: the share of a split by column, the value of a random one."""
         how = ("", share) if column is None else (test, 0.0)
         return cls(data, metric, seed, column, *how)
 
@@ -264,14 +264,14 @@ class EvaluationKey(Key):
 
 @dataclass(frozen=True, slots=True)
 class Attempt(Key):
-    """A job that can be begun again after it was stopped."""
+    """A job that can be restarted after it was stopped."""
 
     of: Name
     number: int
 
 
 def digest_or_none(obs: Observations | None) -> str | None:
-    """Return the digest of a table, where there is one."""
+    """Return the digest of a table; None without one."""
     return None if obs is None else obs.digest
 
 
@@ -280,7 +280,7 @@ Uploads = Mapping[str, bytes]
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """The data behind the graph, whatever it came from."""
+    """The data behind the graph."""
 
     title: str
     about: str
@@ -291,7 +291,7 @@ class Source:
 
     @property
     def rows_digest(self) -> str:
-        """The digest of the rows, or of the distances where there are none."""
+        """The digest of the rows, or of the distances if there are no rows."""
         return (self.distances if self.observations is None else self.observations).digest
 
 
@@ -315,19 +315,19 @@ def sample_of(memo: Memo, name: str) -> Sample:
 
 
 def title_of(memo: Memo, recipe: Recipe) -> str:
-    """What the data of a recipe are called."""
+    """Return the title of the data of a recipe."""
     is_sample = recipe.source_kind == "sample"
     return sample_of(memo, recipe.sample_name).title if is_sample else recipe.source
 
 
 def _content(uploads: Uploads, recipe: Recipe) -> bytes:
     if recipe.data_digest is None:
-        sample_folder()  # nothing is open where the bundled tables are gone; it says so
+        sample_folder()  # raises if the bundled tables are missing, the reason why nothing is open
     if recipe.data_digest is None or recipe.data_digest not in uploads:
         raise DataError(
-            f"the file {quoted(recipe.source)} is not here: files are forgotten when a page is "
-            "loaded again. Press Open a file and choose the same file: the settings of this link "
-            "apply to it. Or open the saved project, or choose another table."
+            f"The file {quoted(recipe.source)} is not loaded; a reload of the page drops files. "
+            "Press Open file and choose it again to use the settings of this link, or choose "
+            "other data."
         )
     return uploads[recipe.data_digest]
 
@@ -336,7 +336,7 @@ def _uploaded_source(memo: Memo, content: bytes, recipe: Recipe) -> Source:
     if recipe.source_kind == "distances":
         distances = _read_distances(memo, content, recipe)
         check_shape(distances.n_columns, distances.n_columns, APP)
-        about = f"Distances between {distances.n_columns} columns, as given."
+        about = f"Precomputed distances of {distances.n_columns} columns."
         return Source(recipe.source, about, distances, None, None, None)
     obs = table_of(memo, content, recipe)
     about = f"{obs.n_rows:,} rows, {obs.n_columns} columns."
@@ -344,7 +344,7 @@ def _uploaded_source(memo: Memo, content: bytes, recipe: Recipe) -> Source:
 
 
 def _read_distances(memo: Memo, content: bytes, recipe: Recipe) -> DistanceMatrix:
-    """Read distances, once; how many rows are behind them may be corrected later."""
+    """Read distances once; the number of rows behind them can be corrected later."""
     read = memo.get(
         "read distances",
         digest_of(content),
@@ -354,7 +354,7 @@ def _read_distances(memo: Memo, content: bytes, recipe: Recipe) -> DistanceMatri
 
 
 def frame_of(memo: Memo, content: bytes, name: str) -> pd.DataFrame:
-    """Return a file as a table that is not to be changed; it is parsed once."""
+    """Parse a file once; do not modify the returned table."""
     return memo.get(
         "frame",
         digest_of(content),
@@ -363,7 +363,7 @@ def frame_of(memo: Memo, content: bytes, name: str) -> pd.DataFrame:
 
 
 def table_of(memo: Memo, content: bytes, recipe: Recipe) -> Observations:
-    """Return an uploaded table with the roles and kinds that the recipe gives to its columns."""
+    """Return an uploaded table with the column roles and types of the recipe."""
 
     def read() -> Observations:
         return Observations.from_frame(
@@ -395,7 +395,7 @@ def curve_of(memo: Memo, D: DistanceMatrix) -> EdgeDensity:
 
 
 def known_curve(jobs: Jobs, memo: Memo, D: DistanceMatrix) -> EdgeDensity | None:
-    """Return the curve of a small table at once; of a large one when the background has it."""
+    """Return the density curve: computed now for a small table, in the background otherwise."""
     if D.n_columns <= SIMPLE_FROM:
         return curve_of(memo, D)
     known: EdgeDensity | None = memo.known("curve", D.digest)
@@ -405,25 +405,25 @@ def known_curve(jobs: Jobs, memo: Memo, D: DistanceMatrix) -> EdgeDensity | None
 
 
 def curve_job(jobs: Jobs, D: DistanceMatrix) -> Job | None:
-    """Return the job that follows the local trees of these distances, if it was begun."""
+    """Return the job that computes the density curve, if it was started."""
     return jobs.of("curve", D.digest)
 
 
 def begin_curve(jobs: Jobs, memo: Memo, D: DistanceMatrix) -> None:
-    """Follow the local trees over all radii in the background."""
+    """Compute the density curve in the background."""
 
     def work(report: Progress) -> None:
-        memo.keep("curve", D.digest, followed_curve(D, report))
+        memo.keep("curve", D.digest, curve_with_progress(D, report))
 
     jobs.get("curve", D.digest, work)
 
 
 def start_of(memo: Memo, D: DistanceMatrix, r: float) -> LatentGraph:
-    """Return the initial graph at r, from the curve where that is known or quickly made."""
+    """Return the initial graph at r, from the density curve if that is known or quick."""
     if D.n_columns <= SIMPLE_FROM:
         return curve_of(memo, D).graph_at(r)
     known: EdgeDensity | None = memo.known("curve", D.digest)
-    return first_graph(D, r) if known is None else known.graph_at(r)
+    return initial_graph_quickly(D, r) if known is None else known.graph_at(r)
 
 
 def learned(
@@ -440,17 +440,17 @@ def learned(
 
 
 def bic_work(obs: Observations) -> Estimate:
-    """What it takes to learn with the BIC."""
+    """Estimate the time to learn with BIC penalty."""
     return estimate("bic", obs.n_rows, obs.n_columns)
 
 
 def check_bic(obs: Observations) -> None:
-    """Refuse to learn with the BIC where that takes too long."""
+    """Raise if learning with BIC penalty takes too long."""
     check_time(bic_work(obs), 1, "graph", APP)
 
 
 def regularized_job(jobs: Jobs, memo: Memo, source: Source, recipe: Recipe) -> Job | None:
-    """Return the job that learns with the BIC, where that is wanted and there are rows."""
+    """Return the job that learns with BIC penalty; None if it is off or there are no rows."""
     obs, D, settings = source.observations, source.distances, recipe.settings
     if recipe.regularize == "none" or obs is None:
         return None
@@ -468,13 +468,13 @@ def sample_recipe(memo: Memo, name: str) -> Recipe:
     sample = sample_of(memo, name)
     recipe = Recipe(source=f"sample:{name}", source_kind="sample", r=0.0, Lambda=0.0, tau=0.0)
     D = _distances(memo, sample.observations, recipe)
-    wanted = (sample.opening.get(one) for one in ("r", "Lambda", "tau"))
-    found = settings_for(D, *wanted).thresholds
+    initial = (sample.opening.get(one) for one in ("r", "Lambda", "tau"))
+    found = settings_for(D, *initial).thresholds
     return replace(recipe, r=found.r, Lambda=found.Lambda, tau=found.tau)
 
 
 def carried_nodes(before: LatentGraph, graph: LatentGraph) -> dict[int, int]:
-    """Which node of the graph before is which of the new one; hidden nodes by their profiles."""
+    """Map the nodes of a graph to those of the next; hidden nodes are matched by profile."""
     if set(before.names) != set(graph.names):
         return {}
     number = {name: node for node, name in enumerate(graph.names)}

@@ -1,7 +1,7 @@
-"""What one browser session has chosen: one recipe, its history, and what is kept beside it.
+"""The state of one browser session: a recipe, its history, pins, uploads and results.
 
-Widgets lose their values when the page changes. So the session owns the choice; before a widget
-is drawn it is given the session's value, and when it changes it reports to the session.
+Streamlit forgets the values of widgets when the page changes. So the session owns them: a widget
+gets its value from the session before it is drawn and reports changes to it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from loopylatent.analysis.matching import FollowedNames, NamedNode, follow_names
 from loopylatent.compute.cache import ResultCache
 from loopylatent.compute.limits import APP
 from loopylatent.distances.matrix import METRICS
-from loopylatent.errors import DataError, LoopyLatentError, Message
+from loopylatent.errors import DataError, LoopyLatentError, Message, quoted
 from loopylatent.exporting.project.file import (
     LONGEST_PIN_NAME,
     MOST_PINS,
@@ -31,11 +31,11 @@ from loopylatent.exporting.project.file import (
     check_encodable,
 )
 from loopylatent.figures.layout import positions
-from loopylatent.figures.network import filling
+from loopylatent.figures.network import stretched
 from loopylatent.figures.simplify import SimplifiedGraph
 from loopylatent.graph import LatentGraph
 from loopylatent.learning.initial_graph import check_radius
-from loopylatent.lesson.presets import made_up_files
+from loopylatent.lesson.presets import synthetic_files
 from loopylatent.tables.samples import sample_names
 from loopylatent.ui.shell.background import Jobs
 from loopylatent.ui.shell.results import Memo, PlacesKey, carried_nodes, sample_recipe, source_of
@@ -46,15 +46,17 @@ MOST_UPLOADS = 4
 ASPECT = 1.3
 """Width to height of the graph on the page."""
 KEY = "loopylatent"
+GROUPS = "uploaded_groups_of_columns"
+"""Key in the view: groups of columns that the user uploaded."""
 
 
 _small_results = partial(ResultCache, most_bytes=APP.session_bytes // 4)
-"""Room for the many small results of a page, within its part of the memory."""
+"""A cache for the many small results of a page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """The graph that was drawn last, and where its nodes were."""
+    """The graph that was drawn last, with the positions of its nodes."""
 
     graph: LatentGraph
     positions: NDArray[np.float64]
@@ -62,17 +64,17 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What undo brings back."""
+    """One state in the undo history."""
 
     recipe: Recipe
     opened: Recipe
-    """The same data with the settings with which they were opened."""
+    """The same data with their initial settings."""
     names: tuple[NamedNode, ...] = ()
 
 
 @dataclass(slots=True, weakref_slot=True)
 class Session:
-    """Everything that a browser session remembers."""
+    """The state of a browser session."""
 
     now: Moment
     before: list[Moment] = field(default_factory=list)
@@ -84,61 +86,60 @@ class Session:
     snap: bool = False
     """Whether r moves only to values at which the initial graph changes."""
     opened: frozenset[int] = frozenset()
-    """Nodes of the graph that was drawn last whose folded nodes are taken out."""
+    """Nodes of the graph that was drawn last whose folded columns are shown."""
     untested: Recipe | None = None
-    """An opening whose loops are still to be tested."""
+    """Data and settings for which the loop test is pending."""
     placed: Placed | None = None
-    sought: int | None = None
-    """A node that was searched, until its surroundings are in view."""
+    searched: int | None = None
+    """A node that was searched for, until its neighbourhood is in view."""
     n_centred: int = 0
-    """Each time a node is to be brought to the middle this goes up by one."""
+    """Increases by one whenever a node is to be centred."""
     notice: str | None = None
-    """Something to be said once, at the top of the page."""
+    """A message at the top of the page."""
     tour: int | None = None
     why: tuple[int, ...] = ()
-    """A question to the lesson: what made this node, or the edge between these two?"""
+    """A node, or the two ends of an edge, whose origin the lesson is to show."""
     memo: Memo = field(default_factory=Memo)
     jobs: Jobs = field(default_factory=Jobs)
     pins: tuple[Pin, ...] = ()
-    """Settings that are kept to be compared."""
     swept: ResultCache = field(default_factory=_small_results)
-    """What the page Tune has learned and scored."""
+    """Results of the page Tune."""
     scored: ResultCache = field(default_factory=_small_results)
-    """What the page Evaluate has scored."""
+    """Results of the page Evaluate."""
     split: ResultCache = field(default_factory=lambda: ResultCache(most=1))
-    """The rows that were split last: a copy of the table, so results never hold one."""
+    """The last split of the rows. It copies the table, so results never contain one."""
     view: dict[str, Any] = field(default_factory=dict)
-    """What is shown and how: small plain values that change no result."""
+    """Preferences of the display; they change no result."""
 
     @property
     def recipe(self) -> Recipe:
         return self.now.recipe
 
     def change(self, **values: Any) -> None:
-        """Change some settings; a refusal is said and changes nothing."""
+        """Change some settings; invalid values give a notice and change nothing."""
         try:
             self._go_to(replace(self.now, recipe=replace(self.recipe, **values)))
         except LoopyLatentError as error:
             self.notice = str(error)
 
     def open(self, recipe: Recipe, names: tuple[NamedNode, ...] = ()) -> None:
-        """Take other data; what belonged to the data before goes, the way back stays."""
+        """Open other data; undo returns to the previous ones."""
         self._go_to(Moment(recipe, recipe, names))
         self.selected = None
-        self.sought = self.untested = None
+        self.searched = self.untested = None
         self.opened = frozenset()
 
     def reset(self) -> None:
-        """Go back to the settings with which the present data were opened."""
+        """Restore the settings with which the current data were opened."""
         self._go_to(replace(self.now, recipe=self.now.opened))
 
     def name(self, node: NamedNode | None, instead_of: str | None) -> None:
-        """Name a hidden node; ``instead_of`` is the name that it had."""
+        """Name a hidden node; ``instead_of`` is its previous name."""
         kept = tuple(named for named in self.now.names if named.name != instead_of)
         self._go_to(replace(self.now, names=kept if node is None else (*kept, node)))
 
     def names_on(self, graph: LatentGraph) -> FollowedNames:
-        """Say which hidden nodes of a graph carry the names that were given."""
+        """Match the names of hidden nodes to a graph."""
         return follow_names(self.now.names, graph) if self.now.names else FollowedNames({}, ())
 
     def step_back(self) -> None:
@@ -152,7 +153,7 @@ class Session:
             self.now = self.after.pop()
 
     def keep_upload(self, digest: str, content: bytes) -> None:
-        """Keep an uploaded file for this session, the last few of them."""
+        """Keep an uploaded file; older ones are dropped."""
         others = [(key, one) for key, one in self.uploads.items() if key != digest]
         kept = [*others, (digest, content)][-MOST_UPLOADS:]
         while len(kept) > 1 and sum(len(one) for _, one in kept) > APP.session_bytes:
@@ -160,35 +161,35 @@ class Session:
         self.uploads = dict(kept)
 
     def select(self, node: int | None, *, centre: bool = False) -> None:
-        """Select a node of the graph that is drawn; ``centre`` brings it to the middle."""
+        """Select a node of the graph that is drawn."""
         self.selected = node
         self.n_centred += centre
         if centre:
-            self.sought = node
+            self.searched = node
 
     def place(
         self, graph: LatentGraph, labels: tuple[str, ...], part: SimplifiedGraph | None = None
     ) -> NDArray[np.float64]:
-        """Return where the nodes stand; those that were there before stay as near as may be.
+        """Return positions of the nodes, as close as possible to the previous ones.
 
-        Of a large graph that was followed, or of another one on its first nodes, only the nodes of
-        a part are placed; the others are at the origin.
+        Of a large graph only the nodes of ``part`` are placed; the other positions are 0. Call
+        `follow` first in that case.
         """
         if part is None:
             self.follow(graph)
-        assert self.placed is not None, "follow comes first"
+        assert self.placed is not None, "follow was called"
         place = np.zeros((graph.n_nodes, 2))
         nodes = list(range(graph.n_nodes) if part is None else part.nodes)
         if not nodes:
             return place
         before = self.placed.positions[nodes]
-        most_were_there = np.isfinite(before[:, 0]).mean() > 0.5  # else a fresh layout is better
+        reuse = np.isfinite(before[:, 0]).mean() > 0.5  # with fewer, a new layout is better
         found = self.memo.get(
             "positions",
             graph.digest if part is None else PlacesKey(graph.digest, part.nodes),
             lambda: positions(
                 graph if part is None else part.part,
-                start=before if most_were_there else None,
+                start=before if reuse else None,
                 labels=[labels[node] for node in nodes],
             ),
         )
@@ -196,13 +197,13 @@ class Session:
             kept = np.full((graph.n_nodes, 2), np.nan)
             kept[nodes] = found
             self.placed = Placed(graph, kept)
-        place[nodes] = filling(found, ASPECT)
+        place[nodes] = stretched(found, ASPECT)
         return place
 
     def follow(self, graph: LatentGraph) -> NDArray[np.float64]:
-        """Carry selection and open nodes over to another graph; return where its nodes were.
+        """Transfer selection and open nodes to another graph; return the previous positions.
 
-        Nodes that were not drawn have rows of NaN.
+        Nodes that were not drawn have positions of NaN.
         """
         before = self.placed
         if before is not None and before.graph == graph:
@@ -211,7 +212,7 @@ class Session:
         if before is not None:
             carried = carried_nodes(before.graph, graph)
             self.selected = carried.get(self.selected) if self.selected is not None else None
-            self.sought = None
+            self.searched = None
             self.opened = frozenset(carried[node] for node in self.opened if node in carried)
             start[list(carried.values())] = before.positions[list(carried)]
         self.placed = Placed(graph, start)
@@ -225,15 +226,15 @@ class Session:
 
 
 def session() -> Session:
-    """Return the session of this browser tab, made from the link at the first call."""
+    """Return the session of this browser tab; the first call creates it from the link."""
     if KEY not in st.session_state:
         memo = Memo()
         params = st.query_params.to_dict()
         opening = opening_of(params, FIRST_SAMPLE, memo)
         now = Moment(opening.recipe, opening.fresh)
-        tour = None if params else 0  # whoever comes by a link knows the place
+        tour = None if params else 0  # a link is not a first visit
         pins = pins_of(params)
-        uploads = made_up_files(opening.recipe.data_digest)
+        uploads = synthetic_files(opening.recipe.data_digest)
         st.session_state[KEY] = Session(
             now, uploads=uploads, notice=opening.notice, tour=tour, memo=memo, pins=pins
         )
@@ -244,75 +245,75 @@ def session() -> Session:
 def bound(
     widget: str, value: Any, report: Callable[[Any], None], *, limits: Any = None
 ) -> Mapping[str, Any]:
-    """Return the arguments that tie a widget to the session.
+    """Return the arguments that bind a widget to the session.
 
-    ``value`` is shown; a change made by the user goes to ``report`` before the page runs. A
-    slider names its ``limits``: while they and the value are those that it has, nothing is sent
-    back to the browser, where further keys may have been pressed since. It is still told where to
-    begin: a browser that had not drawn it before the page ran again would begin at its lower end.
+    The widget shows ``value``; changes by the user go to ``report`` before the page runs. For a
+    slider, pass its ``limits``: while these and the value are unchanged, nothing is sent to the
+    browser, where further keys may have been pressed meanwhile. The initial value is still passed,
+    or a browser that has not drawn the slider yet would start at its lower end.
     """
     mark = f"{widget} limits"
-    here = (st.session_state.get(widget), st.session_state.get(mark))
-    begin: dict[str, Any] = {}
-    if limits is None or here != (value, limits):
+    current = (st.session_state.get(widget), st.session_state.get(mark))
+    initial: dict[str, Any] = {}
+    if limits is None or current != (value, limits):
         st.session_state[widget], st.session_state[mark] = value, limits
     else:
-        begin = {"value": value}
+        initial = {"value": value}
 
     def changed() -> None:
         report(st.session_state[widget])
 
-    return {"key": widget, "on_change": changed} | begin
+    return {"key": widget, "on_change": changed} | initial
 
 
 NUMBERS = ("r", "Lambda", "tau")
 WORDS = ("method", "order", "metric", "regularize")
-NOT_BUNDLED = "The link names a table that is not bundled; here is another one."
+NOT_BUNDLED = "The link names a table that is not bundled. A sample is shown instead."
 READING = ("drop", "labels", "kinds", "weights", "drop_degenerate", "n_samples")
-"""How a file is read; only what differs from the usual goes into a link."""
+"""How a file is read; a link contains only values that differ from the defaults."""
 LONGEST_READING = 2000
-"""Characters; a link that would need more is not made."""
+"""Characters; a longer link is not created."""
 NOTHING = Recipe(source="no table", source_kind="table", r=0.0, Lambda=0.0, tau=0.0)
-"""Where not even a bundled table can be opened."""
+"""Used if not even a bundled table can be opened."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """The recipe with which a session starts, and what has to be said about it."""
+    """The recipe with which a session starts."""
 
     recipe: Recipe
     fresh: Recipe
-    """The same data with the settings with which they open of themselves."""
+    """The same data with their default settings."""
     notice: str | None = None
 
 
 def opening_of(params: Mapping[str, str], first_sample: str, memo: Memo) -> Opening:
-    """Read a link; what cannot be used is left out and said in one line."""
+    """Read a link; a notice says what could not be used."""
     name, notice = params.get("sample", first_sample), None
     try:
         if "digest" in params:
             recipe = _file_recipe(params)
             return Opening(recipe, recipe)
     except (LoopyLatentError, TypeError, KeyError):
-        name, notice = first_sample, "The link of a file cannot be used; here is a sample."
+        name, notice = first_sample, "The link is invalid. A sample is shown instead."
     try:
         if name not in sample_names():
             name, notice = first_sample, NOT_BUNDLED
         recipe = sample_recipe(memo, name)
-    except LoopyLatentError:  # the bundled tables are gone
+    except LoopyLatentError:  # the bundled tables are missing
         return Opening(NOTHING, NOTHING)
     if notice is not None:
         return Opening(recipe, recipe, notice)
     try:
-        asked = replace(recipe, **_values(params))
-        check_radius(source_of(memo, {}, asked).distances, asked.r)
+        linked = replace(recipe, **_values(params))
+        check_radius(source_of(memo, {}, linked).distances, linked.r)
     except (LoopyLatentError, TypeError) as error:
-        return Opening(recipe, recipe, Message("The link's settings cannot be used: ", str(error)))
-    return Opening(asked, recipe)
+        return Opening(recipe, recipe, Message("The link's settings are invalid: ", str(error)))
+    return Opening(linked, recipe)
 
 
 def params_of(recipe: Recipe) -> dict[str, str]:
-    """Return what a link says; empty where it would be too long, and where nothing is open."""
+    """Return the parameters of a link; empty if it would be too long or nothing is open."""
     if recipe.source_kind == "sample":
         params = {"sample": recipe.sample_name}
     else:
@@ -325,9 +326,9 @@ def params_of(recipe: Recipe) -> dict[str, str]:
 
 
 def _file_params(recipe: Recipe) -> dict[str, str]:
-    """Say which file is meant and how it is read."""
-    told, usual = recipe.to_dict(), NOTHING.to_dict()
-    reading = {name: told[name] for name in READING if told[name] != usual[name]}
+    """Return parameters that identify a file and say how it is read."""
+    values, defaults = recipe.to_dict(), NOTHING.to_dict()
+    reading = {name: values[name] for name in READING if values[name] != defaults[name]}
     text = json.dumps(reading, separators=(",", ":"), ensure_ascii=False)
     if recipe.data_digest is None or len(text) > LONGEST_READING:
         return {}
@@ -336,15 +337,15 @@ def _file_params(recipe: Recipe) -> dict[str, str]:
 
 
 def _file_recipe(params: Mapping[str, str]) -> Recipe:
-    """Read what a link says of a file."""
+    """Return the recipe of a link to a file."""
     try:
         reading = json.loads(params.get("reading", "{}"))
     except (ValueError, RecursionError):
         reading = None
     if not isinstance(reading, dict) or not set(reading) <= set(READING):
-        raise DataError("the link does not say how the file is read; copy it again.")
+        raise DataError("The link does not say how to read the file. Copy it again.")
     if params["kind"] not in ("table", "distances"):
-        raise DataError("the link names a kind of file that there is not.")
+        raise DataError(f"The link has the unknown file type {quoted(params['kind'])}.")
     return Recipe.from_dict(
         {"source": params["file"], "source_kind": params["kind"], "data_digest": params["digest"]}
         | reading
@@ -353,13 +354,13 @@ def _file_recipe(params: Mapping[str, str]) -> Recipe:
 
 
 def pin_params(pins: Sequence[Pin]) -> dict[str, str]:
-    """Return what a link says of the pins; those of uploaded data are left out."""
-    carried = [[pin.name, _short(pin.recipe)] for pin in pins if pin.recipe.source_kind == "sample"]
-    return {"pins": json.dumps(carried, separators=(",", ":"))} if carried else {}
+    """Return the parameters of the pins, except those of uploaded data."""
+    linked = [[pin.name, _short(pin.recipe)] for pin in pins if pin.recipe.source_kind == "sample"]
+    return {"pins": json.dumps(linked, separators=(",", ":"))} if linked else {}
 
 
 def pins_of(params: Mapping[str, str]) -> tuple[Pin, ...]:
-    """Read the pins of a link; those that cannot be used are left out."""
+    """Read the pins of a link; invalid ones are skipped."""
     try:
         read = json.loads(params.get("pins", "[]"))
     except (ValueError, RecursionError):
@@ -375,10 +376,10 @@ def pins_of(params: Mapping[str, str]) -> tuple[Pin, ...]:
 def _pin(entry: Any) -> Pin | None:
     if not isinstance(entry, list) or len(entry) != 2 or not isinstance(entry[1], dict):
         return None
-    name, told = entry
+    name, settings = entry
     if not isinstance(name, str) or not name.strip():
         return None
-    params = {str(key): str(value) for key, value in told.items()}
+    params = {str(key): str(value) for key, value in settings.items()}
     try:
         check_encodable("the name", name)
         values = _values(params)
@@ -389,21 +390,21 @@ def _pin(entry: Any) -> Pin | None:
 
 
 def _short(recipe: Recipe) -> dict[str, str]:
-    """The parameters of a recipe without those that are as always."""
-    usual = {"method": "quartet", "order": "degree", "metric": "auto", "regularize": "none"}
-    usual |= {"seed": "0"}
-    return {key: value for key, value in params_of(recipe).items() if usual.get(key) != value}
+    """Return the parameters of a recipe that differ from the defaults."""
+    defaults = {"method": "quartet", "order": "degree", "metric": "auto", "regularize": "none"}
+    defaults |= {"seed": "0"}
+    return {key: value for key, value in params_of(recipe).items() if defaults.get(key) != value}
 
 
 def _values(params: Mapping[str, str]) -> dict[str, Any]:
     values: dict[str, Any] = {n: _number(n, params[n]) for n in NUMBERS if n in params}
     values |= {name: params[name] for name in WORDS if name in params}
     if values.get("metric", "auto") not in METRICS:
-        raise DataError(f"metric {params['metric'][:20]!r} is unknown.")
+        raise DataError(f"The metric {params['metric'][:20]!r} is unknown.")
     if "seed" in params:
         number = _number("seed", params["seed"])
         if number != int(number):
-            raise DataError(f"seed is {params['seed'][:20]!r}, which is no whole number.")
+            raise DataError(f"The seed {params['seed'][:20]!r} is not an integer.")
         values["seed"] = int(number)
     return values
 
@@ -414,16 +415,16 @@ def _number(name: str, text: str) -> float:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise DataError(f"{name} is {text[:20]!r}, which is no finite number.")
+        raise DataError(f"{name} = {text[:20]!r} is not a finite number.")
     return number
 
 
-HELP = "Keep the present data and settings under a name; the page Compare lays them side by side."
-FULL = f"There are {MOST_PINS} pins, and no room for more; remove one on the page Compare."
+HELP = "Saves the current data and settings under a name for the page Compare."
+FULL = f"The maximum of {MOST_PINS} pins is reached. Remove one on the page Compare."
 
 
 def offer_pin(s: Session) -> None:
-    """In the sidebar of every page: pin what is shown now."""
+    """Draw the button Pin."""
     pinned = next((pin for pin in s.pins if pin.recipe == s.recipe), None)
     with st.container(horizontal=True, vertical_alignment="center", key="pinning"):
         st.button(
@@ -440,31 +441,31 @@ def offer_pin(s: Session) -> None:
 
 
 def add_pin(s: Session, recipe: Recipe, name: str | None = None) -> None:
-    """Keep a setting, once, under a name that no other pin has."""
+    """Pin a recipe, once, under a unique name."""
     if len(s.pins) < MOST_PINS and all(pin.recipe != recipe for pin in s.pins):
-        s.pins = (*s.pins, Pin(_free_name(s.pins, name or usual_name(recipe)), recipe))
+        s.pins = (*s.pins, Pin(_free_name(s.pins, name or default_name(recipe)), recipe))
 
 
 def remove_pin(s: Session, name: str) -> None:
-    """Let go of a pin."""
+    """Remove a pin."""
     s.pins = tuple(pin for pin in s.pins if pin.name != name)
 
 
 def rename_pin(s: Session, name: str, text: str) -> None:
-    """Give a pin another name; an empty one changes nothing."""
-    wanted = " ".join(text.split())[:LONGEST_PIN_NAME]
-    if wanted and wanted != name:
+    """Rename a pin; an empty name changes nothing."""
+    new = " ".join(text.split())[:LONGEST_PIN_NAME]
+    if new and new != name:
         others = tuple(pin for pin in s.pins if pin.name != name)
-        free = _free_name(others, wanted)
+        free = _free_name(others, new)
         s.pins = tuple(Pin(free, pin.recipe) if pin.name == name else pin for pin in s.pins)
 
 
-def usual_name(recipe: Recipe) -> str:
-    """What a pin is called as long as nobody calls it otherwise.
+def default_name(recipe: Recipe) -> str:
+    """Return the default name of a pin.
 
     Examples
     --------
-    >>> usual_name(Recipe(source="sample:bfi25", source_kind="sample", r=2.5, Lambda=0, tau=0.1))
+    >>> default_name(Recipe(source="sample:bfi25", source_kind="sample", r=2.5, Lambda=0, tau=0.1))
     'bfi25 r 2.5 Λ 0 τ 0.1'
     """
     source = recipe.source.removeprefix("sample:").rsplit(".", 1)[0]
@@ -475,8 +476,8 @@ def usual_name(recipe: Recipe) -> str:
     return f"{short} {numbers}{method}{bic}"[:LONGEST_PIN_NAME]
 
 
-def _free_name(pins: Sequence[Pin], wanted: str) -> str:
+def _free_name(pins: Sequence[Pin], requested: str) -> str:
     taken = {pin.name for pin in pins}
     ends = chain([""], (f" ({number})" for number in count(2)))
-    names = (wanted[: LONGEST_PIN_NAME - len(end)] + end for end in ends)
+    names = (requested[: LONGEST_PIN_NAME - len(end)] + end for end in ends)
     return next(name for name in names if name not in taken)

@@ -1,4 +1,4 @@
-"""Pieces of which pages are made: words, tabs, tables, plots, preferences, files, running work."""
+"""Building blocks of pages: texts, tabs, tables, plots, preferences, downloads, progress."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from loopylatent.compute.limits import APP, Estimate, check_time, duration, estimate
 from loopylatent.compute.values import Progress
 from loopylatent.errors import LimitError, in_words
-from loopylatent.figures.charts import described
+from loopylatent.figures.charts import alt_text
 from loopylatent.figures.layout import shown_line
 from loopylatent.graph import LatentGraph
 from loopylatent.inference.fit import fit_parameters
@@ -34,7 +34,7 @@ from loopylatent.ui.shell.session import Session, bound
 T = TypeVar("T")
 UI = Path(__file__).parents[1]
 ROW, HEAD = 35, 37
-"""Pixels of a row of a table, and of its head."""
+"""Height of a table row and of the table header, in pixels."""
 PARTS: dict[str, int | None] = {
     "all nodes": None,
     "within 1 step": 1,
@@ -42,12 +42,12 @@ PARTS: dict[str, int | None] = {
     "within 3 steps": 3,
 }
 RUNS = (25, 50, 100, 200)
-"""How many resamples can be asked for."""
+"""Numbers of resamples to choose from."""
 
 
 @cache
 def texts(page: str) -> SimpleNamespace:
-    """Return what a page says, from ``words.toml`` in its folder."""
+    """Return the texts of a page, from ``words.toml`` in its folder."""
     return SimpleNamespace(**tomllib.loads((UI / page / "words.toml").read_text("utf-8")))
 
 
@@ -55,24 +55,24 @@ words = texts("shell")
 
 
 def said(error: object) -> str:
-    """Return the Markdown in which a page shows a refusal, or the notice that holds one.
+    """Return an error, or a notice with one, as Markdown, with the remedies of the pages.
 
     Examples
     --------
-    >>> print(said(ValueError("the name 'a*b' is given twice")))
-    the name \\'a\\*b\\' is given twice
+    >>> print(said(ValueError("The name 'a*b' occurs twice.")))
+    The name \\'a\\*b\\' occurs twice\\.
     """
     return escaped(in_words(error, words.on_pages))
 
 
 JOINER = "\u2060"
-"""Has no width and no meaning; text that holds it is found by no pattern."""
-_FOUND_AFTER_ESCAPES = re.compile(
+"""An invisible character (word joiner) that keeps text from matching a pattern."""
+_LINKED_DESPITE_ESCAPES = re.compile(
     r"""
-    (?<=:)(?=//|streamlit:)             # addresses; the mark of Streamlit
+    (?<=:)(?=//|streamlit:)             # web addresses; Streamlit's own shortcodes
     | (?<=www)(?=\.)
-    | (?<=[\w+.-])(?=@)                 # of e-mail
-    | (?<=\s[<~>-])(?=[=>-]>?(?:\s|$))    # arrows, dashes, signs of order
+    | (?<=[\w+.-])(?=@)                 # e-mail addresses
+    | (?<=\s[<~>-])(?=[=>-]>?(?:\s|$))    # arrows, dashes, inequality signs
     | (?<=^[<~>-])(?=[=>-]>?(?:\s|$))
     """,
     re.VERBOSE | re.IGNORECASE,
@@ -80,11 +80,11 @@ _FOUND_AFTER_ESCAPES = re.compile(
 
 
 def escaped(text: str) -> str:
-    """Return Markdown that shows ``text`` as it is, on one line, and makes no link of it.
+    """Return Markdown that shows ``text`` literally, on one line, without links.
 
-    Addresses, and signs such as an arrow of two characters, are looked for after escapes were
-    resolved: an invisible joiner keeps them from being found. What would turn the rest of the line
-    around is shown as U+FFFD.
+    Streamlit replaces addresses, and arrows of two characters, after it has resolved escapes; an
+    invisible character in them prevents that. Characters that would change the direction of the
+    text are shown as U+FFFD.
 
     Examples
     --------
@@ -93,13 +93,13 @@ def escaped(text: str) -> str:
     >>> escaped("www.a.b") == f"www{JOINER}\\\\.a\\\\.b"
     True
     """
-    line = _FOUND_AFTER_ESCAPES.sub(JOINER, shown_line(text))
+    line = _LINKED_DESPITE_ESCAPES.sub(JOINER, shown_line(text))
     return "".join(f"\\{c}" if c in string.punctuation else c for c in line)
 
 
 @dataclass(frozen=True, slots=True)
 class TimeNeeded:
-    """Whether work may begin, and what is to be said of its time."""
+    """Whether work may start, and a sentence about its time."""
 
     is_allowed: bool
     words: str
@@ -107,13 +107,13 @@ class TimeNeeded:
 
 
 def time_needed(work: Estimate, times: int, what: str) -> TimeNeeded:
-    """Say how long ``times`` of ``what`` take, or why that is too long and what would fit.
+    """Say how long ``times`` of ``what`` take; if that is too long, what would fit.
 
     Examples
     --------
-    >>> time_needed(Estimate(40.0), 25, "runs").words
+    >>> time_needed(Estimate(40.0), 25, "resamples").words
     'Takes about 40\xa0s.'
-    >>> time_needed(Estimate(7200.0), 100, "runs").is_allowed
+    >>> time_needed(Estimate(7200.0), 100, "resamples").is_allowed
     False
     """
     try:
@@ -124,17 +124,17 @@ def time_needed(work: Estimate, times: int, what: str) -> TimeNeeded:
 
 
 def _unbroken(words: str) -> str:
-    """Keep a number and its unit on one line."""
+    """Put a non-breaking space between a number and its unit."""
     head, _, unit = words.rpartition(" ")
     return f"{head}\u00a0{unit}" if head[-1:].isdigit() else words
 
 
 def progress_line(title: str, job: Job) -> str:
-    """Say how far a job is: done, left, and how long that will take at the pace so far."""
+    """Return the progress of a job with the estimated remaining time."""
     if job.total == 0:
         return f"{title} …"
     line = f"{title}: {job.done} of {job.total} done, {job.total - job.done} left"
-    if 1 < job.done < job.total:  # the first one may have had to be compiled
+    if 1 < job.done < job.total:  # the first one may include compilation
         line += f", about {duration((monotonic() - job.began) / job.done * (job.total - job.done))}"
     return line
 
@@ -145,7 +145,7 @@ def style(page: str) -> None:
 
 
 def remembered(key: str, make: Callable[[], T]) -> T:
-    """Return what this browser tab remembers under a key."""
+    """Return the object that this browser tab keeps under a key; create it at the first call."""
     if key not in st.session_state:
         st.session_state[key] = make()
     found: T = st.session_state[key]
@@ -155,26 +155,26 @@ def remembered(key: str, make: Callable[[], T]) -> T:
 def viewed(
     s: Session,
     key: str,
-    usual: Any,
+    default: Any,
     options: Collection[Any] | None = None,
     name: str = "",
     limits: Any = None,
 ) -> Mapping[str, Any]:
-    """Tie a widget to what the session remembers of its view, if that is still to be had.
+    """Bind a widget to a preference in the session's view.
 
-    Where the widget is left empty the usual is remembered.
+    The default is used if the widget is empty or the preference is not among the options.
     """
-    here = s.view.get(name or key, usual)
+    here = s.view.get(name or key, default)
 
     def report(chosen: Any) -> None:
-        s.view[name or key] = usual if chosen is None else chosen
+        s.view[name or key] = default if chosen is None else chosen
 
-    shown = here if options is None or here in options else usual
+    shown = here if options is None or here in options else default
     return bound(key, shown, report, limits=limits)
 
 
 def tabs(contents: Mapping[str, Callable[[], None]], key: str) -> None:
-    """Draw tabs, and what is in the open one."""
+    """Draw tabs; only the contents of the open one are computed."""
     found = st.tabs(list(contents), key=key, on_change="rerun")
     for tab, draw in zip(found, contents.values(), strict=True):
         if tab.open:
@@ -183,7 +183,7 @@ def tabs(contents: Mapping[str, Callable[[], None]], key: str) -> None:
 
 
 def table(frame: Any, most: int | None = None, **more: Any) -> None:
-    """Draw a table as wide as its place and as high as its rows, up to ``most`` pixels."""
+    """Draw a table in full width, as high as its rows, up to ``most`` pixels."""
     if most is not None:
         more["height"] = min(HEAD + ROW * len(frame), most)
     st.dataframe(frame, hide_index=True, width="stretch", **more)
@@ -197,22 +197,22 @@ def share_column(**more: Any) -> Any:
 
 
 def chart(figure: Any, about: str, key: str, **more: Any) -> None:
-    """Draw a plot, described for those who do not see it."""
-    quiet = {"displayModeBar": False}
-    st.plotly_chart(figure, key=key, config=quiet, alt=described(figure, about), **more)
+    """Draw a plot with a text alternative."""
+    config = {"displayModeBar": False}
+    st.plotly_chart(figure, key=key, config=config, alt=alt_text(figure, about), **more)
 
 
 def start_button(
     label: str, needed: TimeNeeded, action: Callable[..., None], *args: Any, **more: Any
 ) -> None:
-    """A button that begins work, which it does not where that takes too long; and how long."""
+    """Draw a button that starts work, with its time; disabled if that is too long."""
     blocked = more.pop("disabled", False) or not needed.is_allowed
     st.button(label, on_click=action, args=args, disabled=blocked, **more)
     st.caption(needed.words, width="content")
 
 
 def share_done(job: Job) -> float:
-    """Return how much of a job is done, from 0 to 1."""
+    """Return the finished share of a job."""
     return min(1.0, job.done / job.total) if job.total else 0.0
 
 
@@ -226,7 +226,7 @@ def job_bar(
     columns: Sequence[float] | None = (6, 1),
     **more: Any,
 ) -> None:
-    """Show how far a job is, with a way to stop it."""
+    """Draw the progress of a job and a button that stops it."""
     left: Any = st
     right: Any = st
     if columns is not None:
@@ -237,7 +237,7 @@ def job_bar(
 
 
 def wait_for(job: Job, line: Callable[[], str], key: str, every: float = 0.5, **more: Any) -> None:
-    """Draw the bar of a job; when it is done the page runs once more."""
+    """Draw the progress bar of a job; rerun the page when the job is done."""
     is_drawn = False
 
     @st.fragment(run_every=every)
@@ -253,7 +253,7 @@ def wait_for(job: Job, line: Callable[[], str], key: str, every: float = 0.5, **
 def save_button(
     label: str, data: Any, file_name: str, key: str, mime: str = "text/csv", **more: Any
 ) -> None:
-    """Offer a file, which is made when it is asked for where ``data`` is a function."""
+    """Draw a download button; if ``data`` is a function, it is called at the click."""
     st.download_button(
         label, data=data, file_name=file_name, mime=mime, on_click="ignore", key=key, **more
     )
@@ -262,7 +262,7 @@ def save_button(
 def select_by_row(
     s: Session, frame: pd.DataFrame, nodes: Sequence[int], key: str, most: int, **more: Any
 ) -> None:
-    """Draw a table with a row for each of the nodes; a click on a row selects its node."""
+    """Draw a table with one row per node; a click on a row selects the node."""
 
     def chosen() -> None:
         picked = st.session_state[key].selection.rows
@@ -275,38 +275,38 @@ def select_by_row(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fitted:
-    """A fitted model with what each row says of each hidden node."""
+    """A fitted model with the posteriors of the hidden nodes in each row."""
 
     model: Model
     posteriors: NDArray[np.float64]
 
     def level(self, node: int) -> NDArray[np.float64]:
-        """(rows,) how strongly each row expresses a hidden node."""
+        """Return the level of a hidden node in each row, shape (rows,)."""
         one = self.posteriors[:, node - self.model.graph.n_observed]
         level: NDArray[np.float64] = one if one.ndim == 1 else one.max(axis=1)
         return level
 
 
 def fit_job(s: Session, source: Source, graph: LatentGraph) -> Job | None:
-    """Return the job that fits this very graph to these data, whatever came of it."""
+    """Return the job that fits this graph to these data, running or finished."""
     obs = source.observations
     return None if obs is None else s.jobs.of("fit", FitKey(obs.digest, graph.digest))
 
 
 def fitted_of(s: Session, source: Source, graph: LatentGraph) -> Fitted | None:
-    """Return the fit of this very graph on these data, if there is one."""
+    """Return the fit of this graph to these data, if there is one."""
     job = fit_job(s, source, graph)
     found: Fitted | None = None if job is None else job.found
     return found
 
 
 def fit_time(obs: Observations) -> TimeNeeded:
-    """Say how long a fit takes, or why that is too long."""
+    """Estimate the time of a fit."""
     return time_needed(estimate("fit", obs.n_rows, obs.n_columns), 1, "fit")
 
 
 def begin_fit(s: Session, obs: Observations, graph: LatentGraph) -> None:
-    """Start the fit of a graph, unless it is the current one."""
+    """Start the fit of a graph unless it is the current job."""
 
     def work(report: Progress) -> Fitted:
         model = fit_parameters(graph, obs, progress=report)
@@ -316,9 +316,9 @@ def begin_fit(s: Session, obs: Observations, graph: LatentGraph) -> None:
 
 
 def wait_for_fit(job: Job) -> None:
-    """Draw how far a fit is, with a way to stop it."""
+    """Draw the progress of a fit and a button that stops it."""
 
     def line() -> str:
-        return f"Step {job.done:,} of at most {job.total:,}; it ends earlier when nothing improves"
+        return f"Step {job.done:,} of at most {job.total:,}; stops at convergence"
 
     wait_for(job, line, key="cancel_fit", columns=(5, 1))

@@ -1,4 +1,4 @@
-"""The parts of the Theory page, and how it writes numbers."""
+"""The page Theory and its number format."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from loopylatent.settings import Thresholds
 from loopylatent.synthetic.laboratory import TrialPoint
 from loopylatent.theory.assumptions import Distortion, conditions, distortion
 from loopylatent.theory.ensemble import KAPPA, Ensemble, fewest_samples
-from loopylatent.theory.tables import Axis, CurvePoint, along, quantities, speaking_girth
-from loopylatent.ui.page import refusals, show_pages, theme
+from loopylatent.theory.tables import Axis, CurvePoint, along, applicable_girth, quantities
+from loopylatent.ui.page import errors_shown, show_pages, theme
 from loopylatent.ui.shell.background import Key
 from loopylatent.ui.shell.laboratory import (
     CURVE_N,
@@ -34,8 +34,8 @@ from loopylatent.ui.shell.laboratory import (
     learned_back,
     model_of,
     recovery_of,
-    rows_that_found_it,
     stop,
+    sufficient_rows,
 )
 from loopylatent.ui.shell.results import source_of, title_of
 from loopylatent.ui.shell.session import Session, bound
@@ -53,7 +53,8 @@ from loopylatent.ui.shell.widgets import (
 )
 
 KEY = "loopylatent theory"
-MODEL, OWN, DATA = "The laboratory's model", "Numbers of my own", "The data on Explore"
+MODEL, DATA, CUSTOM = "Laboratory model", "Explore data", "Custom values"
+SOURCES = {MODEL: "the laboratory model", CUSTOM: "your values"}
 FIRST = Ensemble(0.15, 0.15, 3, 4, girth=100, depth=2, n_observed=200, n_nodes=300)
 words = texts("theory")
 EVERY = 0.6
@@ -61,26 +62,26 @@ EVERY = 0.6
 
 @dataclass(slots=True)
 class Theory:
-    """What one session remembers on this page."""
+    """State of this page in one session."""
 
     source: str = MODEL
-    own: Ensemble = field(default_factory=lambda: FIRST)
+    custom: Ensemble = field(default_factory=lambda: FIRST)
     decay: float = 1.0
     kappa: float = KAPPA
-    refused: str | None = None
+    error: str | None = None
 
     def change(self, name: str, value: float) -> None:
-        """Change one of the own numbers; a refusal is said and changes nothing."""
+        """Change one of the custom values; an invalid value sets ``error`` and changes nothing."""
         try:
             changed: Any = {name: value}
-            self.own = replace(self.own, **changed)
-            self.refused = None
+            self.custom = replace(self.custom, **changed)
+            self.error = None
         except LoopyLatentError as error:
-            self.refused = str(error)
+            self.error = str(error)
 
 
 def theory() -> Theory:
-    """Return what this browser tab remembers."""
+    """Return the state of this session."""
     return remembered(KEY, Theory)
 
 
@@ -88,18 +89,18 @@ def theory() -> Theory:
 
 
 def choose(s: Session) -> Theory:
-    """Draw the sidebar and return what was chosen."""
+    """Draw the sidebar and return the choices."""
     style("theory")
     here = theory()
     with st.sidebar:
         show_pages()
         tied = bound("theory_source", here.source, partial(setattr, here, "source"))
-        st.radio("The numbers are those of", [MODEL, OWN, DATA], **tied)
+        st.radio("Source", [MODEL, DATA, CUSTOM], **tied)
         if here.source == MODEL:
             family = FAMILIES[lab().specification.family]
             st.caption(f"{family}; change it on the page *Laboratory*.")
-        elif here.source == OWN:
-            _own_numbers(here)
+        elif here.source == CUSTOM:
+            _custom_values(here)
         else:
             st.caption(f"{escaped(title_of(s.memo, s.recipe))}, with the thresholds of *Explore*.")
         if here.source != DATA:
@@ -107,8 +108,8 @@ def choose(s: Session) -> Theory:
     return here
 
 
-def _own_numbers(here: Theory) -> None:
-    e = here.own
+def _custom_values(here: Theory) -> None:
+    e = here.custom
     rows: tuple[tuple[tuple[str, str, float, float], ...], ...] = (
         (("theta_min", "θ min", 0.001, 3.0), ("theta_max", "θ max", 0.001, 3.0)),
         (("degree_min", "Δ min", 1, 50), ("degree_max", "Δ max", 1, 50)),
@@ -127,8 +128,8 @@ def _own_numbers(here: Theory) -> None:
                 format=None if whole else "%.3f",
                 **bound(f"theory_{name}", int(value) if whole else float(value), change),
             )
-    if here.refused:
-        st.error(said(here.refused))
+    if here.error:
+        st.error(said(here.error))
 
 
 def _constants(here: Theory) -> None:
@@ -146,42 +147,44 @@ def _constants(here: Theory) -> None:
 
 
 def show(s: Session, here: Theory) -> None:
-    """Conditions, thresholds and curves; or what can be checked on data."""
+    """Conditions, thresholds and curves; or the checks on data."""
     if here.source == DATA:
         _on_data(s)
         return
     found = _numbers(s, here)
     if found is None:
         return
-    e, yours, whose = found
-    st.markdown(words.about.format(whose=whose.lower() if whose != OWN else "numbers of your own"))
+    e, yours = found
+    st.markdown(words.about.format(source=SOURCES[here.source]))
     left, right = st.columns([1, 1.15], gap="medium")
     with left, st.container(key="theory_conditions"):
         _conditions(e, yours)
     with right:
-        st.markdown(promise(e, here.kappa))
+        st.markdown(requirement(e, here.kappa))
         if here.source == MODEL:
             _practice(s, lab(), e)
         _curves(s, here, e)
     _table(e, yours, here.kappa)
 
 
-def _numbers(s: Session, here: Theory) -> tuple[Ensemble, Thresholds, str] | None:
-    """Return the numbers and the thresholds to mark, or say why there are none."""
+def _numbers(s: Session, here: Theory) -> tuple[Ensemble, Thresholds] | None:
+    """Return the ensemble and the thresholds to mark, or show why there are none."""
     recipe = s.recipe
     sliders = Thresholds(recipe.r, recipe.Lambda, recipe.tau)
-    if here.source == OWN:
-        return replace(here.own, decay_constant=here.decay), sliders, OWN
+    if here.source == CUSTOM:
+        return replace(here.custom, decay_constant=here.decay), sliders
     room = lab()
     try:
         e = ensemble_for(s, room.specification, here.decay)
         learned_back(s, room, model_of(s, room.specification))
     except LoopyLatentError as error:
         st.error(said(error), icon=":material/error:")
-        st.caption("The theorems are about yes/no columns; choose such a model in the Laboratory.")
+        st.caption(
+            "The theorems cover binary columns. Choose such a model on the page *Laboratory*."
+        )
         return None
     found = recovery_of(s, room)
-    return e, sliders if found is None else found.thresholds, MODEL
+    return e, sliders if found is None else found.thresholds
 
 
 def _conditions(e: Ensemble, yours: Thresholds) -> None:
@@ -193,20 +196,21 @@ def _conditions(e: Ensemble, yours: Thresholds) -> None:
             f":{colour}[{verdict}]  \n{escaped(one.sentence)}"
         )
     r = fewest_samples(e).r
-    st.markdown("**Your thresholds beside those of the theory**")
+    title = "Your thresholds and the theory's"
+    st.markdown(f"**{title}**")
     figure = threshold_figure(e, yours, r if math.isfinite(r) else yours.r, theme=theme())
-    chart(figure, "Your thresholds beside those of the theory", "theory_thresholds", theme=None)
+    chart(figure, title, "theory_thresholds", theme=None)
     inside = e.radius
     where = (
-        "No r is admissible, so none is shaded."
+        "No r is admissible."
         if inside.is_empty
         else f"Admissible r are shaded: {shown(inside.low)} to {shown(inside.high)}."
     )
-    st.caption(f"{where} Λ of the theory is taken at your r where it is admissible.")
+    st.caption(f"{where} The theory's Λ is at your r if that is admissible.")
 
 
 def _practice(s: Session, room: Lab, e: Ensemble) -> None:
-    """What the laboratory found, beside what is promised."""
+    """Recovery in simulation, for comparison with the theorems."""
     job = s.jobs.running(CURVE_N)
 
     @st.fragment(run_every=EVERY if job is not None else None)
@@ -226,33 +230,32 @@ def _practice(s: Session, room: Lab, e: Ensemble) -> None:
 def _practised(s: Session, room: Lab, e: Ensemble) -> None:
     points = [p for p in room.points.get(curve_key(room, "n"), []) if isinstance(p, TrialPoint)]
     if not points:
-        st.caption("Proofs are for the worst case. What happens on this very model can be tried:")
+        st.caption("The theorems cover the worst case. A simulation shows this model:")
         model = model_of(s, room.specification)
         needed, work = curve_time(room, "n", model), (begin_curve, s, room, "n", model)
         with st.container(horizontal=True, vertical_alignment="center"):
-            start_button("Ask the laboratory", needed, *work, key="theory_ask")
+            start_button("Simulate", needed, *work, key="theory_simulate")
         return
-    enough, need = rows_that_found_it(room), fewest_samples(e)
+    enough, need = sufficient_rows(room), fewest_samples(e)
     if enough is not None:
         gap = f", {shown(need.n / enough)} times fewer" if math.isfinite(need.n) else ""
         st.success(
-            f"The laboratory found this very graph in every repeat from **{enough:,} rows** "
+            f"In simulation, the graph was recovered in every repeat from **{enough:,} rows** "
             f"on{gap}. The theory is very conservative here.",
             icon=":material/science:",
         )
         return
     best = max(points, key=lambda p: (p.is_right, p.recall + p.precision))
     st.info(
-        f"The laboratory did not find the graph in every repeat with up to "
-        f"{max(p.n or 0 for p in points):,} rows; at best {best.recall:.0%} of its edges, with "
-        f"{best.n or 0:,} rows.",
+        f"In simulation, up to {max(p.n or 0 for p in points):,} rows did not recover the graph in "
+        f"every repeat; at best {best.recall:.0%} of its edges, with {best.n or 0:,} rows.",
         icon=":material/science:",
     )
 
 
 @dataclass(frozen=True, slots=True)
 class BoundsKey(Key):
-    """The bounds on rows along one number."""
+    """The bounds on rows as a function of one parameter."""
 
     ensemble: Ensemble
     axis: Axis
@@ -260,7 +263,7 @@ class BoundsKey(Key):
 
 def _curves(s: Session, here: Theory, e: Ensemble) -> None:
     axes: dict[str, Axis] = {"n against p": "p", "n against δ": "depth", "n against η": "eta"}
-    found = rows_that_found_it(lab()) if here.source == MODEL else None
+    found = sufficient_rows(lab()) if here.source == MODEL else None
     tabs = st.tabs(list(axes), key="theory_tab", on_change="rerun")
     for tab, axis in zip(tabs, axes.values(), strict=True):
         if not tab.open:
@@ -269,15 +272,15 @@ def _curves(s: Session, here: Theory, e: Ensemble) -> None:
             points = s.memo.get("bounds", BoundsKey(e, axis), partial(_points, e, axis))
             mark = {"p": float(e.n_observed), "depth": e.depth, "eta": e.eta}[axis]
             if not math.isfinite(mark):
-                st.caption(f"{TITLES[axis]} is infinite here, so there is nothing to draw.")
+                st.caption(f"{TITLES[axis]} is infinite, so there is no plot.")
                 continue
             figure = bound_figure(points, axis, mark=mark, found=found, theme=theme(), height=400)
-            about = f"Rows that the theorems ask for, against {TITLES[axis]}"
+            about = f"Rows that the theorems require, against {TITLES[axis]}"
             chart(figure, about, f"theory_chart_{axis}", theme=None)
             if any(one.girth != e.girth and one.theorem_2 is not None for one in points):
                 st.caption(
-                    "Where the shortest cycle is too short for Theorem 2, its line is that of the "
-                    "smallest girth at which it speaks (point at the line to see it)."
+                    "Where the girth is too small for Theorem 2, its line uses the smallest girth "
+                    "at which it applies (hover to see it)."
                 )
 
 
@@ -292,18 +295,18 @@ def _points(e: Ensemble, axis: Axis) -> tuple[CurvePoint, ...]:
 
 
 def _table(e: Ensemble, yours: Thresholds, kappa: float) -> None:
-    st.markdown("**Every number of the theory**")
+    st.markdown("**Quantities of the theory**")
     rows = quantities(e, yours, kappa)
     frame = pd.DataFrame(
         {
             "symbol": [escaped(lowered(one.symbol)) for one in rows],
-            "what it is": [escaped(lowered(one.name)) for one in rows],
+            "quantity": [escaped(lowered(one.name)) for one in rows],
             "value": [escaped(shown(one.value)) for one in rows],
-            "in plain words": [escaped(lowered(one.sentence)) for one in rows],
+            "meaning": [escaped(lowered(one.sentence)) for one in rows],
         }
     )
     with st.container(key="theory_numbers"):
-        st.table(frame, hide_index=True)  # not a grid, which would cut its sentences
+        st.table(frame, hide_index=True)  # st.dataframe would truncate the sentences
 
 
 # Data --------------------------------------------------------------------------------------
@@ -311,37 +314,37 @@ def _table(e: Ensemble, yours: Thresholds, kappa: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class DistortionKey(Key):
-    """How far distances are from those of a tree."""
+    """Four-point distortion of distances."""
 
     distances: str
     r: float
 
 
 def _on_data(s: Session) -> None:
-    with refusals(s, history=False), st.spinner("Distances between all columns …"):
+    with errors_shown(s, history=False), st.spinner("Computing distances …"):
         source = source_of(s.memo, s.uploads, s.recipe)
     D, r = source.distances, s.recipe.r
-    bent = s.memo.get("distortion", DistortionKey(D.digest, r), lambda: distortion(D, r))
+    measured = s.memo.get("distortion", DistortionKey(D.digest, r), lambda: distortion(D, r))
     st.markdown(f"**{escaped(source.title)}**, with r = {shown(r)} as on the page *Explore*.")
     left, right = st.columns([1.6, 1], gap="medium")
     with left, st.container(key="theory_conditions"):
         st.markdown("**What can be checked**")
-        for one in checks(D, r, bent):
+        for one in checks(D, r, measured):
             st.markdown(f"**{one.name}: {one.value}**  \n{one.sentence}")
     with right, st.container(key="theory_beyond"):
         st.markdown("**What cannot be checked**")
         st.markdown(words.cannot)
-    if len(bent.columns):
-        figure = distortion_figure(bent, D.names, theme=theme(), height=400)
-        about = "How far distances are from those of a tree, by column"
+    if len(measured.columns):
+        figure = distortion_figure(measured, D.names, theme=theme(), height=400)
+        about = "Four-point distortion by column"
         chart(figure, about, "theory_distortion", theme=None)
-        with st.expander("Distortion around every column"):
+        with st.expander("Distortion by column"):
             columns = {
-                "column": [D.names[k] for k in bent.columns.tolist()],
-                "columns in its ball": bent.sizes,
-                "typical distortion": bent.median,
-                "largest distortion": bent.largest,
-                "typical inner path": bent.inner,
+                "column": [D.names[k] for k in measured.columns.tolist()],
+                "columns in its ball": measured.sizes,
+                "median distortion": measured.median,
+                "largest distortion": measured.largest,
+                "median inner path": measured.inner,
             }
             table(pd.DataFrame(columns))
 
@@ -350,7 +353,7 @@ SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def lowered(text: str) -> str:
-    """Write indices below the line, as in print.
+    """Write indices as subscripts.
 
     Examples
     --------
@@ -361,7 +364,7 @@ def lowered(text: str) -> str:
 
 
 def shown(value: float | None) -> str:
-    """Return a number as a person writes it.
+    """Format a number for reading.
 
     Examples
     --------
@@ -379,91 +382,91 @@ def shown(value: float | None) -> str:
     return text.replace("-", "−")
 
 
-def promise(e: Ensemble, kappa: float) -> str:
-    """Say what Theorem 2 asks for.
+def requirement(e: Ensemble, kappa: float) -> str:
+    """Return a sentence on the rows that Theorem 2 requires.
 
     Examples
     --------
     >>> e = Ensemble(0.3, 0.3, 3, 4, girth=10, depth=2, n_observed=20, n_nodes=30)
-    >>> promise(e, 0.05)[:48]
-    '**Theorem 2 is silent** at any girth: influence '
+    >>> requirement(e, 0.05)[:48]
+    '**Theorem 2 does not apply** at any girth: corre'
     """
     need = fewest_samples(e, kappa)
     if math.isfinite(need.n):
         return (
-            f"**Theorem 2 asks for {shown(need.n)} rows** (at r = {shown(need.r)}) to find the "
+            f"**Theorem 2 requires {shown(need.n)} rows** (at r = {shown(need.r)}) to recover the "
             f"graph with probability {1 - kappa:g}."
         )
-    girth = speaking_girth(e)
+    girth = applicable_girth(e)
     if girth is None:
         return (
-            f"**Theorem 2 is silent** at any girth: influence does not die out (α = "
-            f"{shown(e.alpha)}), or a hidden node is out of reach of the columns."
+            f"**Theorem 2 does not apply** at any girth: correlations do not decay (α = "
+            f"{shown(e.alpha)}), or a hidden node is too far from the columns."
         )
     return (
-        f"**Theorem 2 is silent**: cycles of {shown(e.girth)} edges are too short for it. It "
-        f"speaks from {girth} edges on."
+        f"**Theorem 2 does not apply**: cycles of {shown(e.girth)} edges are too short. It applies "
+        f"from {girth} edges on."
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that data can show."""
+    """A property that can be checked on data."""
 
     name: str
     value: str
     sentence: str
 
 
-def checks(D: DistanceMatrix, r: float, bent: Distortion) -> tuple[Check, ...]:
-    """Return what can be checked on data."""
+def checks(D: DistanceMatrix, r: float, measured: Distortion) -> tuple[Check, ...]:
+    """Return the properties that can be checked on data."""
     finite = D.values[D.values < math.inf]
     floor = D.noise_floor
     found = [
         Check(
             "Distances",
             f"{shown(D.smallest)} to {shown(D.r_max)}",
-            "The nearest and the farthest two columns; the theory speaks of these distances.",
+            "Smallest and largest finite distance of two columns.",
         ),
         Check(
             "Additive metric",
             "yes" if D.is_additive else "no",
-            "The theorems need distances that add up along the paths of a tree."
+            "Distances add up along the paths of a tree, as the theorems require."
             if D.is_additive
-            else "These do not add up along the paths of a tree, so no theorem applies.",
+            else "Distances do not add up along the paths of a tree, so no theorem applies.",
         ),
     ]
     if floor is None:
-        found.append(Check("Noise floor", "–", "How many rows there are is not known."))
+        found.append(Check("Noise floor", "–", "The number of rows is unknown."))
     else:
         share = float((finite > floor).mean())
-        inside = "inside" if r <= floor else "beyond"
+        inside = "below" if r <= floor else "above"
         found.append(
             Check(
                 "Noise floor",
                 shown(floor),
-                f"{share:.0%} of the distances are longer and cannot be told from independence; "
-                f"your r = {shown(r)} lies {inside} it.",
+                f"{share:.0%} of the distances are longer and cannot be distinguished from "
+                f"independence; your r = {shown(r)} is {inside} it.",
             )
         )
-    found.append(_bending(r, bent))
+    found.append(_four_point_check(r, measured))
     return tuple(found)
 
 
-def _bending(r: float, bent: Distortion) -> Check:
+def _four_point_check(r: float, measured: Distortion) -> Check:
     name = "Four-point distortion"
-    if len(bent.columns) == 0:
-        return Check(name, "–", f"No ball of radius {shown(r)} holds four columns.")
-    ratio = bent.typical / bent.typical_inner if bent.typical_inner > 0 else math.inf
+    if len(measured.columns) == 0:
+        return Check(name, "–", f"No ball of radius {shown(r)} contains four columns.")
+    ratio = measured.typical / measured.typical_inner if measured.typical_inner > 0 else math.inf
     verdict = (
-        "small beside it: neighbourhoods look like trees"
+        "small in comparison: the balls are nearly trees"
         if ratio < 0.5
-        else "not small beside it: noise or short cycles bend the neighbourhoods"
+        else "not small in comparison: noise or short cycles distort the distances"
     )
     return Check(
         name,
-        shown(bent.typical),
-        f"In {len(bent.columns)} balls of radius {shown(r)} ({bent.n_quartets:,} quartets) a "
-        f"typical quartet is this far from a tree; its inner path is {shown(bent.typical_inner)} "
-        f"long. It is {verdict}.",
+        shown(measured.typical),
+        f"Median distance of a quartet from a tree, in {len(measured.columns)} balls of radius "
+        f"{shown(r)} ({measured.n_quartets:,} quartets). The median inner path has length "
+        f"{shown(measured.typical_inner)}. The distortion is {verdict}.",
     )

@@ -43,16 +43,16 @@ from loopylatent.ui.tune.state import (
     CELLS,
     GRAPHS,
     JOBS,
-    Found,
     Plan,
+    Results,
     Tuning,
     bars_of,
     cancel,
-    drop_old,
-    found_of,
+    cancel_outdated,
     learn_points,
     learning_work,
     plan_of,
+    results_of,
     running,
     score_points,
     show_panel,
@@ -62,65 +62,65 @@ from loopylatent.ui.tune.state import (
 __all__ = ["headline", "say_notices", "show"]
 
 words = texts("tune")
-HEIGHT = 580
-EVERY, SELDOM = 0.6, 2.5
-"""Seconds between two looks at how far the work is, and between two pictures of scores."""
+HEIGHT = 560
+REFRESH, SLOW_REFRESH = 0.6, 2.5
+"""Seconds between updates: of progress and graphs, and of scores."""
 TAB = "tune_tab"
-ALONG, OVER, BARS, TABLE = "Along r", "Λ × τ", "Barcode of r", "Table"
+SWEEP, GRID, BARCODE, TABLE = "Sweep over r", "Λ × τ grid", "Barcode", "Table"
 SYMBOLS = {"Lambda": "Λ", "tau": "τ"}
 
 
 def headline(s: Session, now: Present) -> None:
-    """The data, and the counts of the present graph."""
+    """The data, and the counts of the current graph."""
     style("tune")
     st.markdown(
         f"**{escaped(now.source.title)}** &nbsp; {summary_line(now.result)}",
         help=escaped(now.source.about),
     )
     if s.recipe.regularize != "none":
-        st.caption(words.plain)
+        st.caption(words.unpenalised)
 
 
 def show(s: Session, now: Present) -> None:
-    """The plots and, beside them, suggestions; while something runs they follow by themselves."""
+    """The plots and the suggestions; both update while something runs."""
     if now.curve is None:
         say_curve_is_missing(s, now.source.distances)
         return
     t, plan = tuning(), plan_of(s, now, now.curve)
-    drop_old(s, plan)
+    cancel_outdated(s, plan)
     learn_points(s, t, plan, GRAPHS)
-    if st.session_state.get(TAB) == OVER:
+    if st.session_state.get(TAB) == GRID:
         learn_points(s, t, plan, CELLS)
     recipe, busy = s.recipe, set(running(s))
-    news = t.heard(s)
-    if news is not None:
-        with st.container(key="tune_said"):
-            st.success(news, icon=":material/arrow_forward:")
-    # Only what runs by itself or by a click asks for a new page: a page that is thrown away before
-    # the browser has drawn it would leave the sliders at their ends.
+    message = t.message_for(s)
+    if message is not None:
+        with st.container(key="tune_message"):
+            st.success(message, icon=":material/arrow_forward:")
+    # Rerun only from the timer or a click: a rerun before the browser has drawn the page would
+    # leave the sliders at their ends.
     is_drawn = False
 
-    @st.fragment(run_every=EVERY if busy else None)
+    @st.fragment(run_every=REFRESH if busy else None)
     def progress() -> None:
         if is_drawn and set(running(s)) != busy:
             st.rerun()
         _show_progress(s, t, busy)
 
-    # a picture that is drawn again forgets where the mouse is
-    pace = EVERY if busy & {GRAPHS, CELLS} else SELDOM
+    # a redrawn plot loses the hover
+    interval = REFRESH if busy & {GRAPHS, CELLS} else SLOW_REFRESH
 
-    @st.fragment(run_every=pace if busy else None)
+    @st.fragment(run_every=interval if busy else None)
     def stage() -> None:
         if is_drawn and (s.recipe is not recipe or set(running(s)) != busy):
             st.rerun()
         with st.container(key="stage_row"):
             left, right = st.columns([2.7, 1], gap="medium")
         with left:
-            draws = {ALONG: _along, OVER: _over, BARS: _bars, TABLE: _table}
+            draws = {SWEEP: _sweep, GRID: _grid, BARCODE: _barcode, TABLE: _table}
             tabs({name: partial(draw, s, t, plan) for name, draw in draws.items()}, key=TAB)
         with right, st.container(key="tune_panel"):
             show_panel(s, t, plan)
-        if is_drawn and set(running(s)) != busy:  # the grid that was turned to is being learned
+        if is_drawn and set(running(s)) != busy:  # opening the grid tab started a job
             st.rerun()
 
     progress()
@@ -129,7 +129,7 @@ def show(s: Session, now: Present) -> None:
 
 
 def _show_progress(s: Session, t: Tuning, busy: set[str]) -> None:
-    """A bar for everything that the page waits for; it is there until the page is drawn again."""
+    """A progress bar for each job of the page; it stays until the page is redrawn."""
     jobs = {kind: job for kind in JOBS if kind in busy and (job := s.jobs.current(kind))}
     if not jobs:
         return
@@ -140,7 +140,7 @@ def _show_progress(s: Session, t: Tuning, busy: set[str]) -> None:
 
 
 def _chart(figure: Any, t: Tuning, name: str, clicked: Callable[[dict[str, Any]], None]) -> None:
-    """Draw a figure of which a point can be clicked; after a click it is a new one, unselected."""
+    """Draw a figure with clickable points; a new key after each click clears the selection."""
     key = f"tune_{name}_{t.n_clicks}"
 
     def report() -> None:
@@ -152,102 +152,103 @@ def _chart(figure: Any, t: Tuning, name: str, clicked: Callable[[dict[str, Any]]
     chart(figure, words.figures[name], key, **more)
 
 
-def _along(s: Session, t: Tuning, plan: Plan) -> None:
-    found = found_of(t, plan, plan.along)
+def _sweep(s: Session, t: Tuning, plan: Plan) -> None:
+    found = results_of(t, plan, plan.along)
     st.caption(words.along if plan.is_complete else words.some.format(n=len(plan.along)))
 
     def clicked(place: dict[str, Any]) -> None:
-        here = min(found.points, key=lambda point: abs(point.thresholds.r - float(place["x"])))
-        s.change(r=here.thresholds.r)
-        t.say(s, gone_to(here, f"r = {here.thresholds.r:.4g}"))
+        x = float(place["x"])
+        point = min(found.points, key=lambda point: abs(point.thresholds.r - x))
+        s.change(r=point.thresholds.r)
+        t.set_message(s, new_settings(point, f"r = {point.thresholds.r:.4g}"))
 
     figure = sweep_figure(
-        found.points, found.scores, r=plan.here.thresholds.r, D=plan.D, theme=theme(),
+        found.points, found.scores, r=plan.current.thresholds.r, D=plan.D, theme=theme(),
         height=HEIGHT, stepwise=plan.is_complete,
     )  # fmt: skip
     _chart(figure, t, "along", clicked)
-    _go_on(s, t, plan, GRAPHS)
+    _offer_learning(s, t, plan, GRAPHS)
 
 
-def _go_on(s: Session, t: Tuning, plan: Plan, kind: str) -> None:
-    """Offer to learn what takes long, or was cancelled, with the time that it takes."""
+def _offer_learning(s: Session, t: Tuning, plan: Plan, kind: str) -> None:
+    """Offer to learn graphs that take long or were cancelled."""
     work = learning_work(t, plan, kind)
     if work.n == 0 or kind in running(s):
         return
     needed = time_needed(work.estimate, work.n, "graphs")
     is_all = work.n == len(plan.settings_of(kind))
     with st.container(horizontal=True, vertical_alignment="center"):
-        label = f"Learn {work.n} graphs" if is_all else "Learn the others too"
-        learn = partial(learn_points, s, t, plan, kind, asked=True)
-        start_button(label, needed, learn, key=f"tune_go_on {kind}")
+        label = f"Learn {work.n} graphs" if is_all else "Learn the rest"
+        learn = partial(learn_points, s, t, plan, kind, on_request=True)
+        start_button(label, needed, learn, key=f"tune_learn {kind}")
 
 
-def _over(s: Session, t: Tuning, plan: Plan) -> None:
+def _grid(s: Session, t: Tuning, plan: Plan) -> None:
     learn_points(s, t, plan, CELLS)
-    found = found_of(t, plan, plan.cells)
-    unread = [SYMBOLS[name] for name in SYMBOLS if name not in READS[plan.here.method]]
+    found = results_of(t, plan, plan.cells)
+    unread = [SYMBOLS[name] for name in SYMBOLS if name not in READS[plan.current.method]]
     if unread:
         st.caption(words.unread.format(names=" and ".join(unread)))
     measure = _choose_measure(s, t, plan, found)
-    st.caption(words.grid.format(r=plan.here.thresholds.r))
+    st.caption(words.grid.format(r=plan.current.thresholds.r))
 
     def clicked(place: dict[str, Any]) -> None:
         margin, tau = plan.Lambdas[round(place["x"])], plan.taus[round(place["y"])]
-        here = Thresholds(plan.here.thresholds.r, margin, tau)
-        point = next((one for one in found.points if one.thresholds == here), None)
+        chosen = Thresholds(plan.current.thresholds.r, margin, tau)
+        point = next((one for one in found.points if one.thresholds == chosen), None)
         s.change(Lambda=margin, tau=tau)
-        t.say(s, gone_to(point, f"Λ = {margin:.4g}, τ = {tau:.4g}"))
+        t.set_message(s, new_settings(point, f"Λ = {margin:.4g}, τ = {tau:.4g}"))
 
     figure = grid_figure(
         found.points, found.scores, measure, Lambdas=plan.Lambdas, taus=plan.taus,
-        current=plan.here.thresholds, theme=theme(), height=HEIGHT - 40,
+        current=plan.current.thresholds, theme=theme(), height=HEIGHT - 40,
     )  # fmt: skip
     _chart(figure, t, "over", clicked)
-    _go_on(s, t, plan, CELLS)
+    _offer_learning(s, t, plan, CELLS)
 
 
-def _choose_measure(s: Session, t: Tuning, plan: Plan, found: Found) -> str:
-    tied = viewed(s, "tune_measure", "hidden nodes", name="tune measure")
+def _choose_measure(s: Session, t: Tuning, plan: Plan, found: Results) -> str:
+    bound = viewed(s, "tune_measure", "hidden nodes", name="tune measure")
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         measure = st.selectbox(
-            "Cells show", list(MEASURES), label_visibility="collapsed", width=260, **tied
+            "Cells show", list(MEASURES), label_visibility="collapsed", width=260, **bound
         )
         if measure in SCORE_MEASURES and plan.obs is not None and not found.has_all_scores:
             n = len(plan.cells) - len(found.scores)
             work = rerun(plan.obs.n_rows, plan.obs.n_columns, n, fit=True)
-            needed = time_needed(work, n, "cells")
+            needed = time_needed(work, n, "models")
             start_button(
-                f"Fit the {len(plan.cells)} cells", needed, score_points, s, t, plan, CELL_SCORES,
+                f"Fit {n} models", needed, score_points, s, t, plan, CELL_SCORES,
                 disabled=CELL_SCORES in running(s), key="tune_score_cells",
             )  # fmt: skip
     return str(measure)
 
 
-def _bars(s: Session, t: Tuning, plan: Plan) -> None:
+def _barcode(s: Session, t: Tuning, plan: Plan) -> None:
     if GRAPHS in running(s):
-        st.caption("The bars come when all graphs are learned …")
+        st.caption("The barcode appears when all graphs are learned …")
         return
     bars = bars_of(t, plan)
     st.caption(words.bars)
 
     def clicked(place: dict[str, Any]) -> None:
-        data = place["customdata"]  # a list, or a dict by position: streamlit has both
+        data = place["customdata"]  # streamlit sends a list, or a dict by position
         middle = float(data[0] if isinstance(data, list) else data["0"])
         r = max(middle, plan.D.smallest)
         s.change(r=r)
-        t.say(s, gone_to(None, f"r = {r:.4g}, the middle of that bar"))
+        t.set_message(s, new_settings(None, f"r = {r:.4g}, the middle of the bar"))
 
     figure = barcode_figure(
-        bars, r=plan.here.thresholds.r, D=plan.D, theme=theme(), height=HEIGHT + 20
+        bars, r=plan.current.thresholds.r, D=plan.D, theme=theme(), height=HEIGHT + 20
     )
     _chart(figure, t, "bars", clicked)
     shown = sum(len(longest(bars, kind)) for kind in ("cycle", "hidden"))
     if len(bars) > shown:
-        st.caption(f"The longest {shown} of {len(bars):,}; the others are shorter-lived.")
+        st.caption(f"The longest {shown} of {len(bars):,} bars.")
 
 
 def _table(s: Session, t: Tuning, plan: Plan) -> None:
-    found = found_of(t, plan, plan.along)
+    found = results_of(t, plan, plan.along)
     scored = {one.settings: one for one in found.scores}
     scores = tuple(scored.get(point.settings) for point in found.points)
     frame = Sweep(found.points, scores).to_frame()
@@ -255,16 +256,16 @@ def _table(s: Session, t: Tuning, plan: Plan) -> None:
     shown = frame.drop(columns="graph", errors="ignore")  # a fingerprint, for programs
     table(shown, height=HEIGHT, placeholder="", column_config=columns)
     save_button(
-        "This table (CSV)", lambda: table_to_csv(frame), f"{file_stem(s)}-sweep.csv", "tune_csv"
+        "Save table (CSV)", lambda: table_to_csv(frame), f"{file_stem(s)}-sweep.csv", "tune_csv"
     )
 
 
-def gone_to(point: SweepPoint | None, what: str) -> str:
-    """Say where a click has led."""
+def new_settings(point: SweepPoint | None, what: str) -> str:
+    """Say what a click changed."""
     if point is None:
         return f"Now at {what}."
     cycles = "1 cycle" if point.n_cycles == 1 else f"{point.n_cycles} cycles"
     return (
         f"Now at {what}: {point.n_edges} edges, {point.n_hidden} hidden nodes, {cycles}. "
-        "Undo in the sidebar goes back."
+        "Undo in the sidebar reverts this."
     )

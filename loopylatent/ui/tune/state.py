@@ -1,4 +1,4 @@
-"""What the page Tune computes in the background and remembers, and its panel of suggestions."""
+"""State and background jobs of the page Tune, and its panel of suggestions."""
 
 from __future__ import annotations
 
@@ -64,37 +64,37 @@ JOBS = {
 }
 
 
-BY_ITSELF = 120.0
-"""Seconds of learning that begin without a click."""
+AUTOMATIC_SECONDS = 120.0
+"""Learning estimated to take longer starts only on request."""
 
 
 @dataclass(slots=True)
 class Tuning:
-    """What one session remembers on this page."""
+    """What one session stores for this page."""
 
     known: ResultCache = field(default_factory=ResultCache)
-    said: str | None = None
+    message: str | None = None
     """What the last click did."""
-    said_of: Recipe | None = None
+    message_recipe: Recipe | None = None
     n_clicks: int = 0
     n_cancelled: int = 0
 
-    def say(self, s: Session, text: str) -> None:
-        """Remember what a click did; it is said until the next change."""
-        self.said, self.said_of = text, s.recipe
+    def set_message(self, s: Session, text: str) -> None:
+        """Store what a click did; it is shown until the settings change."""
+        self.message, self.message_recipe = text, s.recipe
         self.n_clicks += 1
 
-    def heard(self, s: Session) -> str | None:
-        return self.said if s.recipe is self.said_of else None
+    def message_for(self, s: Session) -> str | None:
+        return self.message if s.recipe is self.message_recipe else None
 
 
 def tuning() -> Tuning:
-    """Return what this browser tab remembers."""
+    """Return the state of this browser tab."""
     return remembered(KEY, lambda: Tuning(session().swept))
 
 
 class Work(NamedTuple):
-    """Graphs to be learned, and what that takes."""
+    """Graphs still to be learned, and the estimated time."""
 
     n: int
     estimate: Estimate
@@ -102,15 +102,15 @@ class Work(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Which settings the page looks at: along r, and around the present margin and length."""
+    """The settings of the page: over r, and over Λ × τ at the current r."""
 
     D: DistanceMatrix
     curve: EdgeDensity
     obs: Observations | None
-    here: LearnSettings
+    current: LearnSettings
     along: tuple[LearnSettings, ...]
     is_complete: bool
-    """Whether nothing happens between two radii of ``along``."""
+    """Whether the initial graph is constant between neighbouring radii of ``along``."""
     Lambdas: tuple[float, ...]
     taus: tuple[float, ...]
     cells: tuple[LearnSettings, ...]
@@ -120,54 +120,50 @@ class Plan:
         return TableKey(self.D.digest, digest_or_none(self.obs))
 
     def key_of(self, kind: str) -> Key:
-        """What a job of this kind works on."""
+        """The key of the results of a job."""
         digest = self.D.digest
         if kind == LOOPS:
-            return LoopsKey(digest, self.here.thresholds.r)
+            return LoopsKey(digest, self.current.thresholds.r)
         is_along = kind in (GRAPHS, SCORES)
-        return AlongKey.of(digest, self.here) if is_along else CellsKey(digest, self.cells)
+        return AlongKey.of(digest, self.current) if is_along else CellsKey(digest, self.cells)
 
     def settings_of(self, kind: str) -> tuple[LearnSettings, ...]:
         return self.along if kind in (GRAPHS, SCORES) else self.cells
 
 
 def plan_of(s: Session, now: Present, curve: EdgeDensity) -> Plan:
-    """Return the settings to look at; the present ones are among them."""
-    D, here = now.source.distances, s.recipe.settings
+    """Return the settings to learn, including the current ones."""
+    D, current = now.source.distances, s.recipe.settings
     along = s.memo.get("tune radii", D.digest, lambda: radii(curve))
     margins, lengths = grid(D)
-    Lambdas = np.unique([*margins, here.thresholds.Lambda])
-    taus = np.unique([*lengths, here.thresholds.tau])
+    Lambdas = np.unique([*margins, current.thresholds.Lambda])
+    taus = np.unique([*lengths, current.thresholds.tau])
     return Plan(
-        D, curve, now.source.observations, here, tuple(along_r(here, along)),
+        D, curve, now.source.observations, current, tuple(along_r(current, along)),
         holds_all(curve, along), tuple(Lambdas.tolist()), tuple(taus.tolist()),
-        tuple(over_grid(here, Lambdas, taus)),
+        tuple(over_grid(current, Lambdas, taus)),
     )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
-    """What is there so far of some settings."""
+class Results:
+    """The results so far for some settings."""
 
     points: tuple[SweepPoint, ...]
     scores: tuple[Scored, ...]
-    n_wanted: int
-
-    @property
-    def has_all_points(self) -> bool:
-        return len(self.points) == self.n_wanted
+    n_settings: int
 
     @property
     def has_all_scores(self) -> bool:
-        return len(self.scores) == self.n_wanted
+        return len(self.scores) == self.n_settings
 
 
-def found_of(t: Tuning, plan: Plan, settings: tuple[LearnSettings, ...]) -> Found:
-    """Return what is known of the settings, in their order."""
+def results_of(t: Tuning, plan: Plan, settings: tuple[LearnSettings, ...]) -> Results:
+    """Return the known results of the settings, in their order."""
     points = [t.known.get(PointKey(plan.D.digest, one)) for one in settings]
     split: str | None = t.known.get(plan.split_key)
     scores = [] if split is None else [t.known.get(ScoreKey(split, one)) for one in settings]
-    return Found(
+    return Results(
         tuple(one for one in points if one is not None),
         tuple(one for one in scores if one is not None),
         len(settings),
@@ -178,49 +174,51 @@ def found_of(t: Tuning, plan: Plan, settings: tuple[LearnSettings, ...]) -> Foun
 
 
 def running(s: Session) -> dict[str, Job]:
-    """The jobs of this page that are under way."""
+    """The running jobs of this page."""
     return {kind: job for kind in JOBS if (job := s.jobs.running(kind))}
 
 
-def begin(s: Session, t: Tuning, plan: Plan, kind: str, work: Callable[[Progress], Any]) -> None:
-    """Start a job, or go on with it where it was cancelled."""
+def start(s: Session, t: Tuning, plan: Plan, kind: str, work: Callable[[Progress], Any]) -> None:
+    """Start a job, or resume it after a cancellation."""
     s.jobs.get(kind, Attempt(plan.key_of(kind), t.n_cancelled), work)
 
 
-def is_of(job: Job | None, key: Key) -> bool:
-    """Whether a job works, or worked, on this."""
+def has_key(job: Job | None, key: Key) -> bool:
+    """Whether a job, running or finished, has this key."""
     return job is not None and isinstance(job.key, Attempt) and job.key.of == key
 
 
 def cancel(s: Session, t: Tuning) -> None:
-    """Stop everything on this page; what is done stays."""
+    """Stop all jobs of this page; finished results stay."""
     for job in running(s).values():
         job.cancelled.set()
     t.n_cancelled += 1
 
 
-def drop_old(s: Session, plan: Plan) -> None:
-    """Stop what nobody looks at any more because other settings were chosen."""
+def cancel_outdated(s: Session, plan: Plan) -> None:
+    """Stop jobs of settings that are no longer shown."""
     for kind, job in running(s).items():
-        if not is_of(job, plan.key_of(kind)):
+        if not has_key(job, plan.key_of(kind)):
             job.cancelled.set()
 
 
 def learning_work(t: Tuning, plan: Plan, kind: str) -> Work:
-    """How many of the graphs are still to be learned, and what that takes."""
-    found = found_of(t, plan, plan.settings_of(kind))
-    n = found.n_wanted - len(found.points)
+    """Count the graphs still to be learned, and estimate the time."""
+    found = results_of(t, plan, plan.settings_of(kind))
+    n = found.n_settings - len(found.points)
     return Work(n, estimate("learn", 0, plan.D.n_columns) * n)
 
 
-def learn_points(s: Session, t: Tuning, plan: Plan, kind: str, *, asked: bool = False) -> None:
-    """Learn all settings; without being asked only what is quick and was not cancelled."""
+def learn_points(s: Session, t: Tuning, plan: Plan, kind: str, *, on_request: bool = False) -> None:
+    """Learn all settings; unless on request, only if quick and not cancelled before."""
     settings, work_left = plan.settings_of(kind), learning_work(t, plan, kind)
-    begun = is_of(s.jobs.current(kind), plan.key_of(kind))
-    if work_left.n == 0 or (not asked and (begun or work_left.estimate.seconds > BY_ITSELF)):
+    begun = has_key(s.jobs.current(kind), plan.key_of(kind))
+    if work_left.n == 0 or (
+        not on_request and (begun or work_left.estimate.seconds > AUTOMATIC_SECONDS)
+    ):
         return
-    if asked:
-        t.n_cancelled += 1  # another job than the one that was stopped
+    if on_request:
+        t.n_cancelled += 1  # a key unlike that of the cancelled job
 
     def work(report: Progress) -> None:
         points = list(
@@ -229,17 +227,17 @@ def learn_points(s: Session, t: Tuning, plan: Plan, kind: str, *, asked: bool = 
         if kind == GRAPHS:
             t.known.put(plan.key_of(GRAPHS), barcode(points, plan.D.r_max))
 
-    begin(s, t, plan, kind, work)
+    start(s, t, plan, kind, work)
 
 
 def bars_of(t: Tuning, plan: Plan) -> tuple[Bar, ...]:
-    """Return the barcode of r; while graphs are missing, of those that are there."""
+    """Return the barcode, of the graphs learned so far."""
     bars: tuple[Bar, ...] | None = t.known.get(plan.key_of(GRAPHS))
-    return barcode(found_of(t, plan, plan.along).points, plan.D.r_max) if bars is None else bars
+    return barcode(results_of(t, plan, plan.along).points, plan.D.r_max) if bars is None else bars
 
 
 def score_points(s: Session, t: Tuning, plan: Plan, kind: str) -> None:
-    """Fit and score all settings; what was done before is not done again."""
+    """Fit and score all settings, reusing known scores."""
     obs, last, settings = plan.obs, s.split, plan.settings_of(kind)
     if obs is None:
         return
@@ -254,35 +252,35 @@ def score_points(s: Session, t: Tuning, plan: Plan, kind: str) -> None:
         for _ in iter_scores(split, settings, known=t.known, progress=report):
             pass
 
-    begin(s, t, plan, kind, work)
+    start(s, t, plan, kind, work)
 
 
-def begin_loop_test(s: Session, t: Tuning, plan: Plan) -> None:
-    """Test the loops at the present radius."""
+def start_loop_test(s: Session, t: Tuning, plan: Plan) -> None:
+    """Test the loops at the current radius."""
 
     def work(report: Progress) -> None:
-        found = loop_test(plan.D, plan.here.thresholds.r, progress=report)
+        found = loop_test(plan.D, plan.current.thresholds.r, progress=report)
         t.known.put(plan.key_of(LOOPS), found)
 
-    begin(s, t, plan, LOOPS, work)
+    start(s, t, plan, LOOPS, work)
 
 
 words = texts("tune")
-FEWEST = 5
-"""Scores from which on there is a best one so far."""
+MIN_SCORES = 5
+"""Fewer scores give no suggestions yet."""
 
 
 def show_panel(s: Session, t: Tuning, plan: Plan) -> None:
     """Suggestions, the noise floor, the loop test."""
     _suggestions(s, t, plan)
-    noise = beyond_noise(plan.D, plan.here.thresholds.r)
+    noise = beyond_noise(plan.D, plan.current.thresholds.r)
     if noise:
         st.warning(noise, icon=":material/blur_on:")
     _loops(s, t, plan)
 
 
 def _suggestions(s: Session, t: Tuning, plan: Plan) -> None:
-    found = found_of(t, plan, plan.along)
+    found = results_of(t, plan, plan.along)
     busy = SCORES in running(s)
     if plan.obs is None:
         st.button("Suggest thresholds", disabled=True, width="stretch", key="tune_suggest")
@@ -292,7 +290,7 @@ def _suggestions(s: Session, t: Tuning, plan: Plan) -> None:
         work = rerun(plan.obs.n_rows, plan.obs.n_columns, n, fit=True)
         needed = time_needed(work, n, "radii")
         st.button(
-            "Go on with the suggestions" if found.scores and not busy else "Suggest thresholds",
+            "Resume suggestions" if found.scores and not busy else "Suggest thresholds",
             type="primary",
             on_click=score_points,
             args=(s, t, plan, SCORES),
@@ -303,60 +301,61 @@ def _suggestions(s: Session, t: Tuning, plan: Plan) -> None:
         about = words.suggest.format(n=len(plan.along), share=1 - TEST_SHARE)
         st.caption(f"{about} {needed.words}")
     _failures(s, plan, found)
-    if len(found.scores) < min(FEWEST, found.n_wanted):
+    if len(found.scores) < min(MIN_SCORES, found.n_settings):
         return
-    so_far = "" if found.has_all_scores else f" so far ({len(found.scores)} of {found.n_wanted})"
+    so_far = "" if found.has_all_scores else f" so far ({len(found.scores)} of {found.n_settings})"
     st.markdown(f"**Suggestions**{so_far}")
     for one in choose(plan.D, found.points, found.scores):
         _card(s, t, plan, one)
 
 
 def _card(s: Session, t: Tuning, plan: Plan, one: Suggestion) -> None:
-    there = one.thresholds
+    suggested = one.thresholds
 
     def apply() -> None:
-        s.change(r=there.r, Lambda=there.Lambda, tau=there.tau)
-        t.say(s, f"Now at “{one.title}”: r = {there.r:.4g}. Undo in the sidebar goes back.")
+        s.change(r=suggested.r, Lambda=suggested.Lambda, tau=suggested.tau)
+        undo = "Undo in the sidebar reverts this."
+        t.set_message(s, f"Now at “{one.title}”: r = {suggested.r:.4g}. {undo}")
 
-    is_here = there == plan.here.thresholds
+    is_current = suggested == plan.current.thresholds
     with st.container(border=True, key=f"tune_card_{one.name}"):
         left, right = st.columns([2, 1], vertical_alignment="center")
-        left.markdown(f"**{one.title}**  \nr = {there.r:.3g}")
+        left.markdown(f"**{one.title}**  \nr = {suggested.r:.3g}")
         right.button(
-            "Here" if is_here else "Apply",
+            "Current" if is_current else "Apply",
             on_click=apply,
-            disabled=is_here,
+            disabled=is_current,
             key=f"tune_apply_{one.name}",
             width="stretch",
-            help=f"r = {there.r:.5g}, Λ = {there.Lambda:.4g}, τ = {there.tau:.4g}",
+            help=f"r = {suggested.r:.5g}, Λ = {suggested.Lambda:.4g}, τ = {suggested.tau:.4g}",
         )
-        beware = " Beyond the noise floor." if one.warning else ""
-        st.caption(f"{one.reason} *{one.cost}.*{beware}")
+        warning = " Beyond the noise floor." if one.warning else ""
+        st.caption(f"{one.reason} *{one.cost}.*{warning}")
 
 
-def _failures(s: Session, plan: Plan, found: Found) -> None:
+def _failures(s: Session, plan: Plan, found: Results) -> None:
     job = s.jobs.current(SCORES)
-    if job is not None and is_of(job, plan.key_of(SCORES)) and job.error not in (None, "stopped"):
+    if job is not None and has_key(job, plan.key_of(SCORES)) and job.error not in (None, "stopped"):
         st.error(said(job.error))
     failed = [one for one in found.scores if isinstance(one, Failed)]
     if failed:
-        n, of = len(failed), found.n_wanted
+        n, of = len(failed), found.n_settings
         st.caption(f"{n} of {of} settings could not be scored: {said(failed[0].reason)}")
 
 
 def _loops(s: Session, t: Tuning, plan: Plan) -> None:
-    st.markdown("**Are the loops real?**")
+    st.markdown("**Loop test**")
     test: LoopTest | None = t.known.get(plan.key_of(LOOPS))
     if plan.D.n_samples is None:
-        st.caption("How many rows there are is unknown, so loops cannot be tested.")
+        st.caption("The number of rows is unknown, so the loops cannot be tested.")
         return
     if test is None:
         work = estimate("loops", plan.D.n_samples, plan.D.n_columns)
         needed = time_needed(work, 1, "test")
         st.caption(f"{words.loops} {needed.words}")
         st.button(
-            f"Test the loops at r = {plan.here.thresholds.r:.3g}",
-            on_click=begin_loop_test,
+            f"Test loops at r = {plan.current.thresholds.r:.3g}",
+            on_click=start_loop_test,
             args=(s, t, plan),
             disabled=LOOPS in running(s) or not needed.is_allowed,
             width="stretch",
@@ -364,9 +363,9 @@ def _loops(s: Session, t: Tuning, plan: Plan) -> None:
         )
         return
     st.markdown(loops_sentence(test))
-    default, here = default_thresholds(plan.D), plan.here.thresholds
+    default, current = default_thresholds(plan.D), plan.current.thresholds
     notes = []
-    if (default.Lambda, default.tau) != (here.Lambda, here.tau):
+    if (default.Lambda, default.tau) != (current.Lambda, current.tau):
         notes.append(words.defaults)
     if plan.obs is not None and "binary" in plan.obs.kinds:
         notes.append(words.sparse)
@@ -375,12 +374,12 @@ def _loops(s: Session, t: Tuning, plan: Plan) -> None:
 
 
 def loops_sentence(test: LoopTest) -> str:
-    """Say what the loop test found.
+    """Describe the result of the loop test.
 
     Examples
     --------
     >>> print(loops_sentence(LoopTest(11, 0.0, 0.025, 39, 0)))
-    **11 loops**; noise on a tree would make 0.0 on average (39 simulated tables, p = 0.025). \
+    **11 loops**; a tree with noise gives 0.0 on average (39 simulated tables, p = 0.025). \
 A tree does not explain them.
     >>> print(loops_sentence(LoopTest(0, 1.5, 1.0, 39, 0)))
     **No loops** at this r, so there is nothing to test.
@@ -391,6 +390,6 @@ A tree does not explain them.
     verdict = "A tree does not explain them." if test.is_real else "Noise can explain them."
     failed = f", {test.n_failed} of them failed" if test.n_failed else ""
     return (
-        f"**{loops}**; noise on a tree would make {test.mean_by_noise:.1f} on average "
+        f"**{loops}**; a tree with noise gives {test.mean_by_noise:.1f} on average "
         f"({test.n_simulations} simulated tables{failed}, p = {test.p_value:.3g}). {verdict}"
     )

@@ -85,8 +85,8 @@ def test_nasty_text_is_read_in_blocks_as_in_memory_or_refused(tmp_path, name):
     file = next(one for one in NASTY if one.name == name.removesuffix(".gz"))
     path = tmp_path / name
     path.write_bytes(gzip.compress(file.content()) if name.endswith(".gz") else file.content())
-    if name in OTHER_WORDS or file.says:
-        with pytest.raises(DataError, match=re.escape(OTHER_WORDS.get(name, file.says))):
+    if name in OTHER_WORDS or file.message:
+        with pytest.raises(DataError, match=re.escape(OTHER_WORDS.get(name, file.message))):
             list(ll.scan_table(path, block_rows=20).blocks())
         return
     whole, table = ll.read_table(path), ll.scan_table(path, block_rows=20)
