@@ -98,6 +98,13 @@ def list_trees(size: int) -> Variant:
     return partial(initial_graph, D, 3.0)
 
 
+def cycle_basis(size: int) -> Variant:
+    from loopylatent.graph import minimum_cycle_basis
+
+    graph = ising(size).graph
+    return partial(minimum_cycle_basis, graph.n_nodes, graph.edges)
+
+
 def new_nodes(size: int, members: int = 15, created: int = 3) -> Variant:
     from loopylatent.compute._kernels.graphs import extend_distances, tree_path_lengths
 
@@ -252,6 +259,7 @@ CASES = (
     Case("near pairs of sparse columns", ("columns",), near_pairs, "columns", 200, 5_000),
     Case("initial graph from lists of neighbours", ("graphs",), list_trees,
          "columns", 200, 5_000),
+    Case("minimum cycle basis, a grid", ("cycles",), cycle_basis, "nodes", 36, 144),
     Case("distances of new hidden nodes", ("graphs",), new_nodes, "columns", 300, 2_000),
     Case("the same, computed on demand", ("graphs", "columns"),
          lazy_distances, "columns", 200, 2_000),

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import networkx as nx
 import numpy as np
 import pytest
+from helpers.cycle_basis import plain_cycle_basis
+from helpers.graphs import cubic_graph
 from hypothesis import given, strategies as st
 
 from loopylatent.errors import DataError
-from loopylatent.graph import LatentGraph
+from loopylatent.graph import LatentGraph, minimum_cycle_basis
 
 
 @st.composite
@@ -74,6 +77,45 @@ def test_the_cycle_basis_of_a_larger_graph_is_as_short_and_independent(seed):
         for u, v in zip(cycle, cycle[1:] + cycle[:1], strict=True):
             row[number[min(u, v), max(u, v)]] = 1
     assert rank_over_two_elements(rows) == graph.n_cycles == len(graph.cycles)
+
+
+def equal_to_plain(graph: nx.Graph) -> bool:
+    ends = sorted(tuple(sorted(edge)) for edge in nx.convert_node_labels_to_integers(graph).edges)
+    edges = np.array(ends, dtype=np.int64).reshape(-1, 2)
+    found = minimum_cycle_basis(len(graph), edges)
+    return found == plain_cycle_basis(len(graph), edges)
+
+
+@given(st.integers(3, 40), st.floats(0.02, 0.4), st.integers(0, 2**31))
+def test_the_cycle_basis_equals_the_one_by_plain_python(n_nodes, density, seed):
+    assert equal_to_plain(nx.gnp_random_graph(n_nodes, density, seed=seed))
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        nx.grid_2d_graph(7, 5),
+        nx.grid_2d_graph(9, 3, periodic=True),
+        nx.complete_graph(9),
+        nx.hypercube_graph(4),
+        cubic_graph(8),
+        nx.disjoint_union(nx.cycle_graph(9), nx.wheel_graph(12)),
+        nx.gnm_random_graph(90, 300, seed=1),
+        nx.empty_graph(4),
+    ],
+    ids=lambda graph: f"{len(graph)} nodes",
+)
+def test_among_equally_short_cycles_the_same_are_chosen_as_by_plain_python(graph):
+    assert equal_to_plain(graph)
+
+
+def test_eight_threads_find_the_same_cycle_basis():
+    graph = LatentGraph.build(
+        "", 64, nx.convert_node_labels_to_integers(nx.grid_2d_graph(8, 8)).edges
+    )
+    with ThreadPoolExecutor(8) as pool:
+        found = set(pool.map(lambda _: minimum_cycle_basis(64, graph.edges), range(40)))
+    assert found == {graph.cycles}
 
 
 def rank_over_two_elements(rows):

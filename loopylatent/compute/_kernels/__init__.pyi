@@ -3,6 +3,7 @@
 from . import (
     circuit as circuit,
     columns as columns,
+    cycles as cycles,
     graphs as graphs,
     grouping as grouping,
     pairwise as pairwise,

@@ -1,0 +1,257 @@
+"""A minimum cycle basis of a graph, by breadth-first search (Horton 1987).
+
+With unique shortest paths, every cycle of the minimum basis consists of the shortest paths from its
+smallest node to the two ends of one of its edges, and of that edge. Paths with equally many edges
+are told apart by the sum of random numbers, one for each edge.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from loopylatent.compute._kernels.jit import kernel
+from loopylatent.compute.values import FloatArray, IntArray
+
+BITS = 62
+"""Of a word in a set of bits; so a word is never negative."""
+
+
+@kernel
+def half_edges(n_nodes: int, edges: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """The neighbours of node x at ``start[x] .. start[x + 1]``, and the edges that lead to them."""
+    start = np.zeros(n_nodes + 1, np.int64)
+    for e in range(len(edges)):
+        start[edges[e, 0] + 1] += 1
+        start[edges[e, 1] + 1] += 1
+    for x in range(n_nodes):
+        start[x + 1] += start[x]
+    slot = start[:n_nodes].copy()
+    other, via = np.empty(2 * len(edges), np.int64), np.empty(2 * len(edges), np.int64)
+    for e in range(len(edges)):
+        for end in range(2):
+            x = edges[e, end]
+            other[slot[x]] = edges[e, 1 - end]
+            via[slot[x]] = e
+            slot[x] += 1
+    return start, other, via
+
+
+@kernel
+def core(start: IntArray, other: IntArray) -> IntArray:
+    """The nodes that are left, ascending, when leaves are removed until there are none."""
+    n = len(start) - 1
+    degree = start[1:] - start[:n]
+    waiting = np.empty(n, np.int64)
+    n_waiting = 0
+    for x in range(n):
+        if degree[x] <= 1:
+            waiting[n_waiting] = x
+            n_waiting += 1
+    while n_waiting:
+        n_waiting -= 1
+        x = waiting[n_waiting]
+        degree[x] = 0
+        for h in range(start[x], start[x + 1]):
+            y = other[h]
+            degree[y] -= 1
+            if degree[y] == 1:
+                waiting[n_waiting] = y
+                n_waiting += 1
+    return np.flatnonzero(degree > 0)
+
+
+@kernel
+def edges_among(nodes: IntArray, n_nodes: int, edges: IntArray) -> IntArray:
+    """The edges between some nodes, which are numbered by their position."""
+    number = np.full(n_nodes, -1, np.int64)
+    for k in range(len(nodes)):
+        number[nodes[k]] = k
+    found = np.empty((len(edges), 2), np.int64)
+    n = 0
+    for e in range(len(edges)):
+        u, v = number[edges[e, 0]], number[edges[e, 1]]
+        if u >= 0 and v >= 0:
+            found[n, 0], found[n, 1] = u, v
+            n += 1
+    return found[:n].copy()
+
+
+@kernel
+def closing_edges(n_nodes: int, edges: IntArray) -> IntArray:
+    """The number of each edge that closes a cycle with edges before it, -1 for the others."""
+    root, number = np.arange(n_nodes), np.full(len(edges), -1, np.int64)
+    n = 0
+    for e in range(len(edges)):
+        u, v = edges[e, 0], edges[e, 1]
+        while root[u] != u:
+            root[u] = root[root[u]]
+            u = root[u]
+        while root[v] != v:
+            root[v] = root[root[v]]
+            v = root[v]
+        if u == v:
+            number[e] = n
+            n += 1
+        root[u] = v
+    return number
+
+
+@kernel
+def shortest_paths(
+    source: int, start: IntArray, other: IntArray, via: IntArray, tie: FloatArray,
+    level: IntArray, total: FloatArray, before: IntArray, edge: IntArray, queue: IntArray,
+) -> int:  # fmt: skip
+    """Number of nodes that ``source`` reaches; ``queue`` lists them, nearest first.
+
+    ``level`` counts the edges of the shortest path to each node, ``total`` adds up their random
+    numbers, ``before`` and ``edge`` are the last node and the last edge on it.
+    """
+    level[:] = -1
+    level[source], total[source], before[source], queue[0] = 0, 0.0, -1, source
+    at, n = 0, 1
+    while at < n:
+        x = queue[at]
+        at += 1
+        for h in range(start[x], start[x + 1]):
+            y, there = other[h], total[x] + tie[via[h]]
+            if level[y] < 0:
+                level[y] = level[x] + 1
+                queue[n] = y
+                n += 1
+            elif level[y] != level[x] + 1 or there >= total[y]:
+                continue
+            total[y], before[y], edge[y] = there, x, via[h]
+    return n
+
+
+@kernel
+def candidate_cycles(
+    edges: IntArray, start: IntArray, other: IntArray, via: IntArray, tie: FloatArray,
+    before: IntArray, edge: IntArray,
+) -> tuple[IntArray, IntArray]:  # fmt: skip
+    """The smallest node and the edge of each cycle that may be in the basis, shortest first.
+
+    Row s of ``before`` and ``edge`` is filled with the shortest paths from s.
+    """
+    n, m = len(start) - 1, len(edges)
+    level, total, queue = np.empty(n, np.int64), np.empty(n), np.empty(n, np.int64)
+    branch = np.empty(n, np.int64)  # first node on the path; -1 where it passes a smaller node
+    length, source, closing = np.empty(256), np.empty(256, np.int64), np.empty(256, np.int64)
+    k = 0
+    for s in range(n):
+        reached = shortest_paths(s, start, other, via, tie, level, total, before[s], edge[s], queue)
+        branch[:] = -1
+        for q in range(1, reached):
+            y = queue[q]
+            if y > s:
+                branch[y] = y if before[s, y] == s else branch[before[s, y]]
+        for e in range(m):
+            a, b = edges[e, 0], edges[e, 1]
+            if branch[a] < 0 or branch[b] < 0 or branch[a] == branch[b]:
+                continue
+            if k == len(length):
+                length = np.append(length, length)
+                source, closing = np.append(source, source), np.append(closing, closing)
+            # the random numbers of a cycle add up to less than m
+            length[k] = (level[a] + level[b] + 1) * m + (total[a] + total[b] + tie[e])
+            source[k], closing[k] = s, e
+            k += 1
+    order = np.argsort(length[:k], kind="mergesort")
+    return source[order], closing[order]
+
+
+@kernel
+def is_independent(vector: IntArray, known: IntArray, has: IntArray) -> bool:
+    """Whether a set of bits is no sum of known ones; then it is kept under its last bit."""
+    for w in range(len(vector) - 1, -1, -1):
+        bit = BITS - 1
+        while vector[w]:
+            while not vector[w] >> bit & 1:
+                bit -= 1
+            top = w * BITS + bit
+            if not has[top]:
+                has[top] = 1
+                known[top, :] = vector
+                return True
+            for q in range(w + 1):
+                vector[q] ^= known[top, q]
+    return False
+
+
+@kernel
+def minimum_basis(
+    n_nodes: int, edges: IntArray, tie: FloatArray
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Smallest node, closing edge and (nodes, nodes) paths of each cycle of the minimum basis.
+
+    Entry (s, x) of the third array is the node before x on the shortest path from s.
+    """
+    start, other, via = half_edges(n_nodes, edges)
+    before = np.empty((n_nodes, n_nodes), np.int64)
+    edge = np.empty((n_nodes, n_nodes), np.int64)
+    source, closing = candidate_cycles(edges, start, other, via, tie, before, edge)
+    number = closing_edges(n_nodes, edges)
+    n_cycles = number.max() + 1 if len(number) else 0
+    n_words = (n_cycles + BITS - 1) // BITS
+    known = np.zeros((n_words * BITS, n_words), np.int64)
+    has, vector = np.zeros(n_words * BITS, np.int64), np.empty(n_words, np.int64)
+    n = 0
+    for k in range(len(source)):
+        s, e = source[k], closing[k]
+        vector[:] = 0
+        for end in range(2):
+            x = edges[e, end]
+            while x != s:
+                bit = number[edge[s, x]]
+                if bit >= 0:
+                    vector[bit // BITS] ^= 1 << (bit % BITS)
+                x = before[s, x]
+        if number[e] >= 0:
+            vector[number[e] // BITS] ^= 1 << (number[e] % BITS)
+        if is_independent(vector, known, has):
+            source[n], closing[n] = s, e
+            n += 1
+            if n == n_cycles:
+                break
+    return source[:n].copy(), closing[:n].copy(), before
+
+
+@kernel
+def n_before(before: IntArray, source: int, x: int) -> int:
+    """Edges on the path from ``source`` to x."""
+    n = 0
+    while x != source:
+        x = before[x]
+        n += 1
+    return n
+
+
+@kernel
+def cycle_nodes(n_nodes: int, edges: IntArray, tie: FloatArray) -> tuple[IntArray, IntArray]:
+    """The nodes of each cycle of a minimum basis, cycle k at ``first[k] .. first[k + 1]``.
+
+    A cycle begins with its smallest node and goes on with the smaller neighbour of that node.
+    """
+    start, other, _ = half_edges(n_nodes, edges)
+    kept = core(start, other)
+    inner = edges_among(kept, n_nodes, edges)
+    source, closing, before = minimum_basis(len(kept), inner, tie)
+    first = np.zeros(len(source) + 1, np.int64)
+    for k in range(len(source)):
+        s, a, b = source[k], inner[closing[k], 0], inner[closing[k], 1]
+        first[k + 1] = first[k] + n_before(before[s], s, a) + n_before(before[s], s, b) + 1
+    nodes = np.empty(first[-1], np.int64)
+    for k in range(len(source)):
+        s, low, high = source[k], first[k], first[k + 1]
+        nodes[low] = kept[s]
+        x, at = inner[closing[k], 0], low + n_before(before[s], s, inner[closing[k], 0])
+        while x != s:
+            nodes[at] = kept[x]
+            x, at = before[s, x], at - 1
+        x, at = inner[closing[k], 1], high - n_before(before[s], s, inner[closing[k], 1])
+        while x != s:
+            nodes[at] = kept[x]
+            x, at = before[s, x], at + 1
+        if nodes[low + 1] > nodes[high - 1]:
+            nodes[low + 1 : high] = nodes[low + 1 : high][::-1].copy()
+    return first, nodes
