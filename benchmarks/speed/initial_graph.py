@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 from benchmarks import TIMING_HEAD, Variant, markdown_table, time_variants, timing_rows
-from loopylatent.compute._kernels.graphs import union_of_local_trees
 from loopylatent.distances.matrix import DistanceMatrix, information_distances
-from loopylatent.learning.initial_graph import PARALLEL_FROM, initial_graph
+from loopylatent.learning.initial_graph import initial_graph
 from loopylatent.tables.samples import load_sample
 
 FloatArray = NDArray[np.float64]
@@ -66,12 +65,9 @@ def random_table(n_columns: int = 300, n_rows: int = 1000, seed: int = 0) -> Dis
 def compare(title: str, D: DistanceMatrix, r: float, repeats: int) -> str:
     """Compare all variants on one matrix at one radius."""
     ranks = edge_ranks(D.values)
-    centres = np.arange(D.n_columns)
     ours = {(int(u), int(v)) for u, v in initial_graph(D, r).edges}
     agree = ours == with_scipy(D.values, ranks, r) == with_networkx(D.values, ranks, r)
     variants: dict[str, Variant] = {"loopylatent": lambda: initial_graph(D, r)}
-    if D.n_columns >= PARALLEL_FROM:
-        variants["loopylatent, one thread"] = lambda: union_of_local_trees(D.values, r, centres)
     variants["scipy, one MST per ball"] = lambda: with_scipy(D.values, ranks, r)
     variants["networkx, one MST per ball"] = lambda: with_networkx(D.values, ranks, r)
     table = markdown_table(

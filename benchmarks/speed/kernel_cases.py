@@ -249,13 +249,13 @@ class Case:
 
 CASES = (
     Case("spanning tree of all columns", ("graphs",), spanning_tree, "columns", 100, 1_000),
-    Case("initial graph, balls of a tenth of the columns", ("graphs",),
+    Case("initial graph, balls of a tenth of the columns", ("initial",),
          partial(initial_graph, share=0.1), "columns", 100, 1_000),
-    Case("initial graph, balls of half of the columns", ("graphs",),
+    Case("initial graph, balls of half of the columns", ("initial",),
          partial(initial_graph, share=0.5), "columns", 50, 1_000),
     Case("initial graph, all columns in every ball", ("graphs",),
          partial(initial_graph, share=1.0), "columns", 50, 1_000),
-    Case("exact curve", ("graphs",), exact_curve, "columns", 40, 500),
+    Case("exact curve", ("initial",), exact_curve, "columns", 40, 500),
     Case("near pairs of sparse columns", ("columns",), near_pairs, "columns", 200, 5_000),
     Case("initial graph from lists of neighbours", ("graphs",), list_trees,
          "columns", 200, 5_000),

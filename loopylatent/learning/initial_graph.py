@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
-from typing import Literal, TypeVar
+from typing import Literal, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import NDArray
 
 from loopylatent.compute import _kernels
 from loopylatent.compute.values import (
-    BoolArray,
     FloatArray,
     IntArray,
     Progress,
@@ -29,6 +30,7 @@ from loopylatent.graph import LatentGraph
 from loopylatent.settings import LearnSettings, Method, Order, Thresholds
 
 T = TypeVar("T")
+Pairs = NDArray[np.int32]
 
 PARALLEL_FROM = 200
 """With fewer columns, threads are not faster."""
@@ -59,23 +61,33 @@ def initial_graph(D: Distances, r: float) -> LatentGraph:
     check_radius(D, r)
     if isinstance(D, SparseDistances):
         return _initial_graph_from_lists(D, r)
-    return graph_from_balls(D, r, np.arange(D.n_columns))
+    if r >= D.values.max():  # every ball holds all columns
+        edges = _kernels.graphs.spanning_edges(D.values)
+        return LatentGraph.build(D.names, 0, edges, D.values[edges[:, 0], edges[:, 1]])
+    trees = _kernels.initial.local_trees_by_bits(D.values, ranked_pairs(D, r), r)
+    return LatentGraph.build(D.names, 0, *trees)
 
 
-def graph_from_balls(D: DistanceMatrix, r: float, centres: IntArray) -> LatentGraph:
-    """Return the union of the minimum spanning trees of some balls."""
-    found = np.zeros(D.values.shape, dtype=np.bool_)
-    lock = Lock()
+class _Ranked(NamedTuple):
+    """The pairs of columns at distances up to a radius, in order."""
 
-    def work(block: IntArray) -> None:
-        trees = _kernels.graphs.union_of_local_trees(D.values, r, centres[block])
-        with lock:
-            np.logical_or(found, trees, out=found)
+    pairs: Pairs
+    up_to: float
 
-    for _ in over_centres(work, len(centres)):
-        pass
-    edges = np.argwhere(found)
-    return LatentGraph.build(D.names, 0, edges, D.values[edges[:, 0], edges[:, 1]])
+
+_ranked: WeakKeyDictionary[DistanceMatrix, _Ranked] = WeakKeyDictionary()
+
+
+def ranked_pairs(D: DistanceMatrix, r: float) -> Pairs:
+    """Return `rank_pairs` up to r or beyond; they are kept as long as ``D``.
+
+    Pairs beyond the first radius are not sorted until a larger one is asked for.
+    """
+    known = _ranked.get(D)
+    if known is None or not known.up_to >= r:
+        up_to = r if known is None else np.inf
+        known = _ranked[D] = _Ranked(_kernels.initial.rank_pairs(D.values, up_to), up_to)
+    return known.pairs
 
 
 def _initial_graph_from_lists(D: SparseDistances, r: float) -> LatentGraph:
@@ -233,12 +245,6 @@ def over_centres(work: Callable[[IntArray], T], p: int) -> Iterator[T]:
     yield from in_order(OnThreads()(lambda _, block, __: work(block), None, blocks, ahead=p))
 
 
-def initial_graph_quickly(D: DistanceMatrix, r: float) -> LatentGraph:
-    """Return the initial graph at r; balls with the same columns are computed once."""
-    check_radius(D, r)
-    return graph_from_balls(D, r, _distinct_balls(D.values <= r))
-
-
 def curve_with_progress(D: DistanceMatrix, progress: Progress) -> EdgeDensity:
     """`edge_density`; ``progress`` is called with balls done and total, and may raise to stop."""
     done = 0
@@ -261,14 +267,6 @@ def curve_with_progress(D: DistanceMatrix, progress: Progress) -> EdgeDensity:
     curve = EdgeDensity(D, frozen_array(_united(np.concatenate([merged, *pending])), np.float64))
     progress(D.n_columns, D.n_columns)
     return curve
-
-
-def _distinct_balls(inside: BoolArray) -> IntArray:
-    """One centre for each different ball."""
-    first: dict[bytes, int] = {}
-    for centre, row in enumerate(np.packbits(inside, axis=1)):
-        first.setdefault(row.tobytes(), centre)
-    return np.array(list(first.values()), dtype=np.int64)
 
 
 def default_thresholds(D: Distances) -> Thresholds:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import loopylatent as ll
 from helpers.strategies import distance_matrices
 from loopylatent import lesson as lessons
-from loopylatent.compute._kernels.graphs import union_of_local_trees
+from loopylatent.compute._kernels.graphs import spanning_tree
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.learning.learner import learn
 from loopylatent.learning.trace import CleanUpStep, replay
@@ -86,9 +86,13 @@ def graph_of_the_trace(lesson: Lesson, place: Place) -> dict[tuple[int, int], fl
     if place.phase in ("data", "truth", "pair", "matrix"):
         return {}
     if place.phase in ("ball", "tree"):
-        done = np.arange(place.node + (place.phase == "tree"))
-        pairs = np.argwhere(union_of_local_trees(m.D.values, m.thresholds.r, done))
-        return {(u, v): float(m.D.values[u, v]) for u, v in pairs.tolist()}
+        done = range(place.node + (place.phase == "tree"))
+        edges = {}
+        for ball in (np.flatnonzero(m.D.values[v] <= m.thresholds.r) for v in done):
+            parent = spanning_tree(m.D.values, ball)
+            for u, v in zip(ball[parent >= 0], ball[parent[parent >= 0]], strict=True):
+                edges[min(u, v), max(u, v)] = float(m.D.values[u, v])
+        return edges
     steps = m.trace[: place.step + (place.phase not in BEFORE)]
     graph = replay(steps)
     p = graph.n_observed

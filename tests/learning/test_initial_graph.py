@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import gc
+import os
+import pickle
+import subprocess
 import sys
 import weakref
 
@@ -7,13 +11,14 @@ import networkx as nx
 import numpy as np
 import pytest
 from helpers.strategies import distance_matrices
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
+from scipy.sparse import csgraph
 
-from loopylatent.compute._kernels import graphs
 from loopylatent.compute._kernels.graphs import spanning_lengths, spanning_tree
+from loopylatent.compute._kernels.initial import local_trees_by_bits, rank_pairs
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.errors import ThresholdError
-from loopylatent.learning.initial_graph import edge_density, initial_graph
+from loopylatent.learning.initial_graph import edge_density, initial_graph, ranked_pairs
 
 
 def union_by_networkx(D: DistanceMatrix, r: float) -> set[tuple[int, int]]:
@@ -50,21 +55,94 @@ def test_the_union_equals_kruskal_on_every_ball(D, pick):
     assert {tuple(edge) for edge in graph.edges.tolist()} == union_by_networkx(D, r)
 
 
-def test_trees_are_united_as_they_are_found(monkeypatch):
-    plain, made, alive = graphs.union_of_local_trees, [], []
+def trees_by_scipy(values: np.ndarray, r: float) -> list[list[int]]:
+    """The same by scipy, whose weights are ranks from 1, as 0 means no edge there."""
+    u, v = np.nonzero(np.triu(np.isfinite(values), 1))
+    order = np.lexsort((v, u, values[u, v]))
+    ranks = np.zeros(values.shape)
+    ranks[u[order], v[order]] = np.arange(1, len(order) + 1)
+    found = set()
+    for row in values:
+        ball = np.flatnonzero(row <= r)
+        tree = csgraph.minimum_spanning_tree(ranks[np.ix_(ball, ball)]).tocoo()
+        found |= set(zip(ball[tree.row].tolist(), ball[tree.col].tolist(), strict=True))
+    return [list(edge) for edge in sorted(found)]
 
-    def watched(*given):
-        trees = plain(*given)
-        alive.append(sum(one() is not None for one in made))
-        made.append(weakref.ref(trees))
-        return trees
 
-    monkeypatch.setattr(graphs, "union_of_local_trees", watched)
-    monkeypatch.setattr("os.cpu_count", lambda: 2)
-    points = np.random.default_rng(0).random(400)
-    initial_graph(DistanceMatrix.from_array(np.abs(points[:, None] - points)), 0.05)
-    assert len(made) >= 8
-    assert max(alive) <= 2
+@given(
+    st.sampled_from([1, 2, 3, 64, 65, 100, 129]),
+    st.sampled_from([1, 4, 30, 10**6]),
+    st.sampled_from([0.0, 0.3, 0.9]),
+    st.floats(0, 1.1),
+    st.integers(0, 2**32 - 1),
+)
+@settings(deadline=None, max_examples=40)
+def test_trees_of_all_balls_at_once_equal_one_tree_per_ball(p, n_values, independent, share, seed):
+    rng = np.random.default_rng(seed)
+    values = np.triu(1.0 + rng.integers(0, n_values, (p, p)), 1)
+    values[np.triu(rng.random((p, p)) < independent, 1)] = np.inf
+    values += values.T
+    r = share * (n_values + 1)
+    edges, lengths = local_trees_by_bits(values, rank_pairs(values), r)
+    assert edges.tolist() == trees_by_scipy(values, r)
+    assert np.array_equal(lengths, values[edges[:, 0], edges[:, 1]])
+    only_needed, _ = local_trees_by_bits(values, rank_pairs(values, r), r)
+    assert np.array_equal(only_needed, edges)
+
+
+@given(distance_matrices(), st.floats(0, 20))
+def test_pairs_are_ranked_by_distance_smaller_and_larger_column(D, up_to):
+    expected = sorted(
+        (float(D.values[u, v]), u, v)
+        for u in range(D.n_columns)
+        for v in range(u + 1, D.n_columns)
+        if np.isfinite(D.values[u, v]) and D.values[u, v] <= up_to
+    )
+    assert rank_pairs(D.values, up_to).tolist() == [[u, v] for _, u, v in expected]
+
+
+@given(distance_matrices(), st.lists(st.integers(0, 10_000), min_size=2, max_size=5))
+def test_the_initial_graph_does_not_depend_on_the_radii_asked_for_before(D, picks):
+    options = [*radii(D), float("inf")]
+    for r in (options[pick % len(options)] for pick in picks):
+        edges = [tuple(edge) for edge in initial_graph(D, r).edges.tolist()]
+        assert edges == sorted(union_by_networkx(D, r))
+
+
+def test_the_ranked_pairs_are_kept_with_the_distances_and_not_pickled():
+    D = DistanceMatrix.from_array([[0, 1, 3], [1, 0, 2.5], [3, 2.5, 0]])
+    plain = pickle.dumps(D)
+    kept = ranked_pairs(D, 2.5)
+    assert kept.tolist() == [[0, 1], [1, 2]]
+    assert ranked_pairs(D, 1.0) is kept
+    assert ranked_pairs(D, 2.7).tolist() == [[0, 1], [1, 2], [0, 2]]
+    assert pickle.dumps(D) == plain
+    alive = weakref.ref(ranked_pairs(D, 3.0))
+    del D, kept
+    gc.collect()
+    assert alive() is None
+
+
+INTERPRETED = """
+import numpy as np, loopylatent as ll
+rows = np.cumsum(np.random.default_rng(0).normal(size=(40, 70)), axis=1)
+D = ll.information_distances(rows)
+print(*(ll.initial_graph(D, r).digest for r in (D.r_min, (D.r_min + D.r_max) / 2, D.r_max)))
+"""
+
+
+def test_interpreted_kernels_find_the_same_without_warnings():
+    compiled, interpreted = (
+        subprocess.run(
+            [sys.executable, "-W", "error::RuntimeWarning", "-c", INTERPRETED],
+            env=os.environ | {"NUMBA_DISABLE_JIT": disabled},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for disabled in ("0", "1")
+    )
+    assert interpreted == compiled != ""
 
 
 @given(distance_matrices())
@@ -169,11 +247,10 @@ def test_threads_and_one_thread_give_the_same(monkeypatch, rng):
     points = rng.normal(size=(60, 5))
     values = np.linalg.norm(points[:, None] - points, axis=2)
     D = DistanceMatrix.from_array(values)
-    curve, graph = edge_density(D), initial_graph(D, 2.0)
+    curve = edge_density(D)
     # the package has a function of the module's name, so the module is found by its full name
     monkeypatch.setattr(sys.modules["loopylatent.learning.initial_graph"], "PARALLEL_FROM", 10)
     assert np.array_equal(edge_density(D).intervals, curve.intervals)
-    assert initial_graph(D, 2.0) == graph
 
 
 def test_a_radius_below_the_smallest_distance_is_rejected():

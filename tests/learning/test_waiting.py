@@ -1,19 +1,16 @@
-"""The initial graph and its curve where somebody waits: the same results, and a way to stop."""
+"""The exact curve where somebody waits: the same result, reports, and a way to stop."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from helpers.strategies import distance_matrices
-from hypothesis import given, strategies as st
+from hypothesis import given
 
 from loopylatent.distances.matrix import DistanceMatrix
-from loopylatent.errors import ThresholdError
 from loopylatent.learning.initial_graph import (
     curve_with_progress,
     edge_density,
-    initial_graph,
-    initial_graph_quickly,
 )
 
 
@@ -29,12 +26,6 @@ def walk(p: int, seed: int = 0) -> DistanceMatrix:
     return DistanceMatrix.from_array(np.maximum(values, values.T), n_samples=60)
 
 
-@given(distance_matrices(), st.floats(0, 1))
-def test_the_quick_initial_graph_is_the_initial_graph(D, share):
-    r = D.smallest + share * (D.r_max - D.smallest)
-    assert initial_graph_quickly(D, r) == initial_graph(D, r)
-
-
 @given(distance_matrices())
 def test_the_curve_with_progress_is_the_exact_curve(D):
     reported: list[tuple[int, int]] = []
@@ -45,8 +36,6 @@ def test_the_curve_with_progress_is_the_exact_curve(D):
 
 def test_many_columns_on_several_threads():
     D = walk(230)
-    for r in (D.r_min, (D.r_min + D.r_max) / 2, D.r_max):
-        assert initial_graph_quickly(D, r) == initial_graph(D, r)
     reported: list[int] = []
     curve = curve_with_progress(D, lambda done, _: reported.append(done))
     assert np.array_equal(curve.intervals, edge_density(D).intervals)
@@ -62,8 +51,3 @@ def test_the_curve_can_be_stopped():
 
     with pytest.raises(Enough):
         curve_with_progress(walk(230), stop)
-
-
-def test_a_radius_below_all_distances_is_rejected():
-    with pytest.raises(ThresholdError, match="below the smallest distance"):
-        initial_graph_quickly(walk(5), 0.0)

@@ -6,5 +6,6 @@ from . import (
     cycles as cycles,
     graphs as graphs,
     grouping as grouping,
+    initial as initial,
     pairwise as pairwise,
 )

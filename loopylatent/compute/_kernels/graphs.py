@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loopylatent.compute._kernels.jit import kernel
-from loopylatent.compute.values import BoolArray, FloatArray, IntArray
+from loopylatent.compute.values import FloatArray, IntArray
 
 
 @kernel
@@ -51,31 +51,18 @@ def spanning_tree(distances: FloatArray, nodes: IntArray) -> IntArray:
     return parent
 
 
-def spanning_lengths(distances: FloatArray) -> FloatArray:
-    """Lengths of the edges of the minimum spanning forest of all nodes, ascending."""
+def spanning_edges(distances: FloatArray) -> IntArray:
+    """(k, 2) edges of the minimum spanning forest of all nodes, sorted."""
     parent = spanning_tree(distances, np.arange(len(distances)))
     child = np.flatnonzero(parent >= 0)
-    return np.sort(distances[child, parent[child]])
+    edges = np.sort(np.column_stack([child, parent[child]]), axis=1)
+    return edges[np.lexsort(edges.T[::-1])]
 
 
-@kernel
-def union_of_local_trees(distances: FloatArray, r: float, centres: IntArray) -> BoolArray:
-    """(p, p) upper triangle: the edges of the spanning trees of the balls around ``centres``."""
-    p = len(distances)
-    present = np.zeros((p, p), np.bool_)
-    all_done = False
-    for v in centres:
-        ball = np.flatnonzero(distances[v] <= r)
-        if len(ball) == p:  # many balls hold all columns when r is large: one tree serves them
-            if all_done:
-                continue
-            all_done = True
-        parent = spanning_tree(distances, ball)
-        for x in range(len(ball)):
-            if parent[x] >= 0:
-                a, b = ball[x], ball[parent[x]]
-                present[min(a, b), max(a, b)] = True
-    return present
+def spanning_lengths(distances: FloatArray) -> FloatArray:
+    """Lengths of the edges of the minimum spanning forest of all nodes, ascending."""
+    u, v = spanning_edges(distances).T
+    return np.sort(distances[u, v])
 
 
 @kernel

@@ -35,7 +35,7 @@ from loopylatent.learning.grouping import quartets
 from loopylatent.learning.initial_graph import (
     default_thresholds,
     edge_density,
-    initial_graph_quickly,
+    initial_graph,
     loop_radius,
 )
 from loopylatent.learning.learner import learn
@@ -243,7 +243,7 @@ def warm_up_steps() -> Iterator[str]:
     yield "quartet"
     positions(graph, start=positions(graph))
     yield "layout"
-    initial_graph_quickly(D, loop_radius(D))
+    initial_graph(D, D.r_min)
     yield "initial graph"
     for method in get_args(Method):
         _learned(D, method)

@@ -26,7 +26,7 @@ from loopylatent.learning.initial_graph import (
     EdgeDensity,
     curve_with_progress,
     edge_density,
-    initial_graph_quickly,
+    initial_graph,
     settings_for,
 )
 from loopylatent.learning.learner import LearnResult, learn
@@ -423,7 +423,7 @@ def start_of(memo: Memo, D: DistanceMatrix, r: float) -> LatentGraph:
     if D.n_columns <= SIMPLE_FROM:
         return curve_of(memo, D).graph_at(r)
     known: EdgeDensity | None = memo.known("curve", D.digest)
-    return initial_graph_quickly(D, r) if known is None else known.graph_at(r)
+    return initial_graph(D, r) if known is None else known.graph_at(r)
 
 
 def learned(
