@@ -565,12 +565,13 @@ class TextStream:
         first = k * part.step
         self._next += 1
         content = read_bytes(part, int(part.offsets[k]), int(part.offsets[k + 1]))
-        keys = column_keys(part.names)
+        keys = enumerate(column_keys(part.names))
+        position = {key: k for k, key in reversed([*keys])}  # the first of equal names
         table = parse(
             part,
             _plain(content),
             lambda _, place: f"data row {first + place + 1:,}",
-            [keys.index(name) for name in self._columns],
+            [position[name] for name in self._columns],
         )
         if table.num_rows != min(part.step, part.n_rows - first):
             raise part.error("its rows have changed since it was looked through; scan it again.")

@@ -426,7 +426,8 @@ def scan_table(
     names = common_names(heads)
     roles = find_roles([name for name in names if name], drop, (), weights, kinds)
     size = block_rows or usual_block_rows(len(roles.used))
-    columns = (*roles.used, *(key for key in column_keys(names) if key not in names))
+    named = set(names)
+    columns = (*roles.used, *(key for key in column_keys(names) if key not in named))
     file = saved = None
     if checkpoint is not None:
         file = Checkpoint(checkpoint, _key(heads, columns, weights, size))
