@@ -260,7 +260,7 @@ class _Found:
 
 
 def _from_rows(obs: Observations, metric: Metric, seed: int) -> _Found:
-    chosen = _choose_metric(obs.columns, metric)
+    chosen = choose_metric(obs.columns, metric)
     check_memory(obs.n_columns, width=_width(chosen, obs.columns))
     wanted = null_rows(obs.n_rows, obs.n_columns, seed)
     rows = obs if wanted is None or not _permutes(chosen) else obs.take(wanted)
@@ -269,7 +269,7 @@ def _from_rows(obs: Observations, metric: Metric, seed: int) -> _Found:
 
 
 def _from_blocks(table: BlockTable, metric: Metric, seed: int, **how: Any) -> _Found:
-    chosen = _choose_metric(table.columns, metric)
+    chosen = choose_metric(table.columns, metric)
     check_memory(table.n_columns, width=_width(chosen, table.columns))
     if chosen == "rank":
         raise DistanceError(
@@ -312,7 +312,8 @@ def _observations(table: Any, on_degenerate: OnDegenerate) -> Observations:
     return Observations.from_array(table, on_degenerate=on_degenerate)
 
 
-def _choose_metric(columns: Sequence[Column], metric: Metric) -> Measure:
+def choose_metric(columns: Sequence[Column], metric: Metric) -> Measure:
+    """Return the metric that ``auto`` picks; raise an error if one does not fit the columns."""
     if metric not in METRICS or metric == "given":
         raise DistanceError(f"metric = {metric!r} is unknown; choose one of {', '.join(METRICS)}.")
     categorical = [column for column in columns if column.kind == "categorical"]
@@ -344,23 +345,33 @@ def _distance_matrix(found: _Found, seed: int) -> DistanceMatrix:
     strengths, metric, columns = found.strengths, found.metric, found.rows.columns
     values = to_distances(strengths.values)
     np.fill_diagonal(values, 0.0)
-    if not np.isfinite(values[~np.eye(len(values), dtype=bool)]).any():
-        raise DistanceError(
-            "every two columns look independent, so there is no graph to learn; "
-            "check that rows of the table belong together."
-        )
+    check_dependent(values[~np.eye(len(values), dtype=bool)])
     counts = strengths.counts
     if _permutes(metric):
         floor = permutation_noise_floor(found.rows, metric, found.weight, seed)
     else:
         n_typical = float(found.n_samples if counts is None else np.median(counts))
         floor = correlation_noise_floor(max(n_typical, 3.0))
-    many_states = any(len(c.states) > 2 for c in columns if c.kind == "categorical")
-    additive = {"correlation": True, "determinant": True, "canonical": not many_states}
     signs = None if strengths.signs is None else frozen_array(strengths.signs, np.int8)
     kept = None if counts is None else frozen_array(counts, np.float64)
-    known = (found.names, found.n_samples, floor, metric, additive.get(metric, False), signs, kept)
+    known = (found.names, found.n_samples, floor, metric, is_additive(metric, columns), signs, kept)
     return DistanceMatrix(frozen_array(values, np.float64), *known)
+
+
+def check_dependent(values: FloatArray) -> None:
+    """Raise an error if no distance between two columns is finite."""
+    if not np.isfinite(values).any():
+        raise DistanceError(
+            "every two columns look independent, so there is no graph to learn; "
+            "check that rows of the table belong together."
+        )
+
+
+def is_additive(metric: Measure, columns: Sequence[Column]) -> bool:
+    """Return whether distances by this metric add up along the paths of a tree."""
+    if metric == "canonical":
+        return not any(len(c.states) > 2 for c in columns if c.kind == "categorical")
+    return metric in ("correlation", "determinant")
 
 
 def to_distances(strength: FloatArray) -> FloatArray:

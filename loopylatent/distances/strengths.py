@@ -136,15 +136,36 @@ def _add_joint(plan: SumPlan, sums: Arrays, x: FloatArray, w: FloatArray | None)
 
 
 def _add_features(plan: SumPlan, sums: Arrays, x: FloatArray, w: FloatArray | None) -> None:
-    mask = np.isfinite(x).astype(np.float64)
-    f = np.where(mask > 0, x - plan.shift, 0.0)
-    if plan.discrete.any():
-        f = np.where(plan.discrete[plan.owner], _indicators(plan, x), f[:, plan.owner])
+    mask, f = _masked(plan, x)
     wf = f if w is None else f * w[:, None]
     sums["count"] += (mask if w is None else mask * w[:, None]).T @ mask
     sums["first"] += wf.T @ mask
     sums["square"] += (wf * f).T @ mask
     sums["product"] += wf.T @ f
+
+
+def sum_factors(plan: SumPlan, x: FloatArray) -> dict[str, tuple[FloatArray, FloatArray]]:
+    """Return for each sum the two arrays (features, rows) that it multiplies in every row.
+
+    Complete columns get a column of ones, so that one product has all of their sums.
+    """
+    if plan.kind == "complete":
+        both = np.vstack([(x - plan.shift).T, np.ones(len(x))])
+        return {"product": (both, both)}
+    if plan.kind == "joint":
+        z = np.ascontiguousarray(_indicators(plan, x).T)
+        return {"product": (z, z)}
+    mask, f = (np.ascontiguousarray(one.T) for one in _masked(plan, x))
+    return {"count": (mask, mask), "first": (f, mask), "square": (f * f, mask), "product": (f, f)}
+
+
+def _masked(plan: SumPlan, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return (n, p) 1 where a value is present, and (n, q) the features, 0 where it is not."""
+    mask = np.isfinite(x).astype(np.float64)
+    f = np.where(mask > 0, x - plan.shift, 0.0)
+    if plan.discrete.any():
+        f = np.where(plan.discrete[plan.owner], _indicators(plan, x), f[:, plan.owner])
+    return mask, f
 
 
 _ADD = {"complete": _add_complete, "joint": _add_joint, "features": _add_features}

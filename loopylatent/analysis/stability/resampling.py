@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal, get_args
@@ -11,10 +11,18 @@ from typing import Literal, get_args
 import numpy as np
 
 from loopylatent.analysis.overlay import overlay
-from loopylatent.compute.values import FloatArray, Progress, check_choice, check_share, frozen_array
+from loopylatent.compute.values import (
+    Check,
+    FloatArray,
+    Progress,
+    check_choice,
+    check_share,
+    frozen_array,
+)
 from loopylatent.compute.workers import Engine, as_they_finish
-from loopylatent.distances.matrix import DistanceMatrix, Metric, information_distances
-from loopylatent.errors import DataError, Remedy, ThresholdError
+from loopylatent.distances.matrix import DistanceMatrix, Metric
+from loopylatent.distances.resampled import Outcome, Weighted, weighted_distances
+from loopylatent.errors import DataError, LoopyLatentError, Remedy, ThresholdError
 from loopylatent.graph import LatentGraph
 from loopylatent.learning.initial_graph import initial_graph
 from loopylatent.learning.learner import learn
@@ -63,7 +71,7 @@ class Resampling:
         if scheme == "noise":
             return perturbed_distances(D)
         if scheme == "orders" or not isinstance(table, Observations):
-            return Resampler(_nothing, partial(_unchanged, D))
+            return Resampler(_nothing, partial(_each, partial(_unchanged, D)))
         obs = table if table.names == D.names else table.select(D.names)
         if scheme == "blocks":
             return block_bootstrapped_rows(obs, self.metric, self.block)
@@ -80,22 +88,25 @@ def default_block(n_rows: int) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Resampler:
-    """Maps a random generator to the distances of a resample; can be pickled."""
+    """Maps random generators to the distances of resamples; can be pickled."""
 
     draw: Callable[[np.random.Generator], FloatArray]
     """The random part: weights of the rows, or noise."""
-    distances: Callable[[FloatArray], DistanceMatrix]
-    """The distances, given the random part."""
+    distances: Weighted
+    """The distances, given the random parts of some resamples, at most BATCH."""
 
     def __call__(self, rng: np.random.Generator) -> DistanceMatrix:
-        return self.distances(self.draw(rng))
+        (found,) = self.distances([self.draw(rng)], lambda *_: None)
+        if isinstance(found, LoopyLatentError):
+            raise found
+        return found
 
 
 def bootstrapped_rows(obs: Observations, metric: Metric) -> Resampler:
     """Bootstrap: the weight of a row is the number of times it was drawn."""
     n = obs.n_samples
     share = np.full(obs.n_rows, 1 / obs.n_rows) if obs.weights is None else obs.weights / n
-    return Resampler(partial(_times_drawn, n, share / share.sum()), partial(_weighted, obs, metric))
+    return Resampler(partial(_times_drawn, n, share / share.sum()), weighted_distances(obs, metric))
 
 
 def block_bootstrapped_rows(
@@ -110,7 +121,7 @@ def block_bootstrapped_rows(
     if not 1 <= length <= n:
         raise ThresholdError(f"block = {length} is out of range; use 1 to {n}, the number of rows.")
     own = np.ones(n) if obs.weights is None else obs.weights
-    return Resampler(partial(_blocks_drawn, length, own), partial(_weighted, obs, metric))
+    return Resampler(partial(_blocks_drawn, length, own), weighted_distances(obs, metric))
 
 
 def subsampled_rows(obs: Observations, metric: Metric, share: float = SHARE) -> Resampler:
@@ -125,7 +136,7 @@ def subsampled_rows(obs: Observations, metric: Metric, share: float = SHARE) -> 
             f"share = {share:g} of {n} rows leaves {n_kept}; at least 3 are needed."
         )
     keep = _counts_kept if whole else _rows_kept
-    return Resampler(partial(keep, n_kept, own), partial(_weighted, obs, metric))
+    return Resampler(partial(keep, n_kept, own), weighted_distances(obs, metric))
 
 
 def perturbed_distances(D: DistanceMatrix) -> Resampler:
@@ -137,11 +148,13 @@ def perturbed_distances(D: DistanceMatrix) -> Resampler:
             Remedy("or_rows"),
             ".",
         )
-    return Resampler(partial(_noise, D.n_columns), partial(_perturbed, D))
+    return Resampler(partial(_noise, D.n_columns), partial(_each, partial(_perturbed, D)))
 
 
-def _weighted(obs: Observations, metric: Metric, weights: FloatArray) -> DistanceMatrix:
-    return information_distances(obs.with_weights(weights), metric)
+def _each(
+    one: Callable[[FloatArray], DistanceMatrix], drawn: Sequence[FloatArray], _: Check
+) -> list[Outcome]:
+    return [one(own) for own in drawn]
 
 
 def _times_drawn(n: int, share: FloatArray, rng: np.random.Generator) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Sums of products of sparse columns, and missing values of a Gaussian."""
+"""Sums of products of sparse columns, pair counts, and missing values of a Gaussian."""
 
 from __future__ import annotations
 
@@ -106,6 +106,82 @@ def listed_lengths(
         elif at < stop and other[at] == right[k]:
             found[k] = length[at]
     return found
+
+
+LANES = 8
+"""Weights of a row that are added at once."""
+
+
+@kernel
+def count_pairs(
+    row_start: IntArray, row_column: Indices, weights: Indices, counts: Indices, slot: IntArray
+) -> None:
+    """Add the ``weights`` (rows, LANES) of each row to the pairs of columns that it lists.
+
+    Pair (i, j), i <= j, is row ``slot[i] + j`` of ``counts``.
+    """
+    for row in range(len(weights)):
+        w = weights[row]
+        for a in range(row_start[row], row_start[row + 1]):
+            base = slot[row_column[a]]
+            for b in range(a, row_start[row + 1]):
+                own = counts[base + row_column[b]]
+                for lane in range(LANES):
+                    own[lane] += w[lane]
+
+
+@kernel
+def sums_of_lane(counts: Indices, lane: int, slot: IntArray, total: float) -> FloatArray:
+    """Sums of products of binary columns and a column of ones, for one lane of ``count_pairs``.
+
+    Only entries (i, j) with i <= j are filled.
+    """
+    p = len(slot)
+    sums = np.empty((p + 1, p + 1))
+    for i in range(p):
+        for j in range(i, p):
+            sums[i, j] = counts[slot[i] + j, lane]
+        sums[i, p] = sums[i, i]
+    sums[p, p] = total
+    return sums
+
+
+@kernel
+def correlation_strengths(sums: FloatArray, rounding: float) -> FloatArray:
+    """|Correlation| of all pairs i < j, row by row, from sums of products with ones as last column.
+
+    A column whose spread is a share of its squares below ``rounding`` is constant: strength 0.
+    """
+    p = len(sums) - 1
+    total = sums[p, p]
+    spread = np.empty(p)
+    for i in range(p):
+        most = total * sums[i, i]
+        spread[i] = most - sums[i, p] * sums[i, p]
+        if not spread[i] > rounding * most:
+            spread[i] = 0.0
+    strength = np.zeros(p * (p - 1) // 2)
+    k = 0
+    for i in range(p):
+        for j in range(i + 1, p):
+            scale = np.sqrt(spread[i] * spread[j])
+            if scale > 0.0:
+                covariance = total * sums[i, j] - sums[i, p] * sums[j, p]
+                strength[k] = min(abs(covariance / scale), 1.0)
+            k += 1
+    return strength
+
+
+@kernel
+def square_of(upper: FloatArray, p: int) -> FloatArray:
+    """The symmetric matrix with zero diagonal of the pairs i < j, listed row by row."""
+    matrix = np.zeros((p, p))
+    k = 0
+    for i in range(p):
+        for j in range(i + 1, p):
+            matrix[i, j] = matrix[j, i] = upper[k]
+            k += 1
+    return matrix
 
 
 @kernel

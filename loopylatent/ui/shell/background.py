@@ -23,13 +23,15 @@ import streamlit as st
 from scipy import sparse
 from streamlit import runtime
 
+from loopylatent.analysis.stability.resampling import Resampling
+from loopylatent.analysis.stability.runs import stability
 from loopylatent.compute._kernels.grouping import declares
 from loopylatent.compute.values import Progress
 from loopylatent.distances.matrix import DistanceMatrix, information_distances
 from loopylatent.distances.sparse import sparse_distances
 from loopylatent.errors import LoopyLatentError
 from loopylatent.figures.layout import positions
-from loopylatent.graph import LatentGraph, minimum_cycle_basis
+from loopylatent.graph import LatentGraph
 from loopylatent.inference.fit import fit_parameters
 from loopylatent.learning.grouping import quartets
 from loopylatent.learning.initial_graph import (
@@ -255,8 +257,9 @@ def warm_up_steps() -> Iterator[str]:
     quartets(near, 0.0)
     declares(np.exp(-near), 0.0, 0, 1, 2, 3)
     yield "single quartet tests"
-    minimum_cycle_basis(graph.n_nodes, graph.edges)
-    yield "cycles"
+    for table in (numbers, (numbers > 2).astype(int)):
+        stability(Observations.from_frame(table), how=Resampling(n_resamples=2))
+    yield "support"
     law = DiscreteLaw.ising(_ring(D.names), np.full(_ring(D.names).n_edges, 0.3))
     gibbs(law, n=8, rng=np.random.default_rng(0), burn_in=2, thinning=1)
     yield "synthetic rows"
