@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from threading import Lock
 from typing import Literal, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -33,9 +32,11 @@ T = TypeVar("T")
 Pairs = NDArray[np.int32]
 
 PARALLEL_FROM = 200
-"""With fewer columns, threads are not faster."""
+"""With fewer sparse columns, threads are not faster."""
 BLOCK = 32
-"""Balls per task; results are merged task by task to save memory."""
+"""Balls of sparse columns per task."""
+PAIRS_AT_A_TIME = 5000
+"""Between two reports of the exact curve, which can be stopped there."""
 
 
 def initial_graph(D: Distances, r: float) -> LatentGraph:
@@ -231,11 +232,6 @@ def edge_density(D: DistanceMatrix) -> EdgeDensity:
     return curve_with_progress(D, lambda *_: None)
 
 
-def _united(rows: FloatArray) -> FloatArray:
-    """Sort intervals by edge and merge those of equal edges."""
-    return _kernels.graphs.merge_intervals(rows[np.lexsort((rows[:, 2], rows[:, 1], rows[:, 0]))])
-
-
 def over_centres(work: Callable[[IntArray], T], p: int) -> Iterator[T]:
     """Distribute the balls over threads; results are yielded in order, few are kept waiting."""
     if p < PARALLEL_FROM:
@@ -246,26 +242,21 @@ def over_centres(work: Callable[[IntArray], T], p: int) -> Iterator[T]:
 
 
 def curve_with_progress(D: DistanceMatrix, progress: Progress) -> EdgeDensity:
-    """`edge_density`; ``progress`` is called with balls done and total, and may raise to stop."""
-    done = 0
-    lock = Lock()
-
-    def work(centres: IntArray) -> FloatArray:
-        nonlocal done
-        with lock:
-            progress(done, D.n_columns)
-        found = _kernels.graphs.local_tree_intervals(D.values, centres)
-        with lock:
-            done += len(centres)
-        return _united(found)
-
-    merged, pending = np.empty((0, 4)), [np.empty((0, 4))]
-    for part in over_centres(work, D.n_columns):
-        pending.append(part)
-        if sum(map(len, pending)) >= len(merged):
-            merged, pending = _united(np.concatenate([merged, *pending])), []
-    curve = EdgeDensity(D, frozen_array(_united(np.concatenate([merged, *pending])), np.float64))
-    progress(D.n_columns, D.n_columns)
+    """`edge_density`; ``progress`` is called with the share done, in columns, and may raise."""
+    p, pairs = D.n_columns, ranked_pairs(D, np.inf)
+    above, nearest = np.full((p, p), -1, np.int32), np.empty((p, p), np.int32)
+    n_near, joined = np.zeros(p, np.int64), np.zeros((p, p), np.bool_)
+    found = [np.empty((0, 4))]
+    for first in range(0, len(pairs), PAIRS_AT_A_TIME):
+        progress(p * first // len(pairs), p)
+        some = pairs[first : first + PAIRS_AT_A_TIME]
+        found.append(
+            _kernels.initial.curve_by_pairs(D.values, some, above, nearest, n_near, joined)
+        )
+    rows = np.concatenate(found)
+    order = np.argsort(rows[:, 0] * p + rows[:, 1], kind="stable")
+    curve = EdgeDensity(D, frozen_array(rows[order], np.float64))
+    progress(p, p)
     return curve
 
 

@@ -128,6 +128,7 @@ import numpy as np, loopylatent as ll
 rows = np.cumsum(np.random.default_rng(0).normal(size=(40, 70)), axis=1)
 D = ll.information_distances(rows)
 print(*(ll.initial_graph(D, r).digest for r in (D.r_min, (D.r_min + D.r_max) / 2, D.r_max)))
+print(ll.edge_density(D).intervals.tolist())
 """
 
 
@@ -243,14 +244,45 @@ def test_local_msts_are_forests_and_never_use_an_infinite_distance(D):
     assert D.n_columns - len(child) == nx.number_connected_components(finite)
 
 
-def test_threads_and_one_thread_give_the_same(monkeypatch, rng):
-    points = rng.normal(size=(60, 5))
-    values = np.linalg.norm(points[:, None] - points, axis=2)
-    D = DistanceMatrix.from_array(values)
+def test_the_curve_does_not_depend_on_how_many_pairs_are_taken_at_a_time(monkeypatch, rng):
+    points = np.round(rng.normal(size=(70, 5)), 1)
+    D = DistanceMatrix.from_array(np.linalg.norm(points[:, None] - points, axis=2))
     curve = edge_density(D)
     # the package has a function of the module's name, so the module is found by its full name
-    monkeypatch.setattr(sys.modules["loopylatent.learning.initial_graph"], "PARALLEL_FROM", 10)
-    assert np.array_equal(edge_density(D).intervals, curve.intervals)
+    module = sys.modules["loopylatent.learning.initial_graph"]
+    for size in (1, 17, 10**6):
+        monkeypatch.setattr(module, "PAIRS_AT_A_TIME", size)
+        assert np.array_equal(edge_density(D).intervals, curve.intervals)
+
+
+@pytest.mark.parametrize("p", [70, 140])
+@pytest.mark.parametrize("digits", [0, 1, 9])
+def test_the_curve_of_many_columns_gives_the_graph_built_there(p, digits, rng):
+    points = rng.normal(size=(p, 3))
+    values = np.round(0.5 + np.linalg.norm(points[:, None] - points, axis=2), digits)
+    values[np.add.outer(points[:, 0], points[:, 0]) > 2.5] = np.inf
+    np.fill_diagonal(values, 0.0)
+    D = DistanceMatrix.from_array(values)
+    curve = edge_density(D)
+    some = rng.choice(curve.r, min(len(curve.r), 12), replace=False)
+    for r in (*some.tolist(), D.smallest, D.r_min, D.r_max, 2 * D.r_max):
+        assert curve.graph_at(r) == initial_graph(D, r)
+        assert curve.graph_at(r).edges.tolist() == trees_by_scipy(D.values, r)
+
+
+def test_equal_distances_give_the_tree_of_the_first_column():
+    D = DistanceMatrix.from_array(1.0 - np.eye(66))
+    assert edge_density(D).intervals.tolist() == [[0, v, 1, np.inf] for v in range(1, 66)]
+    assert initial_graph(D, 1.0).edges.tolist() == [[0, v] for v in range(1, 66)]
+
+
+def test_read_only_and_writable_distances_give_the_same():
+    values = np.array([[0, 1, 3.0], [1, 0, 2.5], [3, 2.5, 0]])
+    frozen = DistanceMatrix.from_array(values).values
+    for r in (1.0, 2.5, 3.0):
+        one, other = (local_trees_by_bits(d, rank_pairs(d), r) for d in (values, frozen))
+        assert np.array_equal(one[0], other[0])
+        assert np.array_equal(one[1], other[1])
 
 
 def test_a_radius_below_the_smallest_distance_is_rejected():

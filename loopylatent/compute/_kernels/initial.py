@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loopylatent.compute._kernels.jit import kernel
-from loopylatent.compute.values import FloatArray, IntArray
+from loopylatent.compute.values import BoolArray, FloatArray, IntArray
 
 Pairs = NDArray[np.int32]
 Bits = NDArray[np.uint64]
@@ -183,3 +183,160 @@ def local_trees_by_bits(
         u, v = found[k] // p, found[k] % p
         edges[k, 0], edges[k, 1], lengths[k] = u, v, distances[u, v]
     return edges, lengths
+
+
+WITNESSES = 16
+"""Columns nearer to both ends of a pair that are looked for from each end."""
+
+
+@kernel
+def _next_common(
+    nearest: Pairs, n_near: IntArray, joined: BoolArray, u: int, v: int, k: int
+) -> int:
+    """Return the position, from k on, of the next column in the list of u that is joined to v."""
+    while k < n_near[u] and not joined[v, nearest[u, k]]:
+        k += 1
+    return k
+
+
+@kernel
+def _without(distances: FloatArray, u: int, v: int, column: int, centres: IntArray, n: int) -> int:
+    """Keep the centres whose smallest ball with u and v does not hold a column."""
+    kept = 0
+    for k in range(n):
+        c = centres[k]
+        centres[kept] = c
+        kept += max(distances[u, c], distances[v, c]) < distances[column, c]
+    return kept
+
+
+@kernel
+def _centres_to_test(
+    distances: FloatArray, nearest: Pairs, n_near: IntArray, joined: BoolArray,
+    u: int, v: int, centres: IntArray,
+) -> int:  # fmt: skip
+    """Write the centres in whose balls the pair may be an edge; return their number."""
+    n = 0
+    i = _next_common(nearest, n_near, joined, u, v, 0)
+    if i == n_near[u]:
+        for c in range(len(distances)):
+            centres[n] = c
+            n += max(distances[u, c], distances[v, c]) < np.inf
+        return n
+    j = _next_common(nearest, n_near, joined, v, u, 0)
+    one, other = nearest[u, i], nearest[v, j]
+    for c in range(len(distances)):
+        centres[n] = c
+        n += max(distances[u, c], distances[v, c]) < min(distances[one, c], distances[other, c])
+    for a, b, k in ((u, v, i), (v, u, j)):
+        for _ in range(WITNESSES):
+            k = _next_common(nearest, n_near, joined, a, b, k + 1)
+            if n == 0 or k == n_near[a]:
+                break
+            n = _without(distances, u, v, nearest[a, k], centres, n)
+    return n
+
+
+@kernel
+def _meeting(above: Pairs, u: int, v: int, seen: IntArray, stamp: int) -> int:
+    """Return the first node on the ways of u and v to the root; -1 if their roots differ."""
+    while u >= 0:
+        seen[u] = stamp
+        u = above[u]
+    while v >= 0 and seen[v] != stamp:
+        v = above[v]
+    return v
+
+
+@kernel
+def _last_edge(above: Pairs, radius: FloatArray, node: int, top: int) -> tuple[int, float]:
+    """Return the edge between node and top that needs the largest ball: lower end, radius."""
+    last, largest = -1, -1.0
+    while node != top:
+        needed = max(radius[node], radius[above[node]])
+        if needed > largest:
+            last, largest = node, needed
+        node = above[node]
+    return last, largest
+
+
+@kernel
+def _hang(above: Pairs, node: int, last: int, onto: int) -> None:
+    """Hang a node onto another: the path up to ``last`` is turned, the edge above it removed."""
+    while True:
+        following = above[node]
+        above[node] = onto
+        if node == last or following < 0:
+            return
+        onto, node = node, following
+
+
+@kernel
+def _insert(above: Pairs, radius: FloatArray, u: int, v: int, seen: IntArray, stamp: int) -> float:
+    """Return the radius from which shorter pairs connect u and v; insert the pair if it is less.
+
+    The forest of a centre connects any two columns in the smallest possible ball.
+    """
+    top = _meeting(above, u, v, seen, stamp)
+    if top < 0:
+        _hang(above, u, -1, v)
+        return np.inf
+    a, needed_a = _last_edge(above, radius, u, top)
+    b, needed_b = _last_edge(above, radius, v, top)
+    end = max(needed_a, needed_b)
+    if max(radius[u], radius[v]) < end:
+        if needed_a > needed_b:
+            _hang(above, u, a, v)
+        else:
+            _hang(above, v, b, u)
+    return end
+
+
+@kernel
+def _append_union(
+    rows: FloatArray, n: int, u: int, v: int, start: FloatArray, end: FloatArray
+) -> tuple[FloatArray, int]:
+    """Append the union of the intervals of a pair."""
+    if n + len(start) > len(rows):
+        rows = np.concatenate((rows, np.empty((len(rows) + len(start), 4))))
+    first = n
+    for k in np.argsort(start):
+        if n > first and start[k] <= rows[n - 1, 3]:
+            rows[n - 1, 3] = max(rows[n - 1, 3], end[k])
+        else:
+            rows[n, 0], rows[n, 1], rows[n, 2], rows[n, 3] = u, v, start[k], end[k]
+            n += 1
+    return rows, n
+
+
+@kernel
+def curve_by_pairs(
+    distances: FloatArray, pairs: Pairs,
+    above: Pairs, nearest: Pairs, n_near: IntArray, joined: BoolArray,
+) -> FloatArray:  # fmt: skip
+    """Rows (u, v, start, end): the pair is an edge of some ball's tree for start <= r < end.
+
+    ``pairs`` follow those of earlier calls. The other arrays carry what is known of these:
+    a forest for each centre (``above`` holds parents, -1 for roots), the columns of earlier pairs
+    with each column in order, their number, and whether two columns were an earlier pair.
+    """
+    p = len(distances)
+    rows, n = np.empty((4 * p, 4)), 0
+    centres, seen = np.empty(p, np.int64), np.zeros(p, np.int64)
+    start, end = np.empty(p), np.empty(p)
+    stamp = 0
+    for k in range(len(pairs)):
+        u, v = int(pairs[k, 0]), int(pairs[k, 1])
+        found = 0
+        for c in centres[: _centres_to_test(distances, nearest, n_near, joined, u, v, centres)]:
+            stamp += 1
+            start[found] = max(distances[u, c], distances[v, c])
+            end[found] = _insert(above[c], distances[c], u, v, seen, stamp)
+            found += start[found] < end[found]
+        if found:
+            rows, n = _append_union(rows, n, u, v, start[:found], end[:found])
+        nearest[u, n_near[u]], nearest[v, n_near[v]] = v, u
+        n_near[u] += 1
+        n_near[v] += 1
+        joined[u, v] = joined[v, u] = True
+    return rows[:n].copy()
