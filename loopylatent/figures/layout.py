@@ -16,9 +16,9 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 from scipy.spatial import KDTree
 
-from loopylatent.compute import _kernels
 from loopylatent.compute.values import BoolArray, FloatArray, IntArray
 from loopylatent.errors import DataError
+from loopylatent.figures.stress import majorise, principal_axes
 from loopylatent.graph import LatentGraph
 
 FONT_SIZE = 13
@@ -180,15 +180,13 @@ def _classical_scaling(targets: FloatArray, rng: np.random.Generator) -> FloatAr
     squares = targets**2
     means = squares.mean(axis=0)
     centred = (means + means[:, None] - squares - squares.mean()) / 2
-    place = _kernels.graphs.principal_axes(centred, rng.normal(size=(len(targets), 2)), 60)
+    place = principal_axes(centred, rng.normal(size=(len(targets), 2)), 60)
     return place + rng.normal(0, 0.01 * targets.mean(), place.shape)
 
 
 def _stress(targets: FloatArray, place: FloatArray, anchored: NDArray[np.bool_]) -> FloatArray:
-    rounds = int(np.clip(_MOST_ROUNDS * 600 / len(targets), 20, _MOST_ROUNDS))
-    return _kernels.graphs.majorise(
-        targets, place, np.where(anchored, _ANCHOR, 0.0), rounds, _STILL
-    )
+    rounds = int(np.clip(_MOST_ROUNDS * 400 / len(targets), 20, _MOST_ROUNDS))
+    return majorise(targets, place, np.where(anchored, _ANCHOR, 0.0), rounds, _STILL)
 
 
 def _turned_to_landscape(place: FloatArray) -> FloatArray:
