@@ -16,6 +16,8 @@ from xdist.scheduler import LoadScopeScheduling
 
 from loopylatent.tables.observations import Observations
 
+# What is compiled is tested compiled, whatever its size; jit.py reads this when it is first used.
+os.environ.setdefault("LOOPYLATENT_COMPILE", "always")
 pytest_plugins = ["helpers.browser", "helpers.app_server"]
 
 hypothesis.settings.register_profile(

@@ -58,7 +58,7 @@ def _inverse(weights: FloatArray, total: FloatArray, held: FloatArray) -> FloatA
     matrix[np.diag_indices_from(matrix)] = total + held
     if not held.any():
         matrix += total.mean() / len(total)
-    return np.linalg.inv(matrix)
+    return np.asarray(np.linalg.inv(matrix), np.float64)
 
 
 def _pulled(pulls: FloatArray, place: FloatArray) -> FloatArray:

@@ -400,6 +400,7 @@ def setup(title: str) -> Session:
     st.html(Path(__file__).with_name("style.css"))
     st.html(f'<div class="loopylatent-title"><h1>{title}</h1> <p>{words.pages[title]}</p></div>')
     upkeep().set()
+    warm_up_once()
     return session()
 
 
@@ -427,7 +428,6 @@ def choose(s: Session, linked: Mapping[str, str] | None = None) -> Present:
         st.spinner("Computing the initial graph …") if slow else nullcontext(),
     ):
         result = learned(s.memo, source.distances, s.recipe, _progress(source))
-    warm_up_once()
     result = _regularized(s, source, result)
     _set_link(s, linked)
     return Present(s, source, curve, result)

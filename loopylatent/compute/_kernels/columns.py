@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from loopylatent.compute._kernels.jit import kernel
+from loopylatent.compute._kernels.jit import kernel, sized_kernel
 from loopylatent.compute.values import FloatArray, IntArray
 
 Indices = NDArray[np.int32]
@@ -184,7 +184,7 @@ def square_of(upper: FloatArray, p: int) -> FloatArray:
     return matrix
 
 
-@kernel
+@sized_kernel(0)  # logarithms: the last digits would differ interpreted
 def fill_gaps(
     precision: FloatArray, off: FloatArray, second: FloatArray, order: IntArray,
     n_present: IntArray, weights: FloatArray, scatter: FloatArray, starts: IntArray,
@@ -244,7 +244,7 @@ def fill_gaps(
     return log_det
 
 
-@kernel
+@sized_kernel(0)  # logarithms: the last digits would differ interpreted
 def factorise(matrix: FloatArray, rows: IntArray, factor: FloatArray, smallest: float) -> float:
     """Cholesky of some rows and columns into ``factor``; the log-determinant, or NaN."""
     log_det = 0.0

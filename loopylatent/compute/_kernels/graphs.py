@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from loopylatent.compute._kernels.jit import kernel
+from loopylatent.compute._kernels.jit import kernel, sized_kernel
 from loopylatent.compute.values import FloatArray, IntArray
 
 
@@ -209,7 +209,7 @@ def tree_path_lengths(n: int, edges: IntArray, lengths: FloatArray) -> FloatArra
     return paths
 
 
-@kernel
+@sized_kernel(2**20)
 def extend_distances(
     distances: FloatArray, members: IntArray, paths: FloatArray, born: IntArray, outside: IntArray
 ) -> None:

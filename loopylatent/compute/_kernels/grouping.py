@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,6 +22,16 @@ def declares(s: FloatArray, Lambda: float, a: int, b: int, c: int, d: int) -> bo
     product = max(s[a, b] - Lambda, 0.0) * max(s[c, d] - Lambda, 0.0)
     rival = max((s[a, c] + Lambda) * (s[b, d] + Lambda), (s[a, d] + Lambda) * (s[b, c] + Lambda))
     return bool(product > rival * MARGIN)
+
+
+@kernel
+def strengths(distances: FloatArray) -> FloatArray:
+    """Return exp(-d) of each distance; numpy's own differs in the last digit where interpreted."""
+    s = np.empty_like(distances)
+    for i in range(len(distances)):
+        for j in range(len(distances)):
+            s[i, j] = math.exp(-distances[i, j])
+    return s
 
 
 @kernel
@@ -251,7 +263,7 @@ def group_by_quartets(
     size = max(2 * m - 2, m)
     d = np.full((size, size), np.inf)
     d[:m, :m] = distances
-    s = np.exp(-distances)
+    s = strengths(distances)
     nearest = np.empty((m, max(m - 1, 1)), np.int64)
     weakest = 1.0
     for a in range(m):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from loopylatent.compute._kernels.circuit import mixed
-from loopylatent.compute._kernels.jit import kernel
+from loopylatent.compute._kernels.jit import sized_kernel
 from loopylatent.compute.tape import Network
 from loopylatent.compute.values import BoolArray, FloatArray, IntArray, StateArray
+
+kernel = sized_kernel(0)  # exponentials: the last digits would differ interpreted
 
 
 @kernel

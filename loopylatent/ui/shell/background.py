@@ -1,4 +1,4 @@
-"""Background work: jobs in threads, garbage collection, and compilation ahead of use.
+"""Background work: jobs in threads, garbage collection, and the start of the warm-up.
 
 Streamlit's garbage collection after every run takes as long as the run itself. It is turned off in
 `.streamlit/config.toml` and done here when the pages are idle.
@@ -12,38 +12,17 @@ import logging
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from typing import Any, get_args
+from dataclasses import dataclass, field
+from typing import Any
 
-import numpy as np
-import pandas as pd
 import streamlit as st
-from scipy import sparse
 from streamlit import runtime
 
-from loopylatent.analysis.stability.resampling import Resampling
-from loopylatent.analysis.stability.runs import stability
-from loopylatent.compute._kernels.grouping import declares
 from loopylatent.compute.values import Progress
-from loopylatent.distances.matrix import DistanceMatrix, information_distances
-from loopylatent.distances.sparse import sparse_distances
 from loopylatent.errors import LoopyLatentError
-from loopylatent.figures.layout import positions
-from loopylatent.graph import LatentGraph
-from loopylatent.inference.fit import fit_parameters
-from loopylatent.learning.grouping import quartets
-from loopylatent.learning.initial_graph import (
-    default_thresholds,
-    edge_density,
-    initial_graph,
-    loop_radius,
-)
-from loopylatent.learning.learner import learn
-from loopylatent.settings import FitSettings, LearnSettings, Method
-from loopylatent.synthetic.discrete import DiscreteLaw, gibbs
-from loopylatent.tables.observations import Observations
+from loopylatent.ui.shell.warm_up import warm_up
 
 log = logging.getLogger(__name__)
 Work = Callable[[Progress], Any]
@@ -215,7 +194,7 @@ def free_memory() -> None:
 
 @st.cache_resource(show_spinner=False)
 def warm_up_once() -> threading.Thread:
-    """Compile or load in the background what pages need later, once per server."""
+    """Compile or load in the background what pages need, once per server."""
 
     def run() -> None:
         warm_up()
@@ -224,93 +203,3 @@ def warm_up_once() -> threading.Thread:
     thread = threading.Thread(target=run, name="loopylatent warm-up", daemon=True)
     thread.start()
     return thread
-
-
-def warm_up() -> None:
-    """Run every compiled function once on a small table."""
-    for _ in warm_up_steps():
-        pass
-
-
-_ROWS, _GROUPS, _EACH = 60, 4, 4
-
-
-def warm_up_steps() -> Iterator[str]:
-    """Run them step by step, those of the first page first; yield the name of each step."""
-    numbers = _numbers()
-    D = information_distances(Observations.from_frame(numbers))
-    edge_density(D)
-    yield "curve"
-    graph = _learned(D, "quartet")
-    yield "quartet"
-    positions(graph, start=positions(graph))
-    yield "layout"
-    initial_graph(D, D.r_min)
-    yield "initial graph"
-    for method in get_args(Method):
-        _learned(D, method)
-        yield method
-    for kind, table in _tables(numbers).items():
-        _fit(Observations.from_frame(table))
-        yield f"fit of {kind}"
-    near = D.values[:_EACH, :_EACH]
-    quartets(near, 0.0)
-    declares(np.exp(-near), 0.0, 0, 1, 2, 3)
-    yield "single quartet tests"
-    for table in (numbers, (numbers > 2).astype(int)):
-        stability(Observations.from_frame(table), how=Resampling(n_resamples=2))
-    yield "support"
-    law = DiscreteLaw.ising(_ring(D.names), np.full(_ring(D.names).n_edges, 0.3))
-    gibbs(law, n=8, rng=np.random.default_rng(0), burn_in=2, thinning=1)
-    yield "synthetic rows"
-    lists = sparse_distances(sparse.csr_array(numbers.to_numpy() > 1, dtype=np.float64))
-    for method in get_args(Method):
-        learn(lists, LearnSettings(default_thresholds(lists), method))
-    yield "very many columns"
-
-
-def _numbers() -> pd.DataFrame:
-    """Return groups of columns, each with a hidden variable; the hidden variables form a ring."""
-    rng = np.random.default_rng(0)
-    steps = rng.normal(size=(_ROWS, _GROUPS))
-    hidden = np.repeat(steps + np.roll(steps, 1, axis=1), _EACH, axis=1)
-    values = hidden + 0.7 * rng.normal(size=hidden.shape)
-    return pd.DataFrame(values).add_prefix("c")
-
-
-def _tables(numbers: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    binary = (numbers > 0).astype(int)
-    missing = np.arange(numbers.size).reshape(numbers.shape) % 17 == 3
-    return {
-        "continuous": numbers,
-        "binary": binary,
-        "continuous, missing values": numbers.mask(missing),
-        "binary, missing values": binary.astype(float).mask(missing),
-        "categorical": numbers.apply(pd.cut, bins=3, labels=["few", "some", "many"]).astype(
-            "object"
-        ),
-    }
-
-
-def _learned(D: DistanceMatrix, method: Method) -> LatentGraph:
-    thresholds = replace(default_thresholds(D), r=loop_radius(D))
-    return learn(D, LearnSettings(thresholds, method)).graph
-
-
-def _fit(table: Observations) -> None:
-    """Fit a graph with a loop and one without, and call what the pages call."""
-    D = information_distances(table)
-    for graph in (_learned(D, "nj"), _ring(D.names)):
-        model = fit_parameters(graph, table, FitSettings(max_steps=3))
-        model.log_likelihood(table)
-        model.hidden_posteriors(table)
-        if model.is_exact and model.kind != "gaussian":
-            model.lbp_error()
-
-
-def _ring(names: tuple[str, ...]) -> LatentGraph:
-    """Return a ring of hidden nodes, so that the hidden part contains a loop."""
-    p = len(names)
-    edges = [(k, p + k // _EACH) for k in range(p)]
-    edges += [(p + k, p + (k + 1) % _GROUPS) for k in range(_GROUPS)]
-    return LatentGraph.build(names, _GROUPS, edges, np.full(len(edges), 0.5))
