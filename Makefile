@@ -27,7 +27,7 @@ serve: $(VENV)/.run-installed
 
 test: $(VENV)/.test-installed
 	@tools/ensure_chromium
-	@$(BIN)/python -c "from loopylatent.ui.shell.background import warm_up; warm_up()" & \
+	@LOOPYLATENT_COMPILE=always $(BIN)/python -m loopylatent.ui.shell.warm_up > /dev/null & \
 	  kernels=$$!; $(MAKE) --no-print-directory lint && wait $$kernels
 	$(PYTEST) -n 2 -m "not long"
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from benchmarks import machine
-from benchmarks.app import slider, slider_profile
+from benchmarks.app import first_graph, slider, slider_profile
 from benchmarks.paper import newsgroup_texts
 from benchmarks.peers import peers
 from benchmarks.quality import groups, stability
@@ -32,6 +32,7 @@ REPORTS: Mapping[str, Callable[[], str]] = {
     "rows": rows.report,
     "sweep": sweep.report,
     "fit": fit.report,
+    "first_graph": first_graph.report,
     "slider": slider.report,
     "slider_profile": slider_profile.report,
     "kernels": kernels.report,
@@ -58,10 +59,12 @@ def main() -> None:
         "--against",
         metavar="FOLDER",
         default=os.environ.get(kernels.OLDER),
-        help=f"older checkout to compare the kernels with (default: ${kernels.OLDER})",
+        help=f"older checkout to compare with (default: ${kernels.OLDER})",
     )
     chosen = parser.parse_args()
-    reports = {**REPORTS, "kernels": partial(kernels.report, chosen.against)}
+    compared = {"kernels": kernels.report, "first_graph": first_graph.report}
+    older = {name: partial(report, chosen.against) for name, report in compared.items()}
+    reports = {**REPORTS, **older}
     for name in chosen.names or [name for name in every if name not in ONLY_NAMED]:
         print(f"{name} ...", file=sys.stderr)
         if name in PAGES:

@@ -27,7 +27,7 @@ from tests.helpers.app_server import ROOT
 from tests.helpers.browser import ARGUMENTS, EXECUTABLES
 
 OLDER = "LOOPYLATENT_BEFORE"
-STARTS = 1
+STARTS = 3
 TIMEOUT = 300
 OPTIONS = ("--server.headless=true", "--server.port=0", "--server.address=127.0.0.1")
 GRAPH = ".st-key-graph .frame"

@@ -14,14 +14,14 @@ import pytest
 from helpers import compiled
 
 import loopylatent
-from loopylatent.ui.shell.background import warm_up_steps
+from loopylatent.ui.shell.warm_up import warm_up_steps
 
 HERE = Path(__file__).resolve().parents[1]
 SCRIPT = """
 import json, sys
 from pathlib import Path
 from helpers import compiled
-from loopylatent.ui.shell.background import warm_up
+from loopylatent.ui.shell.warm_up import warm_up
 
 def files():
     folder = Path(sys.argv[1])
@@ -68,7 +68,7 @@ def warmed() -> dict[str, Any]:
 
 def test_the_steps_come_in_the_order_of_need():
     steps = list(warm_up_steps())
-    assert steps[:3] == ["curve", "quartet", "layout"]
+    assert steps[:3] == ["curve", "quartet", "cycles"]
     assert {
         "relaxed",
         "nj",

@@ -1,29 +1,38 @@
-"""Kernels compiled in this process, for tests that run in a separate one."""
+"""Kernels compiled in this process, and results to compare, for tests that run in another one."""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
+from dataclasses import replace
+from hashlib import sha256
 
 import numpy as np
-from numba.core.dispatcher import Dispatcher
 from scipy import sparse
 
 import loopylatent.compute._kernels
+from loopylatent.analysis.stability.resampling import Resampling
+from loopylatent.analysis.stability.runs import stability
+from loopylatent.compute._kernels.jit import Kernel
 from loopylatent.distances.matrix import information_distances
 from loopylatent.distances.sparse import sparse_distances
-from loopylatent.figures.layout import positions
 from loopylatent.inference.fit import fit_parameters
-from loopylatent.learning.initial_graph import default_thresholds, edge_density, loop_radius
+from loopylatent.learning.initial_graph import (
+    default_thresholds,
+    edge_density,
+    initial_graph,
+    loop_radius,
+)
 from loopylatent.learning.learner import learn
 from loopylatent.settings import FitSettings, LearnSettings, Thresholds
+from loopylatent.synthetic.families import latent_cycle
 from loopylatent.tables.observations import Observations
 from loopylatent.tables.samples import load_sample
 
 SAMPLES = ("latent_cycle", "bfi25", "irish_wind12", "ability16")
 
 
-def kernels() -> dict[str, Dispatcher]:
+def kernels() -> dict[str, Kernel]:
     """All compiled functions by name."""
     found = {}
     for module in pkgutil.iter_modules(loopylatent.compute._kernels.__path__):
@@ -31,7 +40,7 @@ def kernels() -> dict[str, Dispatcher]:
         found |= {
             f"{module.name}.{name}": value
             for name, value in content.items()
-            if isinstance(value, Dispatcher) and value.py_func.__module__.endswith(module.name)
+            if isinstance(value, Kernel) and value.py_func.__module__.endswith(module.name)
         }
     return found
 
@@ -66,7 +75,25 @@ def use(name: str) -> None:
         for method in ("quartet", "relaxed", "nj"):
             thresholds = Thresholds(r, default.Lambda, default.tau)
             graph = learn(D, LearnSettings(thresholds, method=method)).graph
-            positions(graph, start=positions(graph))
     model = fit_parameters(graph, obs, FitSettings(max_steps=2))
     model.hidden_posteriors(obs)
     model.log_likelihood(obs)
+
+
+def results() -> dict[str, str]:
+    """Return digests of a curve, graphs by each method and their support, of small tables."""
+    found = {}
+    for name in ("latent_cycle", "irish_wind12", "bfi25"):
+        obs = load_sample(name).observations
+        D = information_distances(obs)
+        r = loop_radius(D)
+        found[f"{name}, curve"] = sha256(edge_density(D).intervals.tobytes()).hexdigest()
+        found[f"{name}, initial graph"] = initial_graph(D, r).digest
+        for method in ("quartet", "relaxed", "nj"):
+            thresholds = replace(default_thresholds(D), r=r)
+            result = learn(D, LearnSettings(thresholds, method=method))
+            found[f"{name}, {method}"] = result.graph.digest
+    rows = latent_cycle(4, 3, kind="ising").sample(200)
+    support = stability(rows, how=Resampling(n_resamples=3))
+    found["support"] = repr([support.edges.tolist(), support.cycles.tolist()])
+    return found

@@ -39,7 +39,7 @@ SMALL = 32_768
 """Numbers in the largest argument up to which a call is interpreted rather than compiled: the
 distances of 180 columns, with which either takes a few seconds."""
 PATIENCE = 2.0
-"""Seconds that a kernel may spend interpreted before it is compiled."""
+"""Seconds of processor time that a kernel may spend interpreted before it is compiled."""
 ALWAYS = os.environ.get("LOOPYLATENT_COMPILE") == "always"
 
 
@@ -234,10 +234,10 @@ class Kernel(Dispatcher):  # type: ignore[misc]
         return bool(self._cache.holds(wanted, self.targetctx))
 
     def _interpret(self, *args: Any) -> Any:
-        began = time.perf_counter()
+        began = time.thread_time()
         with np.errstate(all="ignore"):  # compiled code does not warn either
             result = self.interpreted(*args)
-        self._seconds += time.perf_counter() - began
+        self._seconds += time.thread_time() - began
         return _python(result)
 
 
