@@ -41,7 +41,7 @@ def total(values):
 def exact(values):
     return len(values)
 """
-LARGE = jit.SMALL + 1
+LARGE = jit.SMALL * jit.WAITING + 1
 RESULTS = "import json; from helpers import compiled; print(json.dumps(compiled.results()))"
 
 

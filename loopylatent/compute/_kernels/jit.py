@@ -38,6 +38,8 @@ log = logging.getLogger(__name__)
 SMALL = 32_768
 """Numbers in the largest argument up to which a call is interpreted rather than compiled: the
 distances of 180 columns, with which either takes a few seconds."""
+WAITING = 4
+"""Times as many numbers are interpreted if the call would have to wait for the compiler."""
 PATIENCE = 2.0
 """Seconds of processor time that a kernel may spend interpreted before it is compiled."""
 ALWAYS = os.environ.get("LOOPYLATENT_COMPILE") == "always"
@@ -203,9 +205,11 @@ class Kernel(Dispatcher):  # type: ignore[misc]
         return self.typeof_pyval(value)
 
     def _may_interpret(self, args: tuple[Any, ...]) -> bool:
-        if _elsewhere.compiles_here or _size(args) > self.small:
+        if _elsewhere.compiles_here:
             return False
-        return _elsewhere.is_running or self._seconds < PATIENCE
+        if _elsewhere.is_running:
+            return _size(args) <= self.small * WAITING
+        return self._seconds < PATIENCE and _size(args) <= self.small
 
     def _found(self, wanted: Types, may_interpret: bool) -> Callable[..., Any] | None:
         """Return a compiled version; None if the call is better interpreted."""
