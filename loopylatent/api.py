@@ -1,4 +1,4 @@
-"""The public calls: what the app, the command line and other people's scripts use."""
+"""The public functions that choose defaults: learn, export, stability."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 
 from loopylatent.analysis.stability.resampling import SHARE, Resampling, Scheme
 from loopylatent.analysis.stability.runs import N_RESAMPLES, Stability, stability as run_stability
-from loopylatent.compute.values import Progress, not_wanted
+from loopylatent.compute.values import Progress, wrong_type
 from loopylatent.compute.workers import Engine
 from loopylatent.distances.matrix import DistanceMatrix, Metric, information_distances
 from loopylatent.distances.sparse import Distances, SparseDistances
@@ -50,29 +50,29 @@ def learn(
     ----------
     D : DistanceMatrix or SparseDistances
     r, Lambda, tau : float, optional
-        The thresholds of the paper; those left out come from ``default_thresholds(D)``.
+        The thresholds of the paper; omitted ones come from ``default_thresholds(D)``.
     method : {"quartet", "relaxed", "nj"}
         How the local latent tree of a neighbourhood is built: by quartet tests, by relaxed
-        grouping (Lambda and tau play no part), or by neighbor joining (Lambda plays none).
+        grouping (ignores Lambda and tau), or by neighbor joining (ignores Lambda).
     order : {"degree", "index", "random"}
         The order of the visits. On noisy data the result depends on it.
     seed : int
-        For the random order, and for the random starts of relaxed grouping.
+        For the random order and the random starts of relaxed grouping.
     start : LatentGraph, optional
-        The initial graph at ``r``, where it is already known (``edge_density(D).graph_at(r)``).
+        The initial graph at ``r``, if already computed (``edge_density(D).graph_at(r)``).
     trace : bool
-        Whether to keep a record of every step.
+        Whether to record every step.
     progress : callable, optional
-        Called with the visits done and the visits in all; with ``regularize`` with the
-        replacements tried and those known to be tried.
+        Called with the number of visits done and in total; with ``regularize``, of replacements
+        tried and known.
     obs : Observations, optional
-        The rows behind the distances; only ``regularize`` reads them.
+        The rows behind the distances; used only with ``regularize``.
     regularize : {"bic"}, optional
-        Add hidden nodes only where the Bayesian information criterion of the fitted model pays
-        for them. The result is a ``RegularizedResult``; tau, where it is not given, is chosen
-        among 0.1, 0.2 and 0.4 by the same criterion.
+        Keep a hidden node only if it improves the BIC (Bayesian information criterion) of the
+        fitted model. The result is a ``RegularizedResult``; an omitted tau is chosen among 0.1,
+        0.2 and 0.4 by the same criterion.
     max_hidden : int, optional
-        With ``regularize``, never more hidden nodes than this.
+        With ``regularize``, the maximum number of hidden nodes.
 
     Returns
     -------
@@ -80,7 +80,7 @@ def learn(
 
     Examples
     --------
-    A star: three columns that are tied together by something unseen.
+    A star: three columns with one hidden common cause.
 
     >>> import numpy as np
     >>> D = DistanceMatrix.from_array([[0, 2, 2.2], [2, 0, 2.4], [2.2, 2.4, 0]], ["a", "b", "c"])
@@ -92,15 +92,15 @@ def learn(
     """
     settings = settings_for(D, r, Lambda, tau, method=method, order=order, seed=seed)
     if regularize is None and max_hidden is not None:
-        raise ThresholdError("max_hidden is for ", Remedy("bic"), "; add that, or leave it out.")
+        raise ThresholdError("max_hidden needs ", Remedy("bic"), ". Add it, or omit max_hidden.")
     if regularize is None:
         return run_learner(D, settings, start=start, trace=trace, progress=progress)
     if regularize != "bic":
-        raise ThresholdError(f"regularize = {regularize!r} is unknown; use 'bic' or None.")
+        raise ThresholdError(f"Unknown regularize = {regularize!r}. Use 'bic' or None.")
     if obs is None:
         raise DataError(
             Remedy("bic"),
-            " weighs likelihoods and needs the rows behind the distances; ",
+            " needs the rows behind the distances; ",
             Remedy("rows_for_bic"),
             ".",
         )
@@ -126,16 +126,15 @@ def export(
     ----------
     result : LearnResult
     path : path
-        Its ending says the format: .graphml, .gexf, .json, .csv (edges), .nodes.csv, .html.
+        Its extension sets the format: .graphml, .gexf, .json, .csv (edges), .nodes.csv, .html.
     format : str, optional
-        One of these endings without the dot, where the path has another one.
+        The format (an extension without the dot), if the path has another extension.
     extras : Extras
-        Positions, groups, signs and names of hidden nodes, to be written too.
+        Positions, groups, signs and names of hidden nodes to be written.
 
     Returns
     -------
     Path
-        The file.
 
     Examples
     --------
@@ -152,7 +151,7 @@ def export(
     "c" "h1"
     """
     if not isinstance(result, LearnResult):
-        raise DataError(*not_wanted("a LearnResult is", result, "learn(D)"))
+        raise DataError(*wrong_type("a LearnResult", result, "learn(D)"))
     return export_graph(
         result.graph, path, provenance=provenance(result), format=format, extras=extras
     )
@@ -176,24 +175,25 @@ def stability(
     engine: Engine = "threads",
     scheduler: str | None = None,
 ) -> Stability:
-    """Say how much of a learned graph comes back when the data are drawn again.
+    """Estimate how stable a learned graph is under resampling.
 
     Parameters
     ----------
     table : Observations or DistanceMatrix
     r, Lambda, tau : float, optional
-        The thresholds; those left out come from ``default_thresholds``.
+        The thresholds; omitted ones come from ``default_thresholds``.
     method, order
         As in `learn`.
     metric : str
         As in `information_distances`.
     scheme : {"bootstrap", "blocks", "subsample", "noise", "orders"}, optional
-        What is drawn again: rows, runs of rows in time order, a part of the rows, errors of the
-        distances, or only the order of the visits. Rows where there are some.
+        What is resampled: rows, blocks of rows in time order, a part of the rows without
+        replacement, the sampling error of the distances, or only the order of the visits.
+        Default: rows if ``table`` has them, else the distances.
     n_resamples, seed, progress, engine, scheduler
-        As in `groups`; each run has its own generator, so threads and clusters change nothing.
+        As in `groups`; the result does not depend on the number of threads or workers.
     block : int, optional
-        Rows in a block; the cube root of the number of rows where it is not given.
+        Rows per block; default: the cube root of the number of rows.
     share : float
         Share of the rows in a subsample.
 

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, dijkstra
 
 from loopylatent.compute import _kernels
-from loopylatent.compute.values import FloatArray, IntArray, Shown, frozen_array, not_wanted
+from loopylatent.compute.values import FloatArray, IntArray, Shown, frozen_array, wrong_type
 from loopylatent.errors import DataError
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ def check_graph(graph: object) -> None:
     """Raise an error if ``graph`` is not a LatentGraph."""
     if not isinstance(graph, LatentGraph):
         remedy = "result.graph" if hasattr(graph, "graph") else "learn(D).graph"
-        raise DataError(*not_wanted("a LatentGraph is", graph, remedy))
+        raise DataError(*wrong_type("a LatentGraph", graph, remedy))
 
 
 def _check_edges(pairs: IntArray, lengths: FloatArray, n_nodes: int) -> None:

@@ -19,10 +19,10 @@ READS: Mapping[Method, tuple[str, ...]] = {
     "relaxed": ("r",),
     "nj": ("r", "tau"),
 }
-"""The thresholds that play a part in each method."""
+"""The thresholds that each method uses."""
 RELAXED_TAU = -math.log(0.9)
-"""Relaxed grouping brings its own contraction threshold."""
-_RADIUS = ("give a distance, such as ", Remedy("radius_of_a_tree"), " for a tree")
+"""The fixed contraction threshold of relaxed grouping."""
+_RADIUS = ("use a distance, such as ", Remedy("radius_of_a_tree"), " for a tree")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Thresholds:
     Parameters
     ----------
     r : float
-        Radius of the balls in which local spanning trees are built, at least 0.
+        Radius of the balls in which local minimum spanning trees are built, at least 0.
     Lambda : float
         Confidence margin of the quartet test, in [0, 1).
     tau : float
@@ -50,11 +50,11 @@ class Thresholds:
 
     def __post_init__(self) -> None:
         r = finite("r", self.r, *_RADIUS)
-        Lambda = finite("Lambda", self.Lambda, "give a number from 0 to below 1")
-        tau = finite("tau", self.tau, "give a length of at least 0")
+        Lambda = finite("Lambda", self.Lambda, "use a number in [0, 1)")
+        tau = finite("tau", self.tau, "use a length of at least 0")
         if r < 0:
             raise ThresholdError(
-                f"r = {r:g} is negative; a radius is at least the smallest distance",
+                f"r = {r:g} is negative; use at least the smallest distance",
                 Remedy("smallest_distance"),
                 ".",
             )
@@ -64,7 +64,7 @@ class Thresholds:
             )
         if tau < 0:
             raise ThresholdError(
-                Remedy("setting", "tau", f"{tau:g}"), " is negative; use 0 to contract nothing."
+                Remedy("setting", "tau", f"{tau:g}"), " is negative; use 0 for no contraction."
             )
         object.__setattr__(self, "r", r)
         object.__setattr__(self, "Lambda", Lambda)
@@ -72,28 +72,27 @@ class Thresholds:
 
     @property
     def in_short(self) -> str:
-        """Three digits of each, for a line."""
+        """The thresholds with three digits each, on one line."""
         return f"r={self.r:.3g}, Lambda={self.Lambda:.3g}, tau={self.tau:.3g}"
 
 
 @dataclass(frozen=True, slots=True)
 class LearnSettings:
-    """Everything, beside the distances, that determines the learned graph.
+    """All settings that, with the distances, determine the learned graph.
 
     Parameters
     ----------
     thresholds : Thresholds
     method : {"quartet", "relaxed", "nj"}
-        How the local latent tree of a neighbourhood is built: by quartet tests, by families of
-        small spread (without Lambda, and with a tau of its own), or by neighbor joining (without
-        Lambda).
+        How the local latent tree of a neighbourhood is built: by quartet tests, by relaxed
+        grouping (ignores Lambda, has a fixed tau), or by neighbor joining (ignores Lambda).
     order : {"degree", "index", "random"}
-        The order in which nodes are visited; ``random`` is drawn with ``seed``.
+        The order in which nodes are visited; ``random`` uses ``seed``.
     seed : int
-        For the random order, and for the random starts of relaxed grouping.
+        For the random order and the random starts of relaxed grouping.
     max_outsiders : int
-        In neighbourhoods larger than this, the quartet test of a pair looks at no more than
-        this many outsiders, the nearest ones, and relaxed grouping splits into no more families.
+        In larger neighbourhoods, the quartet test of a pair uses only this many outsiders, the
+        nearest ones, and relaxed grouping splits into at most this many families.
 
     Examples
     --------
@@ -113,35 +112,35 @@ class LearnSettings:
         check_whole("seed", self.seed, 0)
         if self.max_outsiders < 2:
             raise ThresholdError(
-                f"max_outsiders = {self.max_outsiders} is too few; a quartet needs at least 2."
+                f"max_outsiders = {self.max_outsiders} is too small; a quartet needs at least 2."
             )
 
     @property
     def shortest_edge(self) -> float:
-        """Edges at a hidden node below this are contracted: tau, or that of relaxed grouping."""
+        """The contraction threshold in effect: tau, or that of relaxed grouping."""
         return RELAXED_TAU if self.method == "relaxed" else self.thresholds.tau
 
 
 @dataclass(frozen=True, slots=True)
 class FitSettings:
-    """Everything, beside the graph and the rows, that determines the fitted parameters.
+    """All settings that, with the graph and the rows, determine the fitted parameters.
 
     Parameters
     ----------
     n_starts : int
-        The first start comes from the learned lengths and the observed correlations; each
-        further one shakes the parameters of the hidden nodes. The best end is kept.
+        The first start uses the learned lengths and the observed correlations; further ones
+        perturb the parameters of the hidden nodes. The best result is kept.
     max_steps : int
-        L-BFGS steps from each start, at most.
+        Maximum number of L-BFGS steps per start.
     tolerance : float
-        A fit has converged where no entry of the gradient, for one row, is larger.
+        A fit has converged if no entry of the gradient per row is larger.
     seed : int
         For the further starts.
     inference : {"auto", "exact", "lbp"}
-        ``auto`` is exact where the largest table has at most ``largest_table`` entries, else
-        loopy belief propagation.
+        ``auto`` is exact if no table has more than ``largest_table`` entries, else loopy belief
+        propagation.
     spread : float
-        How far the further starts are shaken.
+        Standard deviation of the perturbed starts.
     largest_table : int
 
     Examples
@@ -165,5 +164,5 @@ class FitSettings:
         check_whole("largest_table", self.largest_table, 2)
         check_choice("inference", self.inference, get_args(Inference))
         for name in ("tolerance", "spread"):
-            if finite(name, getattr(self, name), "give a number above 0") <= 0:
-                raise ThresholdError(f"{name} = {getattr(self, name):g} is not above 0.")
+            if finite(name, getattr(self, name), "use a number above 0") <= 0:
+                raise ThresholdError(f"{name} = {getattr(self, name):g} must be above 0.")

@@ -1,1 +1,1 @@
-"""How work is done: compiled kernels, threads, a cluster, limits, checkpoints, caches, files."""
+"""Execution: compiled kernels, threads, a cluster, limits, checkpoints, caches, files."""

@@ -1,4 +1,4 @@
-"""Files written whole or not at all, and the version of the program that they name."""
+"""Atomic writing of files, and the version number they contain."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ __version__ = "0.1.0"
 
 
 def check_place(path: str | os.PathLike[str]) -> None:
-    """Refuse a path where no file can be written, before there is anything to write."""
-    with _refusing(path):
+    """Raise if no file can be written at the path."""
+    with _reporting(path):
         target = Path(os.path.realpath(path))
         if not target.parent.is_dir():
-            raise DataError(f"folder {str(target.parent)!r} does not exist; create it first.")
+            raise DataError(f"The folder {str(target.parent)!r} does not exist. Create it first.")
         if target.is_dir():
-            raise DataError(f"{os.fspath(path)!r} is a folder; give the name of a file in it.")
+            raise DataError(f"{os.fspath(path)!r} is a folder. Name a file in it.")
 
 
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> Path:
-    """Write a file at once; no reader ever sees half of it."""
+    """Write a file; readers see the old content or the new, never a part."""
     with replacing(path) as file:
         file.write(content)
     return Path(path)
@@ -33,11 +33,11 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> Path:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str], what: str = "") -> Iterator[BinaryIO]:
-    """Write a file under another name first; it takes its place when it is whole."""
+    """Write to a temporary file that replaces the target when complete."""
     check_place(path)
     target = Path(os.path.realpath(path))
     partial = target.with_name(f".loopylatent-{secrets.token_hex(8)}.tmp")
-    with _refusing(path, what):
+    with _reporting(path, what):
         try:
             with partial.open("xb") as file:
                 yield file
@@ -49,11 +49,11 @@ def replacing(path: str | os.PathLike[str], what: str = "") -> Iterator[BinaryIO
 
 
 @contextmanager
-def _refusing(path: str | os.PathLike[str], what: str = "") -> Iterator[None]:
-    """Say in one line what the system refuses."""
+def _reporting(path: str | os.PathLike[str], what: str = "") -> Iterator[None]:
+    """Raise a `DataError` in place of an `OSError`."""
     try:
         yield
     except OSError as error:
         reason = error.strerror or type(error).__name__
         shown = f"{what}{os.fspath(path)!r}"
-        raise DataError(f"{shown} cannot be written: {reason}; choose another place.") from None
+        raise DataError(f"Cannot write {shown}: {reason}. Choose another place.") from None

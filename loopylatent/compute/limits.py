@@ -1,4 +1,4 @@
-"""What a table, a session and a piece of work may take, and roughly what they will take."""
+"""Limits for tables, sessions and tasks, and estimates of the time and memory they need."""
 
 from __future__ import annotations
 
@@ -23,50 +23,48 @@ MEGABYTE, GIGABYTE = 2**20, 2**30
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The largest of everything that is accepted."""
+    """The largest accepted sizes."""
 
     file_bytes: int
-    """Of a file, counted after decompression."""
+    """Size of a file after decompression."""
     columns: int
     cells: int
     """Rows times columns."""
     seconds: float
-    """That one piece of work may take."""
+    """Duration of one task."""
     session_bytes: int
-    """That a session keeps: uploaded files, and results to come back to."""
+    """Memory of a session: uploaded files and cached results."""
     name_length: int = 10_000
-    """Characters of the name of a column."""
+    """Characters in a column name."""
 
 
 LIMITS = Limits(512 * MEGABYTE, 100_000, 200_000_000, 24 * 3600, 4 * GIGABYTE)
-"""Of the package and of the command line."""
+"""In Python and on the command line."""
 APP = Limits(512 * MEGABYTE, 5_000, 50_000_000, 3600, GIGABYTE)
-"""Of one session in a browser, which shares its machine with others."""
+"""In one browser session, which shares its machine with others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a piece of work takes, roughly: seconds, and bytes at its peak."""
+    """Rough time and peak memory of a task."""
 
     seconds: float
     bytes: int = 0
 
     def __add__(self, other: Estimate) -> Estimate:
-        """One after the other."""
         return Estimate(self.seconds + other.seconds, max(self.bytes, other.bytes))
 
     def __mul__(self, times: float) -> Estimate:
-        """Again and again."""
         return Estimate(self.seconds * times, self.bytes)
 
     @property
     def words(self) -> str:
-        """The time in words, to be put beside a button."""
+        """The time in words, for a caption next to a button."""
         return "a moment" if self.seconds < 2 else f"about {duration(self.seconds)}"
 
 
 def estimate(stage: Stage, n_rows: int, n_columns: int) -> Estimate:
-    """Say what a stage of learning takes for a table of this size."""
+    """Estimate the cost of a stage for a table of this size."""
     n, p = n_rows, n_columns
     seconds, matrices = {
         "distances": (2e-10 * n * p**2 + 2e-7 * p**2 + 4e-8 * n * p, 12),
@@ -82,25 +80,25 @@ def estimate(stage: Stage, n_rows: int, n_columns: int) -> Estimate:
 
 
 def rerun(n_rows: int, n_columns: int, times: int, *, fit: bool = False) -> Estimate:
-    """Say what it takes to learn again from the rows, with a fit each time or without."""
+    """Estimate the cost of learning from the rows ``times`` times, with or without a fit."""
     once = estimate("distances", n_rows, n_columns) + estimate("learn", n_rows, n_columns)
     return (once + estimate("fit", n_rows, n_columns) if fit else once) * times
 
 
 def examination(n_rows: int, n_columns: int, n_groupings: int, n_resamples: int) -> Estimate:
-    """Say what a report takes: fits, the test of loops, groups and support."""
+    """Estimate the cost of a report: fits, loop test, groups and support."""
     fits = estimate("fit", n_rows, n_columns) * 3 + estimate("loops", n_rows, n_columns)
     return fits + rerun(n_rows, n_columns, n_groupings + n_resamples)
 
 
 def comparison(n_rows: int, n_columns: int, *, bic: bool = False) -> Estimate:
-    """Say what the scores of one setting take: a fit to all rows, and one to a part of them."""
+    """Estimate the cost of scoring one setting: a fit to all rows, and one to the training rows."""
     once = estimate("fit", n_rows, n_columns) + rerun(n_rows, n_columns, 1, fit=True)
     return once + estimate("bic", n_rows, n_columns) if bic else once
 
 
 def recovery(n_rows: int, n_columns: int, n_graphs: int = 1) -> Estimate:
-    """Say what it takes to draw a made-up table and to learn it back at some radii."""
+    """Estimate the cost of sampling a synthetic table and learning ``n_graphs`` graphs from it."""
     once = estimate("learn", n_rows, n_columns) + estimate("compare", n_rows, n_columns)
     table = estimate("draw", n_rows, n_columns) + estimate("distances", n_rows, n_columns)
     return table + once * n_graphs
@@ -111,10 +109,10 @@ REFERENCE_SECONDS = 0.006
 
 @cache
 def slowness() -> float:
-    """Return how many times slower this machine is than the one that was measured."""
+    """Return how many times slower this machine is than the reference machine."""
     matrix = np.random.default_rng(0).normal(size=(300, 300))
 
-    def work() -> None:  # on one thread: several would tell less
+    def work() -> None:  # on one thread, so that the result varies little
         for _ in range(3):
             np.exp(np.sort(matrix, axis=1)).cumsum(axis=0)
         sum(k * k for k in range(20_000))
@@ -124,7 +122,7 @@ def slowness() -> float:
 
 
 def duration(seconds: float) -> str:
-    """Return a time in words."""
+    """Return a time with its units."""
     whole = max(1, round(seconds))
     if whole < 60:
         return f"{whole} s"
@@ -134,59 +132,59 @@ def duration(seconds: float) -> str:
 
 
 def size(n_bytes: float) -> str:
-    """Return a number of bytes in words."""
+    """Return a number of bytes in MB or GB."""
     if n_bytes >= GIGABYTE:
         return f"{n_bytes / GIGABYTE:.1f} GB"
     return f"{max(1, round(n_bytes / MEGABYTE)):,} MB"
 
 
 def check_shape(n_rows: int, n_columns: int, limits: Limits) -> None:
-    """Refuse a table with too many columns or cells, and say what would fit."""
+    """Raise if a table has too many columns or cells."""
     if n_columns > limits.columns:
         raise LimitError(
-            f"{n_columns:,} columns are too many here; choose at most {limits.columns:,}."
+            f"{n_columns:,} columns are more than the limit; use at most {limits.columns:,}."
         )
     if n_rows * n_columns > limits.cells:
         raise LimitError(
-            f"{n_rows:,} rows and {n_columns:,} columns make too many cells here; "
-            f"choose at most {limits.cells // n_columns:,} rows."
+            f"{n_rows:,} rows times {n_columns:,} columns are more than the limit of "
+            f"{limits.cells:,} cells; use at most {limits.cells // n_columns:,} rows."
         )
 
 
 def check_memory(n_columns: int, stage: Stage = "distances", width: float = 1.0) -> None:
-    """Refuse work for which memory is too small; a column stands for ``width`` numbers."""
+    """Raise if a stage needs more memory than is free, with ``width`` numbers per column."""
     needed, free = int(estimate(stage, 0, n_columns).bytes * width**2), free_bytes()
     if needed > free:
         fitting = int(n_columns * (free / needed) ** 0.5)
         raise LimitError(
-            f"{n_columns:,} columns take about {size(needed)} of memory and {size(free)} may be "
-            f"used; choose at most {max(3, fitting):,} columns, or take a larger machine."
+            f"{n_columns:,} columns need about {size(needed)} of memory, but only {size(free)} "
+            f"are available; use at most {max(3, fitting):,} columns, or a larger machine."
         )
 
 
 def check_time(work: Estimate, times: int, what: str, limits: Limits) -> None:
-    """Refuse work that takes too long; ``times`` of ``what`` (runs, models) are asked for."""
+    """Raise if a task of ``times`` ``what`` (resamples, graphs) takes longer than the limit."""
     if work.seconds <= limits.seconds:
         return
     fitting = int(times * limits.seconds / work.seconds)
-    remedy = f"choose at most {fitting} {what}" if fitting else "choose fewer columns"
-    subject = "this takes" if times == 1 else f"{times} {what} take"
+    remedy = f"use at most {fitting} {what}" if fitting else "use fewer columns"
+    subject = "This takes" if times == 1 else f"{times} {what} take"
     raise LimitError(
-        f"{subject} {work.words}, longer than the {duration(limits.seconds)} that one "
-        f"piece of work may take here; {remedy}",
+        f"{subject} {work.words}, more than the limit of {duration(limits.seconds)} per task; "
+        f"{remedy}",
         Remedy("command_line"),
         ".",
     )
 
 
 MEMORY_VARIABLE = "LOOPYLATENT_MEMORY_MB"
-"""The environment variable that allows so many megabytes by hand."""
+"""The environment variable that sets the available memory in megabytes."""
 _UNKNOWN = 4 * GIGABYTE
 _SHARE = 0.8
 
 
 def free_bytes() -> int:
-    """Return the memory that may be used: most of what is free, or what a variable allows."""
+    """Return the usable memory: 80 % of what is free, or what MEMORY_VARIABLE says."""
     with contextlib.suppress(KeyError, ValueError):
         return int(os.environ[MEMORY_VARIABLE]) * MEGABYTE
     found = [value for value in (_available(), _allowed_to_group()) if value is not None]
@@ -208,11 +206,11 @@ _FILES = (
     ("", "memory.max", "memory.current", ""),
     ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_"),
 )
-"""Where a container keeps its limit and its use, and how the cache is called: new and old way."""
+"""Files with a container's memory limit and use, and the prefix of its cache: cgroup v2 and v1."""
 
 
 def _allowed_to_group() -> int | None:
-    """What a container may use more than it does; cached files make room when it is needed."""
+    """Memory that a container may still use; the file cache counts as free."""
     for folder, limit, use, prefix in _FILES:
         group = GROUP / folder
         with contextlib.suppress(OSError, ValueError):
@@ -223,7 +221,7 @@ def _allowed_to_group() -> int | None:
 
 
 def _cached(stat: Path, prefix: str) -> int:
-    """Bytes of files that were read or written and can be read again."""
+    """Bytes in the file cache."""
     wanted = {f"{prefix}inactive_file", f"{prefix}active_file"}
     with contextlib.suppress(OSError, ValueError):
         lines = [line.split() for line in stat.read_text(encoding="ascii").splitlines()]
@@ -234,13 +232,13 @@ def _cached(stat: Path, prefix: str) -> int:
 # Blocks of rows ---------------------------------------------------------------------------
 
 BLOCK_CELLS = 1 << 22
-"""Cells of one block of rows (32 MB of doubles)."""
+"""Cells in one block of rows (32 MB of doubles)."""
 BLOCKS_A_PORTION = 8
-"""Blocks whose sums are added up before they meet those of other blocks."""
+"""Blocks that are summed before their sum is added to the total."""
 
 
 def block_rows(n_columns: int) -> int:
-    """Return the rows of a block."""
+    """Return the number of rows in a block."""
     return max(1, BLOCK_CELLS // max(1, n_columns))
 
 
@@ -260,7 +258,7 @@ def blocks(rows: range, rows_a_block: int) -> Iterator[slice]:
 
 
 class _Limit:
-    """How many blocks want one thread now, and what takes the limit off again."""
+    """The number of active `one_thread` blocks, and the object that lifts the limit."""
 
     lock = threading.Lock()
     wanted = 0
@@ -269,10 +267,10 @@ class _Limit:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Run matrix products on one thread while any such block runs, in the whole process.
+    """Run matrix products of the whole process on one thread while any such block is active.
 
-    Their last digits may depend on the number of threads. The first block sets the limit, the last
-    one lifts it, in whatever order they end.
+    Their last digits may depend on the number of threads. The first block sets the limit and the
+    last one lifts it.
     """
     with _Limit.lock:
         _Limit.wanted += 1
@@ -291,7 +289,7 @@ def one_thread() -> Iterator[None]:
 
 
 def _free_control() -> None:
-    """Let this thread set the limit; threadpoolctl leaves that to the thread that did it first."""
+    """Let this thread set the limit; threadpoolctl reserves that for the first that did."""
     from threadpoolctl import OpenBLASController
 
     free = getattr(OpenBLASController, "clear_controlling_thread", None)
@@ -301,7 +299,7 @@ def _free_control() -> None:
 
 @cache
 def _controller() -> Any:
-    """Looked for once: it takes longer than many a product."""
+    """Cached, because finding the libraries is slow."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

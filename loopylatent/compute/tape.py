@@ -1,4 +1,4 @@
-"""The arrays that the kernels of inference read and write: a graph, and a tape of its sums."""
+"""The arrays that the inference kernels read and write: a graph, and a tape of its sums."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ N_COUNTS = 8
 
 
 class Network(NamedTuple):
-    """A graph and the places of its log-potentials among the cells."""
+    """A graph and the positions of its log-potentials among the cells."""
 
     n_states: IntArray
     """(nodes,)"""
@@ -31,13 +31,13 @@ class Network(NamedTuple):
 
 
 class Tape(NamedTuple):
-    """What is to be computed: locals, then records, each from what stands before it."""
+    """The computation: locals, then records, each computed from earlier ones."""
 
     counts: IntArray
-    """(8,) how much of the arrays below is used, and how many cells there are."""
+    """(8,) used lengths of the arrays below, and the number of cells."""
     local_node: IntArray
     local_row: IntArray
-    """The row in which the clamped values were met first."""
+    """The first row with these clamped values."""
     local_cell: IntArray
     local_hash: IntArray
     first_clamp: IntArray
@@ -55,7 +55,7 @@ class Tape(NamedTuple):
     first_scope: IntArray
     input_cell: IntArray
     input_record: IntArray
-    """The record that an input comes from; -1 for locals and edges."""
+    """The record that produces the input; -1 for locals and edges."""
     stride: IntArray
     """For each input of a record: of its node, then of each node of its scope."""
     scope: IntArray
@@ -76,6 +76,6 @@ LENGTHS = {
     "first_clamp": LOCALS,
     **dict.fromkeys(("first_input", "first_stride", "first_scope"), RECORDS),
 }
-"""What the length of each array follows."""
+"""The entry of ``counts`` that gives the length of each array."""
 ONE_MORE = ("first_clamp", "first_input", "first_stride", "first_scope")
-"""Arrays with one more entry: where each thing begins, and where the last one ends."""
+"""Arrays of offsets, with one more entry for the end of the last item."""

@@ -1,4 +1,4 @@
-"""Array types, frozen arrays, and checks of arguments: each says what is wrong and what to give."""
+"""Array types, frozen arrays, and checks of arguments."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 StateArray = NDArray[np.int16]
 Progress = Callable[[int, int], None]
-"""Called with the pieces done and the pieces in all; may raise to stop the work."""
+"""Called with the number of tasks done and in total; may raise to stop the work."""
 Check = Callable[[int, int], None]
-"""What a piece of work calls now and then; raises when nobody waits for it any more."""
+"""Called by a task at intervals; raises if the task was cancelled."""
 
 
 def frozen_array(values: Any, dtype: Any) -> NDArray[Any]:
-    """Return a contiguous copy that cannot be written to."""
+    """Return a contiguous read-only copy."""
     array = np.array(values, dtype=dtype, order="C")
     array.setflags(write=False)
     return array
@@ -36,26 +36,25 @@ Parts = tuple[str | Remedy, ...]
 Range = tuple[float, float]
 
 
-def not_wanted(wanted: str, found: object, give: str) -> Parts:
-    """Return the message for something of another type; ``give`` is code for the right one."""
-    shown = f"{wanted} wanted here, not a {type(found).__name__}; give "
-    return shown, Remedy("call", give), "."
+def wrong_type(expected: str, found: object, use: str) -> Parts:
+    """Return the message for an argument of the wrong type; ``use`` is code for a right one."""
+    return f"Expected {expected}, not a {type(found).__name__}; use ", Remedy("call", use), "."
 
 
 def check_choice(name: str, value: object, known: Sequence[str]) -> None:
-    """Refuse what is not one of the known words."""
+    """Raise if the value is not one of the known ones."""
     if value not in known:
-        raise ThresholdError(f"{name} = {value!r} is unknown; choose one of {', '.join(known)}.")
+        raise ThresholdError(f"Unknown {name} = {value!r}. Choose one of {', '.join(known)}.")
 
 
 def check_whole(name: str, value: object, least: int, kind: type = int) -> None:
-    """Refuse what is no whole number of at least ``least``."""
+    """Raise if the value is not a whole number of at least ``least``."""
     if isinstance(value, bool) or not isinstance(value, kind) or value < least:  # type: ignore[operator]
         raise ThresholdError(f"{name} = {value!r} is not a whole number of at least {least}.")
 
 
 def check_seed(seed: object) -> None:
-    """Refuse what begins no sequence of random numbers."""
+    """Raise if the seed is not a whole number of at least 0."""
     check_whole("seed", seed, 0, Integral)
 
 
@@ -63,24 +62,25 @@ def check_many(
     name: str, number: int, least: int, more: str = "",
     error: type[LoopyLatentError] = ThresholdError,
 ) -> None:  # fmt: skip
-    """Refuse too small a number of something."""
+    """Raise if the number is below ``least``."""
     if number < least:
         setting = Remedy("setting", name, number)
-        raise error(setting, f" is too few; give at least {least}{more}.")
+        raise error(setting, f" is too small; use at least {least}{more}.")
 
 
 def count(name: str, value: int, least: int) -> int:
-    """Return a whole number of at least ``least``, or say in one line that it is none."""
+    """Return the value as an int of at least ``least``, or raise."""
     try:
         number = index(value)
     except TypeError:
-        raise ThresholdError(Remedy("setting", name, repr(value)), " is no whole number.") from None
+        setting = Remedy("setting", name, repr(value))
+        raise ThresholdError(setting, " is not a whole number.") from None
     check_many(name, number, least)
     return number
 
 
 def finite(name: str, value: float, *advice: str | Remedy) -> float:
-    """Return a number that is neither infinite nor NaN."""
+    """Return the value as a finite float, or raise."""
     try:
         number = float(value)
     except (TypeError, ValueError):
@@ -91,10 +91,10 @@ def finite(name: str, value: float, *advice: str | Remedy) -> float:
 
 
 def check_share(name: str, share: float, more: str = "") -> None:
-    """Refuse what is no part of a whole."""
+    """Raise if the share is not strictly between 0 and 1."""
     if not 0 < share < 1:
         raise ThresholdError(
-            Remedy("setting", name, f"{share:g}"), f" is not between 0 and 1{more}."
+            Remedy("setting", name, f"{share:g}"), f" must be between 0 and 1{more}."
         )
 
 
@@ -106,7 +106,7 @@ def range_above_0(name: str, limits: Range, largest: float = math.inf) -> Range:
 
 
 def range_within(name: str, limits: Range, largest: float) -> Range:
-    """Return the two ends of a range that may hold negative numbers."""
+    """Return the two ends of a range between -``largest`` and ``largest``."""
     where = f"within {-largest:g} to {largest:g}"
     return _range(name, limits, lambda low, high: -largest <= low <= high <= largest, where)
 
@@ -117,17 +117,17 @@ def _range(
     try:
         low, high = (float(limit) for limit in limits)
     except (TypeError, ValueError):
-        raise ThresholdError(f"{name} = {limits!r} is no range; give two numbers.") from None
+        raise ThresholdError(f"{name} = {limits!r} is not a range; use two numbers.") from None
     if not fits(low, high):
         raise ThresholdError(
-            f"{name} = ({low:g}, {high:g}) is no range {where}; give two numbers{bound}, "
-            "the smaller one first."
+            f"{name} = ({low:g}, {high:g}) is not a range {where}; use two numbers{bound}, the "
+            "smaller one first."
         )
     return low, high
 
 
 class Shown:
-    """A result with a view in `loopylatent.exporting.notebook`."""
+    """A result with an HTML view in `loopylatent.exporting.notebook`."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""Independent pieces of work on all cores or on a cluster, each result as soon as it is there."""
+"""Independent tasks on all cores or on a cluster; results are yielded as they finish."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ A = TypeVar("A")
 T = TypeVar("T")
 
 TICK = 0.1
-"""Seconds between two reports while nothing finishes: how soon the work can be stopped."""
+"""Seconds between two progress calls, and so the delay of a cancellation."""
 
 
 class Stopped(Exception):  # noqa: N818  (nothing went wrong)
-    """Raised inside a piece of work that is not wanted any more."""
+    """Raised inside a task that was cancelled."""
 
 
 def as_they_finish(
@@ -39,9 +39,9 @@ def as_they_finish(
 ) -> Generator[tuple[int, T], None, None]:
     """Run the tasks on threads and yield (position, result) as they finish.
 
-    ``progress`` is called in the thread of the caller, several times a second; what it raises ends
-    the work, and so does giving up the iterator: tasks that have not begun are dropped, the others
-    are stopped at their next call of what they are given. ``ahead`` is as in `OnThreads`.
+    ``progress`` is called in the caller's thread several times a second. If it raises, or the
+    iterator is closed, the work is cancelled: tasks that have not started are dropped, the others
+    stop at their next call of the check. ``ahead`` is as in `OnThreads`.
     """
     stop = threading.Event()
 
@@ -52,26 +52,26 @@ def as_they_finish(
     n_threads, total = threads or os.cpu_count() or 1, len(tasks)
     window = Window(total, ahead, 2 * n_threads)
     pool = ThreadPoolExecutor(n_threads)
-    waiting: dict[Future[T], int] = {}
+    pending: dict[Future[T], int] = {}
     try:
         while True:
             for k in window.begin():
-                waiting[pool.submit(tasks[k], check)] = k
+                pending[pool.submit(tasks[k], check)] = k
             if progress is not None:
                 progress(total - window.n_left, total)
             if not window.n_left:
                 return
-            finished, _ = wait(waiting, timeout=TICK, return_when=FIRST_COMPLETED)
-            for future in sorted(finished, key=waiting.__getitem__):
-                window.end(waiting[future])
-                yield waiting.pop(future), future.result()
+            finished, _ = wait(pending, timeout=TICK, return_when=FIRST_COMPLETED)
+            for future in sorted(finished, key=pending.__getitem__):
+                window.end(pending[future])
+                yield pending.pop(future), future.result()
     finally:
         stop.set()
         pool.shutdown(wait=True, cancel_futures=True)
 
 
 class Window:
-    """Which pieces may begin: none is far ahead of the first that has not been handed out."""
+    """Decides which tasks may start: at most a fixed number ahead of the first unfinished one."""
 
     def __init__(self, total: int, ahead: int | None, most: int) -> None:
         self._total = total
@@ -97,7 +97,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class OnThreads:
-    """How independent pieces of work run, on the threads of this machine."""
+    """Runs independent tasks on the threads of this machine."""
 
     threads: int | None = None
 
@@ -105,29 +105,29 @@ class OnThreads:
         self,
         work: Callable[[S, A, Check], T],
         shared: S,
-        pieces: Sequence[A],
+        tasks: Sequence[A],
         progress: Progress | None = None,
         ahead: int | None = None,
     ) -> Generator[tuple[int, T], None, None]:
-        """Yield (position, work(shared, piece, check)) as the pieces finish.
+        """Yield (position, work(shared, task, check)) as the tasks finish.
 
-        ``shared`` is what all pieces read, such as the rows: it travels once, pieces are small.
-        ``progress`` is as in `as_they_finish`. With ``ahead`` at most so many pieces, and at most
-        two for each thread, are under way or wait for an earlier one; without it all may be.
+        ``shared`` is the data that all tasks read, such as the rows; it is sent once to each
+        worker. ``progress`` is as in `as_they_finish`. ``ahead`` limits how many tasks run or wait
+        for an earlier one; two per thread is the maximum. Without it there is no limit.
         """
-        tasks = [partial(work, shared, piece) for piece in pieces]
-        return as_they_finish(tasks, progress, self.threads, ahead)
+        calls = [partial(work, shared, task) for task in tasks]
+        return as_they_finish(calls, progress, self.threads, ahead)
 
 
 def in_order(results: Generator[tuple[int, T], None, None]) -> Generator[T, None, None]:
-    """Yield results in the order of their positions, each as soon as all before it are there."""
-    waiting: dict[int, T] = {}
+    """Yield results in the order of their positions, as early as possible."""
+    early: dict[int, T] = {}
     position = 0
     try:
         for found, result in results:
-            waiting[found] = result
-            while position in waiting:
-                yield waiting.pop(position)
+            early[found] = result
+            while position in early:
+                yield early.pop(position)
                 position += 1
     finally:
         results.close()
@@ -137,35 +137,35 @@ Engine = Literal["threads", "dask"]
 ENGINES: tuple[Engine, ...] = get_args(Engine)
 
 HERE = "127.0.0.1"
-"""A cluster that is started here listens to this machine alone."""
-CONNECTING = 30
+"""A local cluster listens on this address only."""
+CONNECT_TIMEOUT = 30
 """Seconds to wait for a scheduler."""
-COMING_BACK = 300
-"""Seconds to wait for a first worker, and for one after all were lost."""
-PATIENCE = 1.0
-"""Seconds between two questions of a worker whether its piece is still wanted."""
-MOST_LOSSES = 5
-"""Times that what all pieces read may be lost with its workers, and is sent again."""
+WORKER_TIMEOUT = 300
+"""Seconds to wait for a worker."""
+CHECK_INTERVAL = 1.0
+"""Seconds between two checks by a worker whether its task was cancelled."""
+MAX_LOSSES = 5
+"""How often the shared data may be lost with its workers and sent again."""
 
 
 class ClusterError(LoopyLatentError):
-    """The cluster cannot be reached, or it lost a piece of work for good."""
+    """The cluster cannot be reached, or keeps losing tasks."""
 
 
 @contextmanager
 def runner(
     engine: Engine = "threads", scheduler: str | None = None, threads: int | None = None
 ) -> Iterator[Runner]:
-    """Give what runs pieces of work; a local cluster that was started for it ends with it.
+    """Provide a runner of tasks; a local cluster ends with it.
 
     ``scheduler`` is the address of a Dask scheduler, such as ``tcp://10.0.0.5:8786``; without it
     the engine ``dask`` starts processes on this machine. ``threads`` is for the engine ``threads``.
     """
     if engine not in ENGINES:
-        raise ThresholdError(f"engine = {engine!r} is unknown; use one of {', '.join(ENGINES)}.")
+        raise ThresholdError(f"Unknown engine = {engine!r}. Choose one of {', '.join(ENGINES)}.")
     if engine == "threads":
         if scheduler is not None:
-            raise ThresholdError(Remedy("scheduler"), "; add that, or leave it out.")
+            raise ThresholdError(Remedy("scheduler"), ". Add it, or omit the scheduler.")
         yield OnThreads(threads)
         return
     with _client(scheduler) as client:
@@ -178,7 +178,7 @@ def _distributed() -> Any:
     except ImportError:
         raise ClusterError(
             Remedy("dask"),
-            " needs Dask, which is not installed; run: "
+            " needs Dask, which is not installed. Run: "
             "pip install 'loopylatent[cluster]', or pip install -r requirements-cluster.txt",
         ) from None
     return distributed
@@ -196,10 +196,10 @@ def _client(scheduler: str | None) -> Iterator[Any]:
             yield client
         return
     try:
-        client = dask.Client(scheduler, timeout=CONNECTING, set_as_default=False)
+        client = dask.Client(scheduler, timeout=CONNECT_TIMEOUT, set_as_default=False)
     except (OSError, ValueError, TimeoutError):
         raise ClusterError(
-            f"no Dask scheduler answers at {scheduler!r}; start one there, or check the address."
+            f"No Dask scheduler answers at {scheduler!r}. Start one there, or check the address."
         ) from None
     with client:
         yield client
@@ -207,7 +207,7 @@ def _client(scheduler: str | None) -> Iterator[Any]:
 
 @dataclass(frozen=True, slots=True)
 class OnCluster:
-    """The same on a Dask cluster; a piece whose worker is lost runs again on another one."""
+    """Runs independent tasks on a Dask cluster; a task whose worker is lost is repeated."""
 
     client: Any
 
@@ -215,12 +215,12 @@ class OnCluster:
         self,
         work: Callable[[S, A, Check], T],
         shared: S,
-        pieces: Sequence[A],
+        tasks: Sequence[A],
         progress: Progress | None = None,
         ahead: int | None = None,
     ) -> Generator[tuple[int, T], None, None]:
-        run = _ClusterRun(self.client, work, _Shared(shared), pieces, progress)
-        total = len(pieces)
+        run = _ClusterRun(self.client, work, _Shared(shared), tasks, progress)
+        total = len(tasks)
         try:
             run.report()
             if not total:
@@ -243,41 +243,40 @@ Runner = OnThreads | OnCluster
 
 @dataclass(slots=True, eq=False)
 class _ClusterRun:
-    """Pieces that are under way on a cluster."""
+    """Tasks that run on a cluster."""
 
     client: Any
     work: Any
     shared: _Shared
-    pieces: Sequence[Any]
+    tasks: Sequence[Any]
     progress: Progress | None
     done: int = 0
-    waiting: dict[Any, int] = field(default_factory=dict)
+    pending: dict[Any, int] = field(default_factory=dict)
     _kept: Any = None
-    """What all pieces read, once it is on the workers."""
+    """The shared data, once it is on the workers."""
     _losses: int = 0
     _name: str = field(default_factory=lambda: f"loopylatent-{uuid4().hex}")
 
     def report(self) -> None:
-        """Tell how far the work is; raises where nobody waits for it any more."""
+        """Call ``progress``, which may raise to cancel."""
         if self.progress is not None:
-            self.progress(self.done, len(self.pieces))
+            self.progress(self.done, len(self.tasks))
 
     def wait_for_workers(self) -> None:
-        """Wait for a first worker, or for one after all were lost."""
-        end = time.monotonic() + COMING_BACK
+        end = time.monotonic() + WORKER_TIMEOUT
         while True:
             try:
-                self.client.wait_for_workers(1, timeout=PATIENCE)
+                self.client.wait_for_workers(1, timeout=CHECK_INTERVAL)
                 return
             except TimeoutError:
                 self.report()
             if time.monotonic() > end:
                 raise ClusterError(
-                    f"the cluster has had no worker for {COMING_BACK} seconds; start some."
+                    f"The cluster has had no worker for {WORKER_TIMEOUT} seconds. Start workers."
                 )
 
     def submit(self, positions: Sequence[int]) -> None:
-        """Send what all pieces read to every worker once, then the pieces, the first ones first."""
+        """Send the shared data to every worker once, then the tasks in order."""
         if not positions:
             return
         if self._kept is None:
@@ -286,76 +285,76 @@ class _ClusterRun:
                 (self._kept,) = self.client.scatter([self.shared], broadcast=True, hash=False)
             except (TimeoutError, OSError):
                 raise ClusterError(
-                    "what all pieces of work read could not be sent to the workers; "
-                    "do they run, and does the network reach them?"
+                    "The data could not be sent to the workers. Check that they run and that the "
+                    "network reaches them."
                 ) from None
         futures = self.client.map(
-            _run_piece,
-            [self.pieces[k] for k in positions],
+            _run_task,
+            [self.tasks[k] for k in positions],
             work=self.work,
             kept=self._kept,
             stop=self._name,
             pure=False,
         )
-        self.waiting.update(zip(futures, positions, strict=True))
+        self.pending.update(zip(futures, positions, strict=True))
 
     def finished(self) -> Iterator[tuple[int, Any]]:
-        """Yield what has finished by now; wait a moment where nothing has."""
+        """Yield finished tasks; wait briefly if there are none."""
         dask = _distributed()
         nothing = (dask.TimeoutError, dask.client.FuturesCancelledError)
         with self.client.as_current(), suppress(*nothing):
-            dask.wait(list(self.waiting), timeout=TICK, return_when="FIRST_COMPLETED")
-        done = [future for future in self.waiting if future.done()]
+            dask.wait(list(self.pending), timeout=TICK, return_when="FIRST_COMPLETED")
+        done = [future for future in self.pending if future.done()]
         lost = []
-        for future in sorted(done, key=self.waiting.__getitem__):
+        for future in sorted(done, key=self.pending.__getitem__):
             try:
                 result = future.result()
-            except dask.client.FutureCancelledError:  # it is gone, with its worker
-                lost.append(self.waiting.pop(future))
+            except dask.client.FutureCancelledError:  # lost with its worker
+                lost.append(self.pending.pop(future))
             except dask.KilledWorker:
                 raise ClusterError(
-                    "a piece of work ended its worker several times; "
-                    "do the workers have enough memory?"
+                    "A task ended its worker several times. Check that the workers have enough "
+                    "memory."
                 ) from None
             else:
-                yield self.waiting.pop(future), frozen(result)
+                yield self.pending.pop(future), frozen(result)
         if lost:
             self._losses += 1
-            if self._losses > MOST_LOSSES:
-                raise ClusterError("the cluster keeps losing its workers; look at their logs.")
-            self._kept = None  # it may be gone with them
+            if self._losses > MAX_LOSSES:
+                raise ClusterError("The cluster keeps losing its workers. Check their logs.")
+            self._kept = None  # may be lost too
             self.submit(lost)
 
     def stop(self) -> None:
-        """Drop what has not begun, and tell what has that nobody waits for it."""
-        if not self.waiting:
+        """Cancel all pending tasks."""
+        if not self.pending:
             return
         with suppress(Exception):  # the cluster may be gone
             _distributed().Event(self._name, client=self.client).set()
-            self.client.cancel(list(self.waiting), force=True)
+            self.client.cancel(list(self.pending), force=True)
 
 
 @dataclass(frozen=True, slots=True)
 class _Shared:
-    """What all pieces read, in a box, so that Dask does not look into it."""
+    """Wraps the shared data, so that Dask does not inspect it."""
 
     content: Any
 
 
-def _run_piece(piece: Any, *, work: Any, kept: _Shared, stop: str) -> Any:
+def _run_task(task: Any, *, work: Any, kept: _Shared, stop: str) -> Any:
     with one_thread():
-        return work(kept.content, piece, _StillWanted(stop))
+        return work(kept.content, task, _CancelCheck(stop))
 
 
-class _StillWanted:
-    """Asks now and then whether the piece is still wanted, and raises where it is not."""
+class _CancelCheck:
+    """Raises `Stopped` if the task was cancelled; asks at most once per CHECK_INTERVAL."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._asked = time.monotonic()
 
     def __call__(self, *_: int) -> None:
-        if time.monotonic() - self._asked < PATIENCE:
+        if time.monotonic() - self._asked < CHECK_INTERVAL:
             return
         dask = _distributed()
         if dask.Event(self._name, client=dask.get_client()).is_set():
@@ -364,7 +363,7 @@ class _StillWanted:
 
 
 def frozen(result: T) -> T:
-    """Make the arrays of a result read-only again, which they are not after a journey."""
+    """Make the arrays of a result read-only again after transfer."""
     parts: Iterable[Any] = ()
     if isinstance(result, np.ndarray):
         result.setflags(write=False)

@@ -21,7 +21,7 @@ from loopylatent.compute.values import (
     Shown,
     check_seed,
     frozen_array,
-    not_wanted,
+    wrong_type,
 )
 from loopylatent.compute.workers import Engine
 from loopylatent.distances.blocks import sum_blocks
@@ -67,7 +67,7 @@ def check_is_distances(D: object) -> None:
     if not isinstance(D, AnyDistances):
         table = "read_table(path)" if isinstance(D, str | Path) else "table"
         give = f"information_distances({table})"
-        raise DistanceError(*not_wanted("a DistanceMatrix is", D, give))
+        raise DistanceError(*wrong_type("a DistanceMatrix", D, give))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from loopylatent.compute.values import FloatArray, Shown, frozen_array, not_wanted
+from loopylatent.compute.values import FloatArray, Shown, frozen_array, wrong_type
 from loopylatent.errors import DataError, Remedy, did_you_mean, listed, quoted
 from loopylatent.tables.files import MAX_BYTES, Source, check_names
 from loopylatent.tables.kinds import Column, Kind, states_to_values, type_column, type_sparse_column
@@ -411,7 +411,7 @@ def check_observations(obs: object) -> None:
         remedy = "read_table(path)"
     else:
         remedy = "Observations.from_array(rows)"
-    raise DataError(*not_wanted("Observations are", obs, remedy))
+    raise DataError(*wrong_type("Observations", obs, remedy))
 
 
 def _as_array(X: Any) -> NDArray[Any]:

@@ -105,8 +105,8 @@ def test_a_full_disk_leaves_the_old_file_and_one_line(name, tmp_path, capsys):
     with pytest.raises(DataError) as caught, full_disk(200):
         WRITERS[name](target)
     said = capsys.readouterr().err.splitlines()
-    line = next((one for one in said if "cannot be written" in one), str(caught.value))
-    assert "cannot be written" in line
+    line = next((one for one in said if "Cannot write" in one), str(caught.value))
+    assert "Cannot write" in line
     assert "\n" not in line
     assert target.read_bytes() == b"old"
     assert [one.name for one in tmp_path.iterdir()] == [name], "nothing half-written is left"

@@ -75,7 +75,7 @@ def test_distances_of_too_many_columns_are_refused(
 ) -> None:
     for module in (open_data, results):
         monkeypatch.setattr(module, "APP", replace(APP, columns=5))
-    assert "6 columns are too many here" in " ".join(said(way(distance_file())))
+    assert "6 columns are more than the limit" in " ".join(said(way(distance_file())))
 
 
 @WAYS

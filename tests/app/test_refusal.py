@@ -79,7 +79,7 @@ NOT_IN_COMMANDS = {
 
 def outside_remedies(node: ast.AST) -> Iterator[ast.AST]:
     """The parts of a piece of code, without those of remedies."""
-    if not (isinstance(node, ast.Call) and ast.unparse(node.func) in ("Remedy", "not_wanted")):
+    if not (isinstance(node, ast.Call) and ast.unparse(node.func) in ("Remedy", "wrong_type")):
         yield node
         for child in ast.iter_child_nodes(node):
             yield from outside_remedies(child)

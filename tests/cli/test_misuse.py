@@ -54,9 +54,9 @@ def test_rows_of_other_columns_are_refused_by_their_names(frame):
 def test_a_result_and_its_graph_are_told_apart(frame):
     result = ll.learn(ll.information_distances(frame))
     obs = ll.Observations.from_frame(frame)
-    with pytest.raises(ll.DataError, match=r"not a LearnResult; give result\.graph"):
+    with pytest.raises(ll.DataError, match=r"not a LearnResult; use result\.graph"):
         ll.fit_parameters(result, obs)
-    with pytest.raises(ll.DataError, match=r"not a LatentGraph; give learn\(D\)"):
+    with pytest.raises(ll.DataError, match=r"not a LatentGraph; use learn\(D\)"):
         ll.export(result.graph, "graph.html")
 
 

@@ -268,7 +268,7 @@ def test_an_own_cluster_is_started_and_ended(rows, monkeypatch):
 
 
 def test_engines_and_addresses_that_cannot_be_used_are_refused(rows, monkeypatch):
-    monkeypatch.setattr(work, "CONNECTING", 1)
+    monkeypatch.setattr(work, "CONNECT_TIMEOUT", 1)
     with pytest.raises(ThresholdError, match="use one of threads, dask"):
         ll.stability(rows, engine="ray")
     with pytest.raises(ThresholdError, match="engine='dask'"):
@@ -307,7 +307,7 @@ def test_waiting_for_workers_can_be_stopped_and_ends_in_one_line(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         list(work.OnCluster(Workerless())(refuse, None, [1, 2], stop))
     assert seen == [(0, 2)] * 3
-    monkeypatch.setattr(work, "COMING_BACK", 0)
+    monkeypatch.setattr(work, "WORKER_TIMEOUT", 0)
     with pytest.raises(ClusterError, match="no worker for 0 seconds"):
         list(work.OnCluster(Workerless())(refuse, None, [1]))
     with pytest.raises(ClusterError, match="could not be sent to the workers"):

@@ -7,7 +7,7 @@ import pytest
 
 from loopylatent.compute.cache import Checkpoint, ResultCache, size_of
 from loopylatent.compute.limits import duration, estimate, size
-from loopylatent.compute.values import check_seed, not_wanted
+from loopylatent.compute.values import check_seed, wrong_type
 from loopylatent.compute.workers import OnThreads, Window, as_they_finish, in_order, runner
 from loopylatent.errors import (
     LoopyLatentError,
@@ -76,12 +76,12 @@ def test_example_of_names_in_messages():
     assert len(quoted("x" * 1000)) == 62
     assert listed(["a", "b", "c"], most=2) == "'a', 'b' and 1 more"
     assert did_you_mean("aeg", ["age", "sex"]) == "did you mean 'age'?"
-    assert did_you_mean("height", ["age", "sex"]) == "known are 'age', 'sex'."
+    assert did_you_mean("height", ["age", "sex"]) == "known names: 'age', 'sex'."
 
 
-def test_example_of_something_else_than_is_wanted():
-    said = str(LoopyLatentError(*not_wanted("a LatentGraph is", 3, "result.graph")))
-    assert said == "a LatentGraph is wanted here, not a int; give result.graph."
+def test_example_of_a_wrong_type():
+    said = str(LoopyLatentError(*wrong_type("a LatentGraph", 3, "result.graph")))
+    assert said == "Expected a LatentGraph, not a int; use result.graph."
     with pytest.raises(ThresholdError, match=r"seed = 1\.5 is not a whole number of at least 0\."):
         check_seed(1.5)
 

@@ -271,7 +271,7 @@ def test_a_file_of_distances_gives_them_back_or_with_another_number_of_rows(tmp_
 def test_too_few_rows_are_refused_for_every_file(tmp_path, n_samples):
     path = packed_with(tmp_path / "d.npz")
     for source in (path, b"a,b,c\n0,1,1\n1,0,1\n1,1,0\n"):
-        with pytest.raises(DistanceError, match="too few; give at least 3"):
+        with pytest.raises(DistanceError, match="too small; use at least 3"):
             read_distances(source, n_samples=n_samples)
 
 
@@ -326,7 +326,7 @@ def test_a_first_column_may_repeat_the_names(names: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("path", ["a.csv", Path("a.csv"), b"a,b,c"])
 def test_a_path_in_the_place_of_a_table_is_sent_to_read_table(path: object) -> None:
-    with pytest.raises(DataError, match=r"is not a table; give read_table\(path\)\.$"):
+    with pytest.raises(DataError, match=r"is not a table; use read_table\(path\)\.$"):
         information_distances(path)
 
 

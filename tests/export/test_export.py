@@ -253,7 +253,7 @@ def test_tables_with_non_ascii_letters_open_in_spreadsheets_and_pandas(tmp_path)
         ("graph.csv", {"format": "dot"}, "Unknown format 'dot'. Choose one of graphml"),
         ("nowhere/graph.gexf", {}, "folder '.*nowhere' does not exist"),
         ("folder.json", {}, "is a folder"),
-        ("x" * 300 + ".json", {}, "cannot be written"),
+        ("x" * 300 + ".json", {}, "Cannot write"),
     ],
 )
 def test_a_path_that_cannot_be_written_raises_in_one_line(tmp_path, name, arguments, message):

@@ -124,7 +124,7 @@ def test_theory_of_values_equals_theory_of_their_model(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("synthetic", "--girth", "2"), "girth = 2 is too few"),
+        (("synthetic", "--girth", "2"), "girth = 2 is too small"),
         (("synthetic", "--learn", "--r", "x"), "neither a radius, nor tree or loops"),
         (("synthetic", "--edges", "/no/such/file"), "cannot be read as text"),
         (("theory", "--kind", "gaussian"), "has no Ising potentials"),

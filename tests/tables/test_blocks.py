@@ -760,7 +760,7 @@ def test_a_checkpoint_of_something_else_is_refused(rng, tmp_path):
             ll.information_distances(wrong, metric, checkpoint=file)
         assert "\n" not in str(caught.value)
     file.write_bytes(file.read_bytes()[:100])
-    with pytest.raises(DataError, match="no checkpoint, or it is damaged"):
+    with pytest.raises(DataError, match="not a checkpoint, or is damaged"):
         ll.information_distances(table, checkpoint=file)
     with pytest.raises(DataError, match="does not exist"):
         ll.information_distances(table, checkpoint=tmp_path / "no" / "c.npz")
@@ -844,7 +844,7 @@ def test_a_checkpoint_that_would_run_code_is_refused(rng, tmp_path):
     table = ll.scan_table(write(real_table(rng, 500), tmp_path, "csv"))
     file = tmp_path / "c.npz"
     np.savez(file, key=np.array([object()], dtype=object), done=np.array(1))
-    with pytest.raises(DataError, match="no checkpoint"):
+    with pytest.raises(DataError, match="not a checkpoint"):
         ll.information_distances(table, checkpoint=file)
 
 

@@ -101,7 +101,7 @@ def test_nasty_names_are_kept_and_shown_on_one_line() -> None:
 def test_an_unknown_name_is_refused_with_close_ones(mixed: pd.DataFrame, role: str) -> None:
     assert f"{role} names 'hight'" in refusal(mixed, **{role: ["hight"]})
     assert "did you mean 'height'?" in refusal(mixed, **{role: ["hight"]})
-    assert "known are 'id', 'vote'" in refusal(mixed, **{role: ["zzz"]})
+    assert "known names: 'id', 'vote'" in refusal(mixed, **{role: ["zzz"]})
 
 
 def test_an_unknown_name_of_kind_or_weights_is_refused(mixed: pd.DataFrame) -> None:

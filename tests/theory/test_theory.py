@@ -182,7 +182,7 @@ def test_lemma_1_by_hand():
     large = sampled_depth(1000, 0.5, 3, 4, girth=20, epsilon=1)
     assert large.probability == pytest.approx(0.999)
     assert large.depth > found.depth
-    with pytest.raises(ThresholdError, match="is not between"):
+    with pytest.raises(ThresholdError, match="must be between"):
         sampled_depth(1000, 0.01, 3, 4, girth=6, epsilon=0.5)
 
 

@@ -263,7 +263,7 @@ def add_portions(
                     total.done += 1
                     is_whole = True
                 if file is not None:
-                    file.save_now_and_then(total.done, total.arrays)
+                    file.save_if_due(total.done, total.arrays)
     finally:
         if file is not None and pieces and total.done and is_whole:
             with suppress(DataError):  # a full disk does not cost work that is complete
