@@ -6,7 +6,7 @@
 >>> ll.learn(D).graph.n_observed
 25
 
-The public names are those of ``__init__.pyi``; each room is imported when it is first used.
+``__init__.pyi`` lists the public names; a subpackage is imported when first used.
 """
 
 from importlib import import_module
@@ -22,7 +22,7 @@ __all__ += ["__version__"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for."""
+    """Import a public name on first use."""
     if name in _MODULES:
         return import_module(f"{__name__}.{_MODULES[name]}")
     return _load(name)

@@ -10,7 +10,7 @@ IN_PYTHON: Mapping[str, str] = {
     "setting": "{0} = {1}",
     "role": "{0}",
     "call": "{0}",
-    "drop_degenerate": ", or use on_degenerate='drop'",
+    "drop_degenerate": ", or pass on_degenerate='drop'",
     "no_limit": "use None",
     "few_rows": "n_samples = {0} is too small; use at least 3, or None.",
     "no_inner_node": "n_hidden + n_observed_inner = 0",

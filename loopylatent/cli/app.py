@@ -1,4 +1,4 @@
-"""``loopylatent app``: the app on this computer; ``loopylatent samples``: the bundled tables."""
+"""``loopylatent app`` opens the app, ``loopylatent samples`` lists the bundled tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from loopylatent.tables.samples import bundled, sample_titles
 ADDRESS = "127.0.0.1"
 PORT = 8501
 PORTS = range(1024, 65536)
-"""Those that a program may listen on without the rights of an administrator."""
+"""Ports that need no administrator rights."""
 
 
 def _samples(_: argparse.Namespace) -> None:
@@ -29,7 +29,7 @@ def _app(options: argparse.Namespace) -> None:
     port = options.port
     script = app_script()
     check_port(port)
-    say(f"loopylatent is at http://{ADDRESS}:{port} on this computer alone; Ctrl+C ends it.")
+    say(f"loopylatent is running at http://{ADDRESS}:{port} (this computer only). Ctrl+C stops it.")
     sys.argv = [
         "streamlit", "run", str(script),
         f"--server.address={ADDRESS}", f"--server.port={port}",
@@ -39,28 +39,27 @@ def _app(options: argparse.Namespace) -> None:
 
 
 def app_script() -> Path:
-    """Return the first page of the app; its settings and the other pages lie beside it."""
+    """Return the path of app.py, in the folder with the pages and settings of the app."""
     folder = bundled("_app", ".", "app.py")
     if folder is None:
-        missing = "app.py is neither in the package nor beside it"
-        raise DataError(f"{missing}; install the package again.")
+        raise DataError("The app is missing from the package. Reinstall the package.")
     return folder / "app.py"
 
 
 def check_port(port: int) -> None:
-    """Refuse a port on which the app cannot listen, and name one on which it can."""
+    """Raise if the port is invalid or in use."""
     if port not in PORTS:
-        raise ThresholdError(f"--port {port} is not between {PORTS[0]} and {PORTS[-1]}.")
+        raise ThresholdError(f"--port {port} must be between {PORTS[0]} and {PORTS[-1]}.")
     if not _is_free(port):
         raise ThresholdError(
-            f"port {port} is taken, perhaps by this app in another window "
-            f"(http://{ADDRESS}:{port}); choose another: loopylatent app --port {_free_port()}"
+            f"Port {port} is in use, perhaps by this app in another window "
+            f"(http://{ADDRESS}:{port}). Use another one: loopylatent app --port {_free_port()}"
         )
 
 
 def _is_free(port: int) -> bool:
     with socket.socket() as probe:
-        if os.name == "posix":  # elsewhere this would share the port with who has it
+        if os.name == "posix":  # elsewhere this would share a port that is in use
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((ADDRESS, port))
@@ -81,16 +80,16 @@ def _free_port() -> int:
 
 COMMANDS = {
     "samples": opt.Command(
-        "List the bundled tables: the name that stands for a file in every other command, a tab, "
-        "and what it is.",
+        "List the bundled tables: the name, which other commands accept in place of a file, a "
+        "tab, and the title.",
         "Example: loopylatent samples; then: loopylatent learn sample:bfi25 -o bfi.html",
         {}, _samples,
     ),
     "app": opt.Command(
-        "Open the app in the browser. It listens on this computer alone, and nothing that you open "
-        "in it leaves this computer. Ctrl+C ends it.",
+        "Open the app in the browser. It is reachable from this computer only, and your data stay "
+        "on this computer. Ctrl+C stops it.",
         "Example: loopylatent app --port 8600",
-        {"--port": opt.whole(f"where it listens (default: {PORT})", default=PORT),
+        {"--port": opt.whole(f"port of the server (default: {PORT})", default=PORT),
          "--headless": opt.flag("do not open a browser")}, _app,
     ),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""What the options of a command name, checked and read: rows, kinds of columns, distances."""
+"""Checks the options of a command and reads its input: rows or distances."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from loopylatent.tables.sparse import read_sparse
 
 
 def unescape(options: argparse.Namespace) -> None:
-    """Replace the backslash escapes in names, in place."""
+    """Replace the backslash escapes in the options, in place."""
     for name in ("table", "weights", "test"):
         if getattr(options, name, None) is not None:
             setattr(options, name, unescaped(getattr(options, name)))
@@ -38,11 +38,11 @@ def unescape(options: argparse.Namespace) -> None:
         options.columns = Path(unescaped(str(options.columns)))
 
 
-# Checks before anything is read ------------------------------------------------------------
+# Checks -----------------------------------------------------------------------------------------
 
 
 def column_kind(text: str) -> tuple[str, Kind]:
-    """Return what ``COLUMN=KIND`` says; the name of a column may hold ``=`` too."""
+    """Split ``COLUMN=KIND``; the column name may contain ``=``."""
     column, _, kind = text.rpartition("=")
     for known in get_args(Kind):
         if column and kind == known:
@@ -51,31 +51,31 @@ def column_kind(text: str) -> tuple[str, Kind]:
 
 
 def check_graph_file(path: Path | None) -> None:
-    """Refuse a file that no graph can be written to."""
+    """Raise if a graph cannot be written to the file."""
     if path is not None:
         check_place(path)
         format_of(path, None)
 
 
 def check_blocks(options: argparse.Namespace) -> None:
-    """Refuse options that do not go together with blocks, or without."""
-    given = {
+    """Raise if options do not fit together with --blocks or without."""
+    is_set = {
         "--block-rows": options.block_rows is not None,
         "--checkpoint": options.checkpoint is not None,
         "--engine dask": options.engine != "threads",
         "--scheduler": options.scheduler is not None,
     }
-    alone = next((name for name, is_given in given.items() if is_given), None)
+    alone = next((name for name, value in is_set.items() if value), None)
     if alone is not None and not options.blocks:
-        raise DataError(f"{alone} is for tables that are read in blocks; add --blocks.")
+        raise DataError(f"{alone} needs --blocks. Add it, or omit {alone}.")
     if options.blocks and options.table.startswith(SAMPLE):
-        raise DataError("a bundled sample is small; leave out --blocks.")
+        raise DataError("--blocks does not apply to bundled samples. Omit it.")
     if options.blocks and getattr(options, "regularize", None):
-        raise DataError("--regularize needs all rows in memory; leave out --blocks.")
+        raise DataError("--regularize needs all rows in memory. Omit --blocks.")
 
 
 def _keeps_near_pairs(options: argparse.Namespace) -> bool:
-    """Return whether this command works with the near pairs of a sparse file alone."""
+    """Return whether the command uses only the near pairs of a sparse file."""
     return hasattr(options, "cutoff") and _is_sparse(options)
 
 
@@ -89,19 +89,21 @@ def _check_sparse(options: argparse.Namespace) -> None:
         for name in ("columns", "cutoff"):
             if getattr(options, name, None) is not None:
                 endings = ", ".join(SPARSE_ENDINGS)
-                raise DataError(f"--{name} is for sparse files ({endings}); leave it out.")
+                raise DataError(f"--{name} needs a sparse file ({endings}). Omit it.")
     if not _keeps_near_pairs(options):
         return
     for name in ("regularize", "report"):
         if getattr(options, name, None) is not None:
-            raise DataError(f"--{name} needs all distances; a sparse file gives near pairs alone.")
+            raise DataError(
+                f"--{name} needs all distances, but for a sparse file only near pairs are computed."
+            )
     is_packed = options.output is not None and options.output.suffix.lower() == ".npz"
     if is_packed and not hasattr(options, "format"):  # pairs are written, not a graph
-        raise DataError("near pairs are written as text; give a .csv file.")
+        raise DataError("Near pairs can only be written as .csv.")
     if options.metric not in ("auto", "correlation"):
         raise DataError(
-            f"--metric {options.metric} is not for sparse files, whose columns are compared by "
-            "correlation; leave it out."
+            f"--metric {options.metric} is not available for sparse files, only correlation. "
+            "Omit it."
         )
 
 
@@ -109,13 +111,13 @@ def _check_sparse(options: argparse.Namespace) -> None:
 
 
 def read_observations(options: argparse.Namespace) -> Observations:
-    """Read the table: a bundled sample, a sparse matrix or a file of rows."""
+    """Read the table: a bundled sample, a sparse matrix or a file."""
     kinds = dict(map(column_kind, options.kind))
     _check_sparse(options)
     if options.table.startswith(SAMPLE):
         if options.drop or options.label or kinds or options.weights:
-            raise DataError("a bundled sample comes as it is; --drop, --label, --kind and "
-                            "--weights are for tables of your own.")  # fmt: skip
+            raise DataError("--drop, --label, --kind and --weights do not apply to bundled "
+                            "samples. Omit them.")  # fmt: skip
         return load_sample(options.table.removeprefix(SAMPLE)).observations
     how: dict[str, Any] = {
         "drop": options.drop,
@@ -130,7 +132,7 @@ def read_observations(options: argparse.Namespace) -> Observations:
 
 
 def distances_and_rows(options: argparse.Namespace) -> tuple[Distances, Observations | None]:
-    """Return the distances to learn from, and the rows behind them where they are in memory."""
+    """Return the distances, and the rows behind them if they are in memory."""
     _check_sparse(options)
     if getattr(options, "from_distances", False):
         return read_distances(options.table, options.n_samples), None
@@ -143,27 +145,27 @@ def distances_and_rows(options: argparse.Namespace) -> tuple[Distances, Observat
 
 
 def all_distances(options: argparse.Namespace) -> tuple[DistanceMatrix, Observations | None]:
-    """Return the distances of a command that has no other ones than those of all pairs."""
+    """Return the distances for a command that always uses all pairs."""
     D, obs = distances_and_rows(options)
     assert isinstance(D, DistanceMatrix)
     return D, obs
 
 
-WORTH_SAYING = 5.0
-"""Seconds from which the time that something takes is said beforehand."""
+ANNOUNCED = 5.0
+"""Estimates above this many seconds are printed."""
 
 
 def estimated_distances(
     options: argparse.Namespace, obs: Observations, fit: bool = False
 ) -> DistanceMatrix:
-    """Estimate the distances of a table in memory, and say what was read and left out."""
+    """Estimate the distances of a table in memory, and report what was read and dropped."""
     say(f"read {quoted(options.table)}: {obs!r}")
     for dropped in obs.dropped:
-        say(f"left out {quoted(dropped.name)}: {dropped.reason}")
+        say(f"not a variable: {quoted(dropped.name)} ({dropped.reason})")
     times = getattr(options, "resamples", None) or getattr(options, "most", None) or 1
     work = rerun(obs.n_rows, obs.n_columns, times, fit=fit or getattr(options, "score", False))
     check_time(work, times, "graphs", LIMITS)
-    if work.seconds > WORTH_SAYING:
+    if work.seconds > ANNOUNCED:
         say(f"this takes {work.words}")
     D = information_distances(obs, options.metric, on_degenerate=options.on_degenerate)
     return _summed_up(D)
@@ -178,15 +180,15 @@ def _summed_up(D: DistanceMatrix) -> DistanceMatrix:
 def _near_distances(options: argparse.Namespace, obs: Observations) -> SparseDistances:
     say(f"read {quoted(options.table)}: {obs!r}")
     for reason, count in Counter(one.reason for one in obs.dropped).items():
-        say(f"left out {_columns(count)}: {reason}")
+        say(f"not variables: {_columns(count)} ({reason})")
     how, shown = options.on_degenerate, progress("distances")
     D = sparse_distances(obs, options.cutoff, on_degenerate=how, progress=shown)
     copies = obs.n_columns - D.n_columns
     if copies:
-        say(f"left out {_columns(copies)}: equal to another")
+        say(f"dropped {_columns(copies)}: equal to another")
     say(
-        f"distances by {D.metric}: {D.n_pairs:,} pairs up to {D.cutoff:.4f}, "
-        f"{_columns(D.n_alone)} without any, noise floor {D.noise_floor:.4f}"
+        f"distances by {D.metric}: {D.n_pairs:,} pairs within {D.cutoff:.4f}, "
+        f"{_columns(D.n_alone)} without neighbour, noise floor {D.noise_floor:.4f}"
     )
     return D
 
@@ -214,7 +216,7 @@ def _distances_in_blocks(options: argparse.Namespace) -> DistanceMatrix:
     )
     say(f"scanned {quoted(options.table)}: {table!r}")
     for dropped in table.dropped:
-        say(f"left out {dropped.name!r}: {dropped.reason}")
+        say(f"not a variable: {quoted(dropped.name)} ({dropped.reason})")
     summing = progress("summing")
     D = information_distances(
         table, options.metric, progress=summing, checkpoint=options.checkpoint, **where
@@ -225,7 +227,7 @@ def _distances_in_blocks(options: argparse.Namespace) -> DistanceMatrix:
 
 
 def distances_as_csv(D: Distances) -> str:
-    """Write the matrix, or the near pairs, one on each line."""
+    """Return the matrix, or the near pairs with one per line, as CSV."""
     names = np.array([name_to_csv(name) for name in D.names], dtype=object)
     if isinstance(D, DistanceMatrix):
         frame = pd.DataFrame(D.values, index=names, columns=names)

@@ -1,4 +1,4 @@
-"""``loopylatent synthetic`` and ``theory``: made-up tables, and what is guaranteed."""
+"""``loopylatent synthetic`` samples synthetic tables, ``theory`` writes the paper's bounds."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _specification(options: argparse.Namespace) -> Specification:
     except (OSError, UnicodeDecodeError):
         name = quoted(str(options.edges))
         raise DataError(
-            f"{name} cannot be read as text; give a file with two names a line."
+            f"Cannot read {name} as text. Use a file with two names per line."
         ) from None
     return Specification(**parts | {"family": "edges", "edges": edges})
 
@@ -54,13 +54,13 @@ def _synthetic(options: argparse.Namespace) -> None:
         if drawn.diagnostics is not None:
             checks = drawn.diagnostics
             say(
-                f"rows by Gibbs sampling: R-hat {checks.r_hat:.3f} (1 is best, above 1.05 they are "
-                f"not to be trusted), worth {checks.n_effective:.0f} independent ones"
+                f"rows by Gibbs sampling: R-hat {checks.r_hat:.3f} (should be below 1.05), "
+                f"effective sample size {checks.n_effective:.0f}"
             )
         frame = drawn.observations.to_frame()
         text = frame.set_axis([name_to_csv(n) for n in frame.columns], axis=1).to_csv(index=False)
     if options.truth is not None:
-        origin = Provenance({"made up": True}, "", model.graph.digest)
+        origin = Provenance({"synthetic": True}, "", model.graph.digest)
         say(f"wrote {export_graph(model.graph, options.truth, provenance=origin)}")
     if options.learn:
         n = None if options.distances else options.rows
@@ -68,7 +68,7 @@ def _synthetic(options: argparse.Namespace) -> None:
         to, error = found.comparison, found.comparison.error
         value = f"{error.value}" if error.is_exact else f"{error.lower} to {error.upper}"
         say(
-            f"learned back at r {found.thresholds.r:.4g}: structure error {value}, "
+            f"learned from the rows at r {found.thresholds.r:.4g}: structure error {value}, "
             f"precision {to.precision:.3f}, recall {to.recall:.3f}, "
             f"{to.learned.n_hidden} hidden nodes of {to.truth.n_hidden}, "
             f"{to.learned.n_cycles} cycles of {to.truth.n_cycles}"
@@ -84,7 +84,7 @@ def _rule(text: str) -> float | Rule:
     try:
         return float(text)
     except ValueError:
-        raise ThresholdError(f"--r {text!r} is neither a radius, nor tree or loops.") from None
+        raise ThresholdError(f"--r {text!r} must be a number, tree or loops.") from None
 
 
 def _theory(options: argparse.Namespace) -> None:
@@ -108,9 +108,9 @@ def _theory(options: argparse.Namespace) -> None:
     columns = ["sort", "symbol", "name", "value", "verdict", "sentence"]
     need = fewest_samples(e, options.kappa).n
     say(
-        "Theorem 2 is silent here: no radius leaves any tolerance"
+        "Theorem 2 does not apply: no radius leaves any tolerance"
         if math.isinf(need)
-        else f"Theorem 2 asks for {need:.3g} rows"
+        else f"Theorem 2 requires {need:.3g} rows"
     )
     write_text(pd.DataFrame(rows, columns=columns).to_csv(index=False), options.output)
 
@@ -124,70 +124,70 @@ def _part(name: str, about: str) -> opt.Option:
 
 
 MODEL = {"the model": {
-    "--family": opt.text("which graph is made (default: ring)", choices=get_args(Family),
+    "--family": opt.text("type of graph (default: ring)", choices=get_args(Family),
                          default="ring"),
     "--girth": _part("girth", "hidden nodes on the ring; the shortest cycle of a regular graph"),
-    "--leaves": _part("leaves", "columns on every hidden node"),
+    "--leaves": _part("leaves", "columns per hidden node"),
     "--depth": _part("depth", "edges from the ring down to the columns"),
     "--hidden-nodes": _part("n_hidden", "hidden nodes of a tree"),
     "--inner": _part("n_inner", "observed inner nodes of a tree"),
     "--nodes": _part("n_nodes", "nodes of a regular graph"),
     "--degree": _part("degree", "neighbours of every node of a regular graph"),
-    "--states": _part("n_states", "states of a node, for symmetric and tables"),
+    "--states": _part("n_states", "states per node, for --kind symmetric and tables"),
     "--seed": _part("seed", "for the model"),
-    "--cage": opt.text(f"one of {', '.join(CAGES)}", choices=tuple(CAGES), default="petersen",
-                       metavar="NAME"),
-    "--share": opt.number("share of the nodes of a cage or regular graph that is seen",
+    "--cage": opt.text(f"with --family cage: one of {', '.join(CAGES)}", choices=tuple(CAGES),
+                       default="petersen", metavar="NAME"),
+    "--share": opt.number("share of the nodes of a cage or regular graph that are observed",
                           metavar="S"),
-    "--edges": opt.file("two names a line; family edges"),
-    "--hide": opt.text("hidden nodes of --edges", default="", dest="hidden", metavar="NAMES"),
-    "--kind": opt.text("what the variables are: spins (ising, the default), states, or numbers "
-                       "(gaussian)", choices=get_args(Kind), default="ising"),
+    "--edges": opt.file("text file with two names per line; sets --family edges"),
+    "--hide": opt.text("with --edges: names of the hidden nodes", default="", dest="hidden",
+                       metavar="NAMES"),
+    "--kind": opt.text("type of the variables: binary (ising, the default), categorical "
+                       "(symmetric, tables) or continuous (gaussian)", choices=get_args(Kind),
+                       default="ising"),
     "--lengths": opt.pair("range of the edge lengths (default: 0.2 0.4)", default=DEFAULT.lengths),
     "--potentials": opt.pair("range of Ising potentials, instead of lengths"),
     "--fields": opt.pair("range of node potentials"),
-    "--signs": opt.flag("half of the edges negative", dest="random_signs"),
+    "--signs": opt.flag("make half of the edges negative", dest="random_signs"),
 }}  # fmt: skip
-"""Each sets the part of a specification that ``dest``, or its own name, says."""
+"""Each sets the field of `Specification` named by ``dest``, or by the option."""
 COMMANDS = {
     "synthetic": opt.Command(
-        "Make a model with hidden nodes, draw rows from it, and write them as CSV. Rows are exact "
-        "and independent where that is possible, else by Gibbs sampling, with its diagnostics on "
-        "standard error.",
+        "Create a model with hidden nodes, sample rows from it, and write them as CSV. Sampling is "
+        "exact if possible, else by Gibbs sampling, with diagnostics on standard error.",
         "Example: loopylatent synthetic --family ring --girth 10 --leaves 2 "
         "-n 2000 --truth truth.graphml -o rows.csv",
         MODEL | {
-            "-n --rows": opt.text("rows (default: 1000)", type=int, default=1000),
-            "--row-seed": opt.seed("for the rows (default: 0)"),
+            "-n --rows": opt.text("number of rows (default: 1000)", type=int, default=1000),
+            "--row-seed": opt.seed("seed for the rows (default: 0)"),
             "--distances": opt.flag("write the exact distances instead of rows"),
-            "--truth": opt.file("write the true graph too"),
-            "--learn": opt.flag("learn the model back from these rows and say how much of its "
-                                "graph was found"),
+            "--truth": opt.file("also write the true graph"),
+            "--learn": opt.flag("learn a graph from the rows and compare it with the true graph"),
             "--r": opt.text("with --learn: a radius, or tree, or loops (default: loops)",
                             default="loops"),
-            "--method": opt.method("with --learn: how hidden nodes are found (default: quartet)"),
+            "--method": opt.method("with --learn: grouping method (default: quartet)"),
         } | opt.CSV,
         _synthetic, (".csv",),
     ),
     "theory": opt.Command(
-        "Write every quantity and condition of the theory, each with a sentence. Without --theta "
-        "they are those of the made-up model that the other options describe; with --theta those "
-        "of the numbers given by --theta, --degrees, --girth, --depth, --columns and --nodes.",
+        "Write the quantities and conditions of the paper's theory as CSV, each with an "
+        "explanation. Without --theta they are computed for a synthetic model; with --theta, from "
+        "the numbers --theta, --degrees, --girth, --depth, --columns and --nodes.",
         "Examples: loopylatent theory --family ring --potentials 0.05 0.2; "
         "loopylatent theory --theta 0.15 0.15 --degrees 3 4 --girth 100 --depth 2 "
         "--columns 200 --nodes 300",
         MODEL | {
             "numbers instead of a model": {
-                "--theta": opt.pair("edge potentials"),
-                "--degrees": opt.pair("neighbours of a node (default: 3 4)", type=int,
+                "--theta": opt.pair("range of the edge potentials"),
+                "--degrees": opt.pair("range of the degrees (default: 3 4)", type=int,
                                       default=(3, 4)),
-                "--columns": opt.whole("how many variables are seen (default: 100)", default=100,
+                "--columns": opt.whole("number of observed variables (default: 100)", default=100,
                                        metavar="P"),
             },
-            "--r": opt.number("radius (default: the best one)"),
+            "--r": opt.number("radius (default: the one with the largest tolerance)"),
             "--decay": opt.number("the constant of zeta(l) = C alpha^l (default: 1)", default=1.0,
                                   metavar="C"),
-            "--kappa": opt.number(f"chance of failure (default: {KAPPA})", default=KAPPA,
+            "--kappa": opt.number(f"probability of failure (default: {KAPPA})", default=KAPPA,
                                   metavar="K"),
         } | opt.CSV,
         _theory, (".csv",),

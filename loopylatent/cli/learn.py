@@ -1,4 +1,4 @@
-"""``loopylatent learn``, ``distances``, ``score`` and ``report``: a table, its graph, its model."""
+"""``loopylatent learn``, ``distances``, ``score`` and ``report``."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from loopylatent.tables.samples import load_sample
 
 
 def _learn(options: argparse.Namespace) -> None:
-    """Learn a graph; ``report`` has only the options that a report reads."""
+    """Run ``learn`` or ``report``, which has fewer options."""
     output: Path | None = getattr(options, "output", None)
     if hasattr(options, "blocks"):
         check_blocks(options)
@@ -77,11 +77,11 @@ def _learned(options: argparse.Namespace, D: Distances, obs: Observations | None
     )
     if result.n_stuck:
         say(
-            f"in {result.n_stuck} of {result.n_visits} visits no pair could be joined any more; "
-            "a larger Lambda leaves fewer"
+            f"in {result.n_stuck} of {result.n_visits} visits the quartet tests conflict; a "
+            "larger Lambda gives fewer conflicts"
         )
     if result.n_capped:
-        say(f"in {result.n_capped} visits only the nearest outsiders were asked")
+        say(f"in {result.n_capped} visits only the nearest outsiders were tested")
     return result
 
 
@@ -102,10 +102,10 @@ def _score(options: argparse.Namespace) -> None:
     model = result.model if isinstance(result, RegularizedResult) else None
     if model is None:
         model = fit_parameters(result.graph, train)
-    how = "exact likelihood" if model.is_exact else "likelihood by belief propagation"
+    how = "exact inference" if model.is_exact else "loopy belief propagation"
     end = "converged" if model.converged else "not converged"
     note = f"; {model.note}" if model.note else ""
-    say(f"{model.kind} model, {model.df} degrees of freedom, {how}, {end}{note}")
+    say(f"{model.kind} model, {model.df} parameters, {how}, {end}{note}")
     scores = asdict(model.scores(test, seed=options.seed))
     frame = pd.DataFrame({"measure": list(scores), "value": list(scores.values())})
     write_text(frame.to_csv(index=False), options.output)
@@ -119,26 +119,26 @@ def _train_and_test(options: argparse.Namespace) -> tuple[Observations, Observat
         has_weights = options.weights is not None and options.weights in frame
         return obs, test.with_weights(frame[options.weights]) if has_weights else test
     if not 0 < options.test_share < 1:
-        raise DataError(f"--test-share {options.test_share:g} is not between 0 and 1.")
+        raise DataError(f"--test-share {options.test_share:g} must be between 0 and 1.")
     order = np.random.default_rng(options.seed).permutation(obs.n_rows)
     n_test = round(options.test_share * obs.n_rows)
     if n_test in (0, obs.n_rows):
         raise DataError(
-            f"--test-share {options.test_share:g} of {obs.n_rows} rows leaves none to "
-            f"{'score on' if n_test == 0 else 'learn from'}; choose another share."
+            f"--test-share {options.test_share:g} of {obs.n_rows} rows leaves no "
+            f"{'test' if n_test == 0 else 'training'} rows. Use another share."
         )
     train = obs.take(np.sort(order[n_test:])).usable(options.on_degenerate)
     return train, obs.take(np.sort(order[:n_test]))
 
 
 def _check_report(options: argparse.Namespace, path: Path) -> None:
-    """Refuse early what would fail after all the work."""
+    """Raise before the computation if the report could not be written."""
     if path.suffix.lower() not in (".html", ".htm"):
-        raise DataError(f"a report is a page; end its name {str(path)!r} in .html.")
+        raise DataError(f"The report {str(path)!r} must have the extension .html.")
     if options.resamples < 0 or options.resamples == 1:
-        raise DataError(f"--resamples {options.resamples} is too few; give 0, or 2 and more.")
+        raise DataError(f"--resamples {options.resamples} must be 0, or at least 2.")
     if options.names is not None:
-        open_project(options.names)  # refuses what is no project
+        open_project(options.names)  # raises if it is not a project
 
 
 def _make_report(
@@ -190,54 +190,53 @@ def _recipe(options: argparse.Namespace, result: LearnResult) -> Recipe:
 
 ROWS_OR_DISTANCES = opt.TABLE | opt.GIVEN_DISTANCES | opt.LEARN_HOW | opt.PENALTY
 REPORT = {
-    "--title": opt.text("what to call the report; the name of the table without it", default=""),
-    "--names": opt.text("a saved project (.loopylatent) that gives hidden nodes their names",
+    "--title": opt.text("title of the report (default: the name of the table)", default=""),
+    "--names": opt.text("take the names of hidden nodes from a saved project (.loopylatent)",
                         metavar="PROJECT"),
-    "--resamples": opt.whole("runs for the support of edges and hidden nodes (default: "
-                             f"{N_RESAMPLES}); 0 leaves it out", default=N_RESAMPLES),
+    "--resamples": opt.whole("number of resamples for the support of edges and hidden nodes "
+                             f"(default: {N_RESAMPLES}); 0 for none", default=N_RESAMPLES),
 }  # fmt: skip
 COMMANDS = {
     "learn": opt.Command(
-        "Learn a graph. Thresholds that are not given come from the default rule.",
+        "Learn a graph from a table. Omitted thresholds come from the default rule.",
         "Example: loopylatent learn answers.csv --drop id --r 5 -o graph.graphml",
         ROWS_OR_DISTANCES | opt.CUTOFF | opt.BLOCKS | {
             "-o --output": opt.file(
-                "the graph; its ending says the format "
+                "file for the graph; the extension sets the format "
                 f"({', '.join('.' + name for name in WRITERS)}). "
-                "Without it the edges go to standard output"
+                "Default: edges as CSV on standard output"
             ),
-            "--format": opt.text("where the ending does not say it", choices=tuple(WRITERS)),
-            "--report": opt.file("also write a report of everything about the graph, an .html "
-                                 "page"),
+            "--format": opt.text("format, if the extension is another one", choices=tuple(WRITERS)),
+            "--report": opt.file("also write a report (.html) on the graph"),
             "for --report": REPORT,
         },
         _learn,
     ),
     "report": opt.Command(
-        "Learn a graph, and write a page that opens anywhere, also without a network, and prints: "
-        "the data, the settings, the graph, hidden nodes, groups, the curve and the test of "
-        "loops, scores, support, and the script that gives the same graph.",
+        "Learn a graph and write a self-contained, printable HTML report: data, settings, graph, "
+        "hidden nodes, groups, curve over r, loop test, scores, support, and a script that "
+        "reproduces the graph.",
         "Example: loopylatent report answers.csv --drop id --r 5 -o report.html",
         ROWS_OR_DISTANCES | REPORT
-        | {"-o --output": opt.file("an .html page", required=True, dest="report")},
+        | {"-o --output": opt.file("an .html file", required=True, dest="report")},
         _learn,
     ),
     "distances": opt.Command(
-        "Write the matrix of distances as CSV, or as .npz with all that is known of them, and say "
-        "r_min, r_max and the noise floor.",
+        "Estimate the distances between all columns and write them as CSV, or as .npz with their "
+        "precision. Prints r_min, r_max and the noise floor.",
         "Example: loopylatent distances answers.csv --drop id -o distances.csv",
         opt.TABLE | opt.CUTOFF | opt.BLOCKS | {"-o --output": opt.file("a .csv or .npz file")},
         _distances, (".csv", ".npz"),
     ),
     "score": opt.Command(
-        "Learn a graph, fit its parameters, and say how well the model foretells rows that it has "
-        "not seen. Lower perplexities are better.",
+        "Learn a graph, fit its parameters, and score how well the model predicts held-out rows. "
+        "Lower perplexity is better.",
         "Example: loopylatent score answers.csv --test later.csv --r 5",
         opt.TABLE | opt.LEARN_HOW | opt.PENALTY | {
-            "--test": opt.text("the table to score on, with the same columns; without it TABLE is "
-                               "split", metavar="FILE"),
-            "--test-share": opt.number("share of the rows of TABLE that are kept for scoring, at "
-                                       "random (default: 0.5)", default=0.5, metavar="S"),
+            "--test": opt.text("table of test rows, with the same columns (default: TABLE is "
+                               "split at random)", metavar="FILE"),
+            "--test-share": opt.number("share of the rows of TABLE that are held out for testing "
+                                       "(default: 0.5)", default=0.5, metavar="S"),
         } | opt.CSV,
         _score, (".csv",),
     ),

@@ -1,8 +1,7 @@
 """The command line: ``loopylatent learn TABLE``, or ``python -m loopylatent learn TABLE``.
 
-Results go to standard output or to the named file, everything else to standard error. The exit
-status is 0, or 2 with one line that says what is wrong. Only the command that is asked for is
-imported.
+Results go to standard output or to a file, messages to standard error. The exit status is 0, or 2
+with an error message of one line. Only the requested command is imported.
 """
 
 from __future__ import annotations
@@ -23,22 +22,22 @@ from loopylatent.errors import DataError, LoopyLatentError, in_words, quoted
 COMMANDS = {
     "learn": ("learn", "learn a graph and write it to a file"),
     "distances": ("learn", "estimate the information distances between all columns"),
-    "score": ("learn", "learn and fit on one part of a table, score on the other"),
-    "sweep": ("runs", "see what the thresholds do: structure and scores along r, Lambda and tau"),
-    "stability": ("runs", "say how much of the graph comes back when the data are drawn again"),
-    "report": ("learn", "learn a graph and write everything about it to one page"),
-    "synthetic": ("laboratory", "make a table whose graph is known"),
-    "theory": ("laboratory", "see what the paper guarantees, for a model or for numbers"),
+    "score": ("learn", "learn and fit on training rows, score on test rows"),
+    "sweep": ("runs", "learn at many thresholds and write structure and scores of each graph"),
+    "stability": ("runs", "estimate the support of edges and hidden nodes by resampling"),
+    "report": ("learn", "learn a graph and write an HTML report on it"),
+    "synthetic": ("laboratory", "sample a table from a known graph"),
+    "theory": ("laboratory", "compute the paper's conditions and bounds"),
     "samples": ("app", "list the bundled tables"),
-    "app": ("app", "open the app in the browser, on bundled data"),
+    "app": ("app", "open the app in the browser"),
 }
-"""The module whose ``COMMANDS`` describe each one, and what the list of commands says of it."""
+"""The module whose ``COMMANDS`` define each command, and its line in --help."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     terminal.open_streams()
-    terminal.speak_every_script()
+    terminal.set_encodings()
     options = _parser().parse_args(arguments)
     try:
         if getattr(options, "escaped", False):
@@ -53,16 +52,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         say(f"loopylatent: {in_words(error, IN_OPTIONS)}")
         return 2
     except MemoryError:
-        say("loopylatent: there is too little memory; read the table in blocks, or choose less.")
+        say("loopylatent: Out of memory. Use --blocks or fewer columns.")
         return 2
     except KeyboardInterrupt:
-        say("loopylatent: stopped; no more is written.")
+        say("loopylatent: Interrupted.")
         return 130
-    except BrokenPipeError:  # the reader of a pipe has had enough
+    except BrokenPipeError:  # the reader closed the pipe
         terminal.leave_standard_output()
-    except OSError as error:  # files refuse in their own words; this is the output: a full disk
+    except OSError as error:  # from standard output, such as a full disk; files raise DataError
         terminal.leave_standard_output()
-        say(f"loopylatent: the output cannot be written: {error.strerror}; make room, or use -o.")
+        say(f"loopylatent: Cannot write to standard output: {error.strerror}. Use -o FILE.")
         return 2
     return 0
 
@@ -89,12 +88,12 @@ NEEDS = (
     ("title", "report"), ("names", "report"), ("resamples", "report"),
     ("r", "learn"), ("method", "learn"),
 )  # fmt: skip
-"""Options that only another one reads; commands without that other one read them always."""
-NOT_BESIDE = (
+"""Options that have an effect only with another one, in commands that have both."""
+EXCLUSIVE = (
     *((name, "from_distances") for name in ("drop", "label", "kind", "weights", "metric")),
     ("test_share", "test"),
 )
-"""Options of which one makes the other idle."""
+"""Options that have no effect with another one."""
 
 
 def _written(name: str) -> str:
@@ -102,38 +101,41 @@ def _written(name: str) -> str:
 
 
 def _check_together(options: argparse.Namespace) -> None:
-    """Refuse an option that would play no part, before anything is read."""
+    """Raise if an option would have no effect."""
 
-    def given(name: str) -> bool:
+    def is_set(name: str) -> bool:
         value = getattr(options, name, None)
         return value not in (None, False, "", []) and value != options.defaults.get(name)
 
     for name, other in NEEDS:
-        if given(name) and hasattr(options, other) and not getattr(options, other):
-            wanted = f"{_written(name)} is for {_written(other)}"
-            raise DataError(f"{wanted}; add that, or leave it out.")
-    for name, other in NOT_BESIDE:
-        if given(name) and given(other):
-            idle = f"{_written(name)} plays no part beside {_written(other)}"
-            raise DataError(f"{idle}; leave one of them out.")
+        if is_set(name) and hasattr(options, other) and not getattr(options, other):
+            raise _missing(_written(name), _written(other))
+    for name, other in EXCLUSIVE:
+        if is_set(name) and is_set(other):
+            both = f"{_written(name)} has no effect with {_written(other)}"
+            raise DataError(f"{both}. Omit one of them.")
     for name, scheme in (("share", "subsample"), ("block", "blocks")):
-        if hasattr(options, "scheme") and given(name) and options.scheme != scheme:
-            raise DataError(f"--{name} is for --scheme {scheme}; add that, or leave it out.")
+        if hasattr(options, "scheme") and is_set(name) and options.scheme != scheme:
+            raise _missing(f"--{name}", f"--scheme {scheme}")
+
+
+def _missing(option: str, other: str) -> DataError:
+    return DataError(f"{option} needs {other}. Add it, or omit {option}.")
 
 
 def _check_places(options: argparse.Namespace) -> None:
-    """Refuse before long work what could not be written after it."""
+    """Raise before the computation if its output could not be written."""
     output: Path | None = getattr(options, "output", None)
     for place in (output, getattr(options, "report", None)):
         if place is not None:
             check_place(place)
             is_table = False
-            with suppress(OSError, ValueError):  # most often there is nothing yet in that place
+            with suppress(OSError, ValueError):  # the file need not exist yet
                 is_table = place.samefile(str(getattr(options, "table", None)))
             if is_table:
-                raise DataError(f"{quoted(str(place))} is the table itself; write to another file.")
+                raise DataError(f"{quoted(str(place))} is the table itself. Use another file.")
     if getattr(options, "from_distances", True) is False and options.n_samples is not None:
-        raise DataError("--n-samples is for --from-distances: a table has its rows; leave it out.")
+        raise _missing("--n-samples", "--from-distances")
     endings: tuple[str, ...] = getattr(options, "endings", ())
     if output is not None and endings and output.suffix.lower() not in endings:
-        raise DataError(f"-o {quoted(str(output))} must end in {' or '.join(endings)}.")
+        raise DataError(f"-o {quoted(str(output))} must have the extension {' or '.join(endings)}.")

@@ -1,4 +1,4 @@
-"""Options of the command line as data: what argparse takes, by name; those that commands share."""
+"""Options of the command line as keyword arguments of argparse; options shared by commands."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Option = dict[str, Any]
 
 
 def text(help: str, **how: Any) -> Option:  # noqa: A002
-    """Return an option as argparse takes it."""
+    """Return the keyword arguments of an option."""
     return {**how, "help": help}
 
 
@@ -34,18 +34,18 @@ seed = partial(text, type=int, default=0)
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What a command does, with an example, its options, and what runs it."""
+    """A command: description, example, options, and the function that runs it."""
 
     about: str
     example: str
     options: Mapping[str, Option]
-    """By their names; options under a name without a hyphen are a group of that title."""
+    """By name; a name without a hyphen is the title of a group of options."""
     run: Callable[[argparse.Namespace], None]
     endings: tuple[str, ...] = ()
-    """Of the file that it writes, where there are few."""
+    """Accepted extensions of the output file; empty for any."""
 
     def fill(self, parser: argparse.ArgumentParser) -> None:
-        """Describe the command to argparse."""
+        """Add the command to its argparse parser."""
         parser.description, parser.epilog = self.about, self.example
         parser.set_defaults(run=self.run, endings=self.endings)
         _add(parser, self.options)
@@ -60,64 +60,68 @@ def _add(parser: argparse._ActionsContainer, options: Mapping[str, Option]) -> N
 
 
 TABLE = {
-    "table": text("a CSV, TSV (also gzipped), Parquet or Excel file with one row an observation, a "
-                  "sparse matrix (.mtx, .mtx.gz, .npz), or sample:NAME for a bundled one",
+    "table": text("a CSV, TSV (also gzipped), Parquet or Excel file with one observation per row, "
+                  "a sparse matrix (.mtx, .mtx.gz, .npz), or sample:NAME for a bundled table",
                   metavar="TABLE"),
-    "--drop": columns("leave this column out; once for each column"),
-    "--label": columns("this column describes rows and is not learned; once for each column"),
-    "--kind": columns(f"correct a column's kind: {', '.join(get_args(Kind))}",
+    "--drop": columns("drop this column; may be repeated"),
+    "--label": columns("keep this column as a label of the rows, not as a variable; may be "
+                       "repeated"),
+    "--kind": columns(f"set the type of a column: {', '.join(get_args(Kind))}; may be repeated",
                       metavar="COLUMN=KIND"),
-    "--weights": text("how often each row counts", metavar="COLUMN"),
-    "--columns": file("with a sparse TABLE (.mtx, .mtx.gz, .npz): a text file with a column's "
+    "--weights": text("column that says how often each row counts", metavar="COLUMN"),
+    "--columns": file("with a sparse TABLE (.mtx, .mtx.gz, .npz): a text file with one column "
                       "name per line"),
-    "--metric": text("how distances are measured (default: auto, by the kinds of the columns)",
-                     choices=METRICS, default="auto"),
-    "--drop-degenerate": text("leave out constant and repeated columns instead of stopping at them",
+    "--metric": text("distance between columns (default: auto, by column type)", choices=METRICS,
+                     default="auto"),
+    "--drop-degenerate": text("drop constant and duplicate columns instead of reporting an error",
                               action="store_const", dest="on_degenerate", const="drop",
                               default="error"),
-    "--escaped": flag("names of columns and of TABLE hold backslash escapes, as in two\\nlines"),
+    "--escaped": flag("read backslash escapes in TABLE and in column names, as in two\\nlines"),
 }  # fmt: skip
 GIVEN_DISTANCES = {
     "--from-distances": flag("TABLE is a square matrix of distances whose header names the "
                              "columns"),
-    "--n-samples": whole("rows behind given distances; sets the default margin"),
+    "--n-samples": whole("with --from-distances: number of rows behind the distances; sets the "
+                         "default Lambda"),
 }  # fmt: skip
 LEARN_HOW = {
-    "--r": number("radius of the balls; smaller gives more cycles (default: r_max, which gives a "
-                  "tree)"),
-    "--Lambda": number("margin of the quartet test, 0 to below 1; larger is surer"),
-    "--tau": number("hidden nodes nearer than this to a neighbour are merged with it"),
-    "--method": method("how hidden nodes are found: quartet tests (default), relaxed grouping "
-                       "(--Lambda and --tau play no part) or nj, neighbor joining (--Lambda plays "
-                       "no part)"),
-    "--order": text("order of the visits (default: degree)", choices=get_args(Order),
+    "--r": number("radius of the balls; a smaller one gives more cycles (default: r_max, which "
+                  "gives a tree)"),
+    "--Lambda": number("margin of the quartet test, in [0, 1); a larger one accepts fewer "
+                       "uncertain tests"),
+    "--tau": number("minimum edge length; a hidden node nearer than this to a neighbour is merged "
+                    "with it"),
+    "--method": method("grouping method: quartet tests (default), relaxed grouping (ignores "
+                       "--Lambda and --tau) or nj, neighbor joining (ignores --Lambda)"),
+    "--order": text("order in which nodes are visited (default: degree)", choices=get_args(Order),
                     default="degree"),
-    "--seed": seed("for the random order and for --method relaxed (default: 0)"),
+    "--seed": seed("seed for --order random and --method relaxed (default: 0)"),
 }  # fmt: skip
 PENALTY = {
-    "--regularize": text("add hidden nodes only where this criterion pays for them; needs the rows",
-                         choices=("bic",)),
-    "--max-hidden": whole("with --regularize: never more hidden nodes than this"),
+    "--regularize": text("penalise hidden nodes: keep one only if it improves the BIC; needs the "
+                         "rows", choices=("bic",)),
+    "--max-hidden": whole("with --regularize: maximum number of hidden nodes"),
 }  # fmt: skip
 CUTOFF = {
-    "--cutoff": number("with a sparse TABLE: keep no pair of columns farther apart (default: the "
-                       "noise floor)", metavar="C"),
+    "--cutoff": number("with a sparse TABLE: largest distance that is kept (default: the noise "
+                       "floor)", metavar="C"),
 }  # fmt: skip
 ENGINE = {
-    "--engine": text("where the work is done: threads of this machine (default) or a Dask cluster",
+    "--engine": text("run on the threads of this machine (default) or on a Dask cluster",
                      choices=ENGINES, default="threads"),
-    "--scheduler": text("with --engine dask: the scheduler, as tcp://10.0.0.5:8786; without it "
-                        "processes are started on this machine", metavar="ADDRESS"),
+    "--scheduler": text("with --engine dask: address of the scheduler, such as "
+                        "tcp://10.0.0.5:8786 (default: start processes on this machine)",
+                        metavar="ADDRESS"),
 }  # fmt: skip
 BLOCKS = {"tables larger than memory": {
-    "--blocks": flag("TABLE is larger than memory: a Parquet or CSV file, or a folder of such "
-                     "files, read in blocks"),
-    "--block-rows": whole("rows of a block (default: as many as have four million cells)"),
-    "--checkpoint": file("keeps what is done so far; the same command goes on from there after a "
-                         "stop"),
+    "--blocks": flag("read TABLE in blocks of rows; it is a Parquet or CSV file, or a folder of "
+                     "such files"),
+    "--block-rows": whole("rows per block (default: four million cells per block)"),
+    "--checkpoint": file("save intermediate results; after an interruption the same command "
+                         "resumes from this file"),
     **ENGINE,
 }}  # fmt: skip
-CSV = {"-o --output": file("a .csv file")}
+CSV = {"-o --output": file("a .csv file (default: standard output)")}
 CSV_OR_JSON = {
-    "-o --output": file("a .csv or .json file; without it CSV goes to standard output"),
+    "-o --output": file("a .csv or .json file (default: CSV on standard output)"),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""``loopylatent sweep`` and ``stability``: graphs learned again and again, as a table."""
+"""``loopylatent sweep`` and ``stability``: many graphs, summarised in a table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from loopylatent.tables.files import table_to_csv
 def _sweep(options: argparse.Namespace) -> None:
     D, obs = all_distances(options)
     if options.score and obs is None:
-        raise DataError("--score needs the rows; give the table instead of its distances.")
+        raise DataError("--score needs the rows. Pass the table instead of its distances.")
     found = sweep(
         D, options.r, options.Lambda, options.tau, method=options.method, order=options.order,
         seed=options.seed, most=options.most, obs=obs if options.score else None,
@@ -49,7 +49,7 @@ def _say_outcome(D: DistanceMatrix, found: Sweep) -> None:
                 f"({one.cost}). {one.reason}"
             )
             if one.warning:
-                say(f"  beware: {one.warning}")
+                say(f"  warning: {one.warning}")
 
 
 def _stability(options: argparse.Namespace) -> None:
@@ -64,14 +64,14 @@ def _stability(options: argparse.Namespace) -> None:
     table, learning = D if obs is None else obs.select(list(D.names)), progress("learning")
     found = stability(table, settings_for(D, *thresholds, **how), again, progress=learning)
     say(
-        f"{found.n_used} runs by {found.scheme}: instability {found.instability:.3f} "
-        "(0: always the same graph, 1: nothing came back)"
+        f"{found.n_used} resamples by {found.scheme}: instability {found.instability:.3f} "
+        "(0: always the same graph, 1: nothing in common)"
     )
     for reason, count in found.reasons.items():
-        say(f"{count} runs failed: {reason}")
+        say(f"{count} resamples failed: {reason}")
     if options.consensus is not None:
         graph = found.consensus()
-        settings = {"consensus of runs": found.n_used, "scheme": found.scheme}
+        settings = {"consensus of resamples": found.n_used, "scheme": found.scheme}
         origin = Provenance(settings, D.digest, graph.digest)
         say(f"wrote {export(graph, options.consensus, provenance=origin)}")
     as_json = options.output is not None and options.output.suffix.lower() == ".json"
@@ -79,51 +79,52 @@ def _stability(options: argparse.Namespace) -> None:
 
 
 SWEEP = {
-    "--r": opt.number("radii to look at; without them those from r_min to r_max at which the "
-                      "initial graph changes", nargs="+", metavar="R"),
-    "--Lambda": opt.number("margins, 0 to below 1", nargs="+", metavar="L"),
-    "--tau": opt.number("shortest edges", nargs="+", metavar="T"),
-    "--most": opt.whole(f"without --r: at most this many radii, evenly chosen (default: "
+    "--r": opt.number("radii (default: those between r_min and r_max at which the initial graph "
+                      "changes)", nargs="+", metavar="R"),
+    "--Lambda": opt.number("margins of the quartet test, in [0, 1)", nargs="+", metavar="L"),
+    "--tau": opt.number("minimum edge lengths", nargs="+", metavar="T"),
+    "--most": opt.whole(f"without --r: maximum number of radii, evenly spaced (default: "
                         f"{MOST_RADII})", default=MOST_RADII),
-    "--method": opt.method("how hidden nodes are found (default: quartet)"),
+    "--method": opt.method("grouping method (default: quartet)"),
     "--order": opt.LEARN_HOW["--order"],
-    "--seed": opt.seed("for the random order and for the rows kept apart (default: 0)"),
-    "--score": opt.flag("learn and fit each setting on one part of the rows and score it on the "
-                        "other; adds likelihoods, BIC and perplexities"),
-    "--test-share": opt.number("with --score: share of the rows that are kept apart (default: "
-                               f"{TEST_SHARE})", default=TEST_SHARE, metavar="S"),
+    "--seed": opt.seed("seed for the random order and the choice of test rows (default: 0)"),
+    "--score": opt.flag("learn and fit each setting on training rows and score it on test rows; "
+                        "adds log-likelihood, BIC and perplexity"),
+    "--test-share": opt.number("with --score: share of the rows that are held out for testing "
+                               f"(default: {TEST_SHARE})", default=TEST_SHARE, metavar="S"),
     **opt.ENGINE,
-    "--from-distances": opt.flag("TABLE is a matrix of distances"),
-    "--n-samples": opt.whole("rows behind given distances"),
+    **opt.GIVEN_DISTANCES,
 }  # fmt: skip
 STABILITY = {
-    "--seed": opt.seed("for every draw (default: 0)"),
-    "--scheme": opt.text("what is drawn again: bootstrap (rows, the default), blocks (runs of rows "
-                         "in time order), subsample (a part of the rows), noise (errors of the "
-                         "distances, the default where only distances are given), orders (nothing: "
-                         "nodes are visited in random orders)", choices=SCHEMES),
-    "--resamples": opt.whole(f"how many times (default: {N_RESAMPLES})", default=N_RESAMPLES),
-    "--block": opt.whole("rows in a block (default: the cube root of their number)"),
-    "--share": opt.number(f"share of the rows in a subsample (default: {SHARE})", default=SHARE,
-                          metavar="S"),
+    "--seed": opt.seed("seed for resampling (default: 0)"),
+    "--scheme": opt.text("what is resampled: bootstrap (rows, the default), blocks (blocks of rows "
+                         "in time order), subsample (a part of the rows without replacement), "
+                         "noise (sampling error of the distances, the default with "
+                         "--from-distances) or orders (only the order of visits)",
+                         choices=SCHEMES),
+    "--resamples": opt.whole(f"number of resamples (default: {N_RESAMPLES})", default=N_RESAMPLES),
+    "--block": opt.whole("with --scheme blocks: rows per block (default: the cube root of the "
+                         "number of rows)"),
+    "--share": opt.number("with --scheme subsample: share of the rows (default: "
+                          f"{SHARE})", default=SHARE, metavar="S"),
     **opt.ENGINE,
-    "--consensus": opt.file("write the graph of what at least half of the runs have; the ending "
-                            "says how"),
+    "--consensus": opt.file("also write the consensus graph (majority of the resamples); the "
+                            "extension sets the format"),
 }  # fmt: skip
 COMMANDS = {
     "sweep": opt.Command(
-        "Learn at many thresholds and write one row for each: edges, hidden nodes, cycles, girth, "
-        "components, stuck visits. Several values of several thresholds give every combination. "
-        "Lambda and tau, where they are not given, come from the default rule.",
+        "Learn at many thresholds and write one row per graph: edges, hidden nodes, cycles, girth, "
+        "components, stuck visits. With several values of several thresholds, all combinations are "
+        "used. Omitted Lambda and tau come from the default rule.",
         "Examples: loopylatent sweep answers.csv --drop id --score -o sweep.csv; "
         "loopylatent sweep sample:bfi25 --r 3 --Lambda 0 0.01 0.02 --tau 0.1 0.2",
         opt.TABLE | SWEEP | opt.CSV_OR_JSON,
         _sweep, (".csv", ".json"),
     ),
     "stability": opt.Command(
-        "Learn a graph, then learn again on resampled data, and say of every edge, hidden node and "
-        "cycle in which share of the runs it was found again: its support, 0 to 1. Support is no "
-        "probability; docs/stability.md says what it meant on known graphs.",
+        "Learn a graph, learn again from resampled data, and write the support of every edge, "
+        "hidden node and cycle: the share of resamples that contain it, 0 to 1. Support is not a "
+        "probability; docs/stability.md compares it with known graphs.",
         "Example: loopylatent stability answers.csv --drop id -o support.csv",
         opt.TABLE | opt.GIVEN_DISTANCES | opt.LEARN_HOW | STABILITY | opt.CSV_OR_JSON,
         _stability, (".csv", ".json"),

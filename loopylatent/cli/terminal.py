@@ -1,7 +1,4 @@
-"""How the command line speaks: one line for what is wrong, in the words of its own options.
-
-The streams of the command line: results to standard output, all else to standard error.
-"""
+"""Error wording, argument parser and output streams of the command line."""
 
 from __future__ import annotations
 
@@ -26,38 +23,38 @@ IN_OPTIONS: Mapping[str, str] = {
         ("n_resamples", "--resamples"), ("max_hidden", "--max-hidden"), ("n_states", "--states"),
     )},
     "drop_degenerate": ", or use --drop-degenerate",
-    "no_limit": "leave it out",
-    "few_rows": "--n-samples {0} is too few; give at least 3, or leave it out.",
+    "no_limit": "omit it",
+    "few_rows": "--n-samples {0} is too small; use at least 3, or omit it.",
     "no_inner_node": "--hidden-nodes and --inner are 0",
     "signs": "--signs",
     "potentials": "--theta {0} {1}:",
     "smallest_distance": "",
     "radius_of_a_tree": "r_max",
-    "not_distances": "Of a table of observations leave out --from-distances.",
-    "saved_distances": "of a file of distances, add --from-distances",
+    "not_distances": "For a table of observations, omit --from-distances.",
+    "saved_distances": "to read distances, add --from-distances",
     "bic": "--regularize bic",
-    "rows_for_bic": "give the table instead of its distances",
+    "rows_for_bic": "pass the table instead of its distances",
     "n_samples": "add --n-samples",
-    "or_rows": ", or give the table instead of its distances",
-    "rows_or_scheme": "give the table instead of them, or use --scheme noise or --scheme orders",
-    "scheduler": "--scheduler is for --engine dask",
+    "or_rows": ", or pass the table instead of its distances",
+    "rows_or_scheme": "pass the table instead, or use --scheme noise or --scheme orders",
+    "scheduler": "--scheduler needs --engine dask",
     "dask": "--engine dask",
     "metric rank": "--metric rank",
-    "metric_for_blocks": "use --metric correlation or canonical, or leave out --blocks",
+    "metric_for_blocks": "use --metric correlation or canonical, or omit --blocks",
     "cutoff": "--cutoff {0}",
-    "one_sort": "leave out the others with --drop, or read two-valued columns as numbers, as by "
+    "one_sort": "drop the others with --drop, or read binary columns as ordinal with "
     "--kind NAME=ordinal",
     "larger_radius": "use a larger --r",
     "command_line": "",
 }  # fmt: skip
-"""Remedies that are called otherwise on the command line than in Python."""
+"""Remedies that are worded differently on the command line than in Python."""
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that refuses in one line, and names the option that was probably meant."""
+    """A parser with error messages of one line, which suggest the likely option."""
 
     fill: Callable[[Parser], None] | None = None
-    """Adds the options of a command, when it is asked for."""
+    """Adds the options of a command on demand."""
 
     def filled(self) -> Parser:
         """Return the parser with its options."""
@@ -67,7 +64,7 @@ class Parser(argparse.ArgumentParser):
         return self
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Refuse what is left over here, where the options of the command are known."""
+        """Report unknown arguments here, where the options of the command are known."""
         self.filled()
         options, left = super().parse_known_args(args, namespace)
         if left:
@@ -77,45 +74,45 @@ class Parser(argparse.ArgumentParser):
         return options, left
 
     def error(self, message: str) -> NoReturn:
-        """End with status 2 and one line, without the list of all options."""
-        for pattern, words in PLAINER:
+        """Exit with status 2 and a message of one line, without the usage."""
+        for pattern, words in MESSAGES:
             message = re.sub(pattern, words, message)
-        self.exit(2, f"{self.prog}: {message.rstrip('.')}; see {self.prog} --help\n")
+        self.exit(2, f"{self.prog}: {message.rstrip('.')}. See {self.prog} --help.\n")
 
     def _unknown(self, left: Sequence[str]) -> str:
         name = next((one.split("=")[0] for one in left if one.startswith("-")), None)
         if name is None:
-            return f"{quoted(left[0])} is one argument too many (names with spaces go in quotes)"
+            return f"Unexpected argument {quoted(left[0])} (quote names with spaces)"
         known = [option for option in self._option_string_actions if option.startswith("--")]
         small = [option.lower() for option in known]
         close = difflib.get_close_matches(name.lower(), small, n=1, cutoff=0.75)
         start = [option for option in known if name.lower().startswith(option.lower())]
         meant = [option for option in known if option.lower() in close] or start
-        return f"{name} is no option here" + (f"; did you mean {meant[0]}?" if meant else "")
+        return f"Unknown option {name}" + (f"; did you mean {meant[0]}?" if meant else "")
 
 
-PLAINER = (
+MESSAGES = (
     (r"^argument (?:\S+/)?(\S+): invalid float value: (.*)$", r"\1 \2 is not a number"),
     (r"^argument (?:\S+/)?(\S+): invalid int value: (.*)$", r"\1 \2 is not a whole number"),
     (r"^argument (?:\S+/)?(\S+): invalid choice: (.*) \(choose from (.*)\)$",
-     r"\1 \2 is unknown; choose one of \3"),
+     r"Unknown \1 \2. Choose one of \3"),
     (r"^argument (?:\S+/)?(\S+): expected (?:one|at least one) arguments?$", r"\1 needs a value"),
     (r"^argument (?:\S+/)?(\S+): expected (\d+) arguments$", r"\1 needs \2 values"),
     (r"^the following arguments are required: (?:-o/)?(.*)$", r"\1 is missing"),
 )  # fmt: skip
-"""What argparse says, and what is meant."""
+"""Messages of argparse, and their replacements."""
 
 
 def open_streams() -> None:
-    """Send nowhere what is said to a stream that the caller has closed."""
+    """Replace streams that the caller has closed by the null device."""
     if sys.stdout is None:
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
-    if sys.stderr is None:  # print would take standard output in its place
+    if sys.stderr is None:  # print would use standard output instead
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
 
 
-def speak_every_script() -> None:
-    """Let no name break the output: a file gets UTF-8, a terminal escapes what it cannot show."""
+def set_encodings() -> None:
+    """Write UTF-8 to files; on a terminal, escape characters that it cannot show."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             encoding = stream.encoding if stream.isatty() else "utf-8"
@@ -123,12 +120,12 @@ def speak_every_script() -> None:
 
 
 def leave_standard_output() -> None:
-    """Send what is still to be written nowhere, so that the end of the program is quiet."""
+    """Discard buffered output, so that the program exits without another error."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def write_text(text: str, output: Path | None) -> None:
-    """Write a result to the named file, or to standard output where none is named."""
+    """Write a result to a file, or to standard output if none is named."""
     if output is None:
         sys.stdout.write(text)
     else:
@@ -136,12 +133,12 @@ def write_text(text: str, output: Path | None) -> None:
 
 
 def say(text: str) -> None:
-    """Say what is no result."""
+    """Print a message to standard error."""
     print(text, file=sys.stderr)
 
 
 def progress(what: str = "") -> Callable[[int, int], None] | None:
-    """Return what shows on one line how much of the work is done, where somebody may look."""
+    """Return a function that shows progress on one line, or None if not on a terminal."""
 
     def show(done: int, total: int) -> None:
         if total == 0:

@@ -1,4 +1,4 @@
-"""Sums over the rows of a table that is read in blocks: on threads, on a cluster, resumed."""
+"""Sums over the rows of a table read in blocks: on threads or a cluster, with checkpoints."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from loopylatent.tables.observations import Observations
 _SUM, _ROWS, _WEIGHTS = "sum ", "rows", "weights"
 _CELL = 8
 _COPIES = 8
-"""Of a block at once: as it is read, as numbers, centred, weighted, squared."""
+"""Copies of a block in memory at once: as read, as numbers, centred, weighted, squared."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Job:
-    """What is summed, and which rows are wanted themselves."""
+    """What is summed, and which rows are returned as well."""
 
     table: BlockTable
     plan: SumPlan
@@ -50,10 +50,10 @@ class _Part:
 def sum_blocks(
     table: BlockTable, plan: SumPlan, wanted: IntArray, checkpoint: FilePath | None, **how: Any
 ) -> BlockSums:
-    """Sum over the rows of a table, and pick out the wanted ones.
+    """Sum over the rows of a table, and select the wanted ones.
 
-    Portions are summed anywhere and added in the order of the rows. ``checkpoint`` names a file
-    that holds the sums so far; whoever has made use of all of them removes it.
+    Portions are summed in parallel and added in the order of the rows. ``checkpoint`` names a file
+    for the sums so far; the caller removes it.
     """
     job = _Job(table, plan, wanted)
     file = None if checkpoint is None else Checkpoint(checkpoint, _key(job))
@@ -65,17 +65,17 @@ def sum_blocks(
 
 
 def _portions_together(plan: SumPlan) -> int:
-    """Portions summed in one go: their sums take no more than a block, or are one."""
+    """Portions per task, so that their sums take no more memory than a block."""
     return max(1, min(MOST_PORTIONS, block_rows(plan.cells)))
 
 
 def _held(job: _Job) -> int:
-    """Pieces that may be under way or wait at once; the sums of all portions would not fit."""
+    """Tasks whose sums fit into memory at once."""
     table, plan = job.table, job.plan
     block = table.rows_a_block * max(table.n_columns, sum(plan.sizes))
     product = max(rows * columns for rows, columns in plan.shapes.values())
-    piece = _portions_together(plan) * plan.cells + product + _COPIES * block
-    return max(1, (free_bytes() // _CELL - plan.cells) // piece)
+    task = _portions_together(plan) * plan.cells + product + _COPIES * block
+    return max(1, (free_bytes() // _CELL - plan.cells) // task)
 
 
 def _key(job: _Job) -> str:
@@ -106,7 +106,7 @@ def _sum_portion(job: _Job, position: int, stream: Iterable[Block], check: Check
 
 
 class BlockSums:
-    """Sums over the portions so far, and the wanted rows of them."""
+    """Sums over the portions so far, and their wanted rows."""
 
     def __init__(self, job: _Job, saved: Saved | None) -> None:
         self._table, self.sums = job.table, job.plan.zeros()

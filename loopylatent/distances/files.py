@@ -1,4 +1,4 @@
-"""Distances in files: as arrays (.npz), with what is known of their precision, or as a table."""
+"""Distances in files: as arrays (.npz) with their precision, or as a table."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _UNREADABLE = (
 
 
 def to_npz(D: DistanceMatrix) -> bytes:
-    """Return the content of a .npz file, which numpy reads too."""
+    """Return the content of a .npz file, which numpy can read."""
     target = io.BytesIO()
     known: dict[str, Any] = {key: getattr(D, key) for key in _KEYS}
     arrays: dict[str, Any] = {key: np.array(one) for key, one in known.items() if one is not None}
@@ -39,11 +39,11 @@ def to_npz(D: DistanceMatrix) -> bytes:
 
 
 def read_npz(path: str | os.PathLike[str]) -> DistanceMatrix:
-    """Read what `to_npz` wrote; the distances are checked like any others."""
+    """Read a file written by `to_npz` and check the distances."""
     shown = os.fspath(path)
     try:
         if not Path(path).is_file():
-            raise DistanceError(f"there is no file {quoted(shown)}; check the path.")
+            raise DistanceError(f"There is no file {quoted(shown)}. Check the path.")
         with zipfile.ZipFile(path) as archive:
             known = [m for m in archive.infolist() if m.filename.removesuffix(".npy") in _KEYS]
         unpacked = sum(member.file_size for member in known)
@@ -59,39 +59,41 @@ def read_npz(path: str | os.PathLike[str]) -> DistanceMatrix:
         signs = frozen_array(found["signs"], np.int8) if "signs" in found else None
         counts = frozen_array(found["pair_counts"], np.float64) if "pair_counts" in found else None
     except PermissionError as error:
-        raise DistanceError(f"{quoted(shown)} cannot be opened: {error.strerror}.") from None
+        raise DistanceError(f"Cannot open {quoted(shown)}: {error.strerror}.") from None
     except LoopyLatentError:
         raise
     except MemoryError:
-        raise LimitError(f"{quoted(shown)}: there is too little memory to read it.") from None
+        raise LimitError(f"{quoted(shown)}: out of memory.") from None
     except _UNREADABLE:
-        raise DistanceError(f"{quoted(shown)} holds no distances; write it again.") from None
+        raise _no_distances(shown) from None
     checked = DistanceMatrix.from_array(values, names, n_samples)
     shapes = {array.shape for array in (signs, counts) if array is not None}
     if shapes - {values.shape} or metric not in (*METRICS, "given"):
-        raise DistanceError(f"{quoted(shown)} holds no distances; write it again.")
+        raise _no_distances(shown)
     return DistanceMatrix(
         checked.values, names, n_samples, floor, metric, is_additive, signs, counts
     )
 
 
+def _no_distances(path: str) -> DistanceError:
+    return DistanceError(f"{quoted(path)} does not contain distances. Write it again.")
+
+
 def check_first_column(frame: pd.DataFrame) -> None:
-    """Refuse what is no column of names: a table, rows in another order, a row without names."""
+    """Raise if the first column does not contain the names, in the order of the header."""
     corner, *names = map(str, frame.columns)
-    if corner.strip("0.") == "" and "0" in corner:  # the distance of the first one to itself
-        raise DistanceError(
-            "the first row holds distances and no names of columns; put a row with the names there."
-        )
+    if corner.strip("0.") == "" and "0" in corner:  # the distance of the first column to itself
+        raise DistanceError("The first row contains distances, not column names. Add a header row.")
     for name, cell in zip(names, frame.iloc[:, 0], strict=True):
         if not _is_name(cell, name):
             raise DistanceError(
-                f"{len(names) + 1} columns and {len(names)} rows are no square, and the first "
-                f"column has {quoted(str(cell))} where the name {quoted(name)} would make it one."
+                f"{len(names) + 1} columns and {len(names)} rows are not a square matrix, and the "
+                f"first column has {quoted(str(cell))} instead of the name {quoted(name)}."
             )
 
 
 def _is_name(cell: Any, name: str) -> bool:
-    """Whether a cell is a name, which may have been read as a number, a flag or as missing."""
+    """Whether a cell is the name, which may have been read as a number, boolean or missing."""
     if isinstance(cell, str):
         return cell.strip() == name
     if pd.isna(cell):
@@ -115,14 +117,14 @@ def read_distances(
     Parameters
     ----------
     source : path, bytes or open file
-        Any format of `read_frame`, where a first column of names is left out, or the path of a
-        .npz file that ``loopylatent distances`` wrote.
+        Any format of `read_frame`, with or without a first column of names, or the path of a .npz
+        file written by ``loopylatent distances``.
     n_samples : int, optional
         Rows behind the distances.
     name : str, optional
-        What to call the source in messages.
+        Name of the source in messages.
     max_cells : int
-        A table of more rows times columns is refused.
+        Raise if the table has more cells (rows times columns).
 
     Returns
     -------

@@ -49,11 +49,11 @@ Metric = Literal[
 
 METRICS: tuple[Metric, ...] = tuple(metric for metric in get_args(Metric) if metric != "given")
 EQUAL_COLUMNS = 1e-12
-"""Distances below this are rounding; such columns determine each other."""
+"""Distances below this are rounding errors: the columns determine each other."""
 
 
 class AnyDistances:
-    """What the learner takes: a `DistanceMatrix`, or `SparseDistances` of very many columns."""
+    """The input of the learner: a `DistanceMatrix` or `SparseDistances`."""
 
     names: tuple[str, ...]
 
@@ -63,34 +63,34 @@ class AnyDistances:
 
 
 def check_is_distances(D: object) -> None:
-    """Refuse what is no distances at all, and say how to make them of it."""
+    """Raise if the argument is neither a `DistanceMatrix` nor `SparseDistances`."""
     if not isinstance(D, AnyDistances):
         table = "read_table(path)" if isinstance(D, str | Path) else "table"
-        give = f"information_distances({table})"
-        raise DistanceError(*wrong_type("a DistanceMatrix", D, give))
+        use = f"information_distances({table})"
+        raise DistanceError(*wrong_type("a DistanceMatrix", D, use))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DistanceMatrix(AnyDistances, Shown):
-    """Distances between the observed columns, with what is known of their precision.
+    """Distances between the observed columns, and their precision.
 
     Parameters
     ----------
     values : (p, p) float64 array
-        Symmetric, zero diagonal, infinite where two columns look independent.
+        Symmetric, zero diagonal, infinite if two columns look independent.
     names : tuple of str
     n_samples : int or None
-        Rows behind the distances; None where that is unknown.
+        Rows behind the distances; None if unknown.
     noise_floor : float or None
-        Beyond this a distance cannot be told from noise.
+        A larger distance cannot be distinguished from independence.
     metric : str
     is_additive : bool
-        Whether the metric adds up along the paths of a tree (canonical correlations of columns
-        with more than two states do not).
+        Whether the metric is additive along the paths of a tree (canonical correlations of
+        columns with more than two states are not).
     signs : (p, p) int8 array or None
-        Signs of the correlations, where the metric has them.
+        Signs of the correlations, if the metric has signs.
     pair_counts : (p, p) float64 array or None
-        Rows in which both columns are present; None where nothing is missing.
+        Rows in which both columns are present; None if no values are missing.
 
     Examples
     --------
@@ -114,21 +114,21 @@ class DistanceMatrix(AnyDistances, Shown):
     def from_array(
         cls, values: Any, names: Sequence[str] | None = None, n_samples: int | None = None
     ) -> DistanceMatrix:
-        """Take distances that you already have, after checking that they are distances."""
+        """Check a matrix of distances and wrap it."""
         if isinstance(values, pd.DataFrame):
             names = [str(name) for name in values.columns] if names is None else names
             values = values.to_numpy()
         try:
             array = np.array(values, dtype=np.float64)
         except (TypeError, ValueError):
-            raise DistanceError("the distance matrix holds something that is no number.") from None
+            raise DistanceError("The distance matrix has an entry that is not a number.") from None
         if array.ndim != 2 or array.shape[0] != array.shape[1]:
             raise DistanceError(
-                f"a distance matrix is square; this one has shape {array.shape}. ",
+                f"A distance matrix must be square; this one has shape {array.shape}. ",
                 Remedy("not_distances"),
             )
-        given = (f"x{k + 1}" for k in range(len(array))) if names is None else names
-        labels = tuple(str(name) for name in given)
+        chosen = (f"x{k + 1}" for k in range(len(array))) if names is None else names
+        labels = tuple(str(name) for name in chosen)
         check_distance_values(array, labels)
         check_n_samples(n_samples)
         array = (array + array.T) / 2
@@ -142,7 +142,7 @@ class DistanceMatrix(AnyDistances, Shown):
 
     @cached_property
     def r_min(self) -> float:
-        """Below this radius some column is alone in its ball."""
+        """Below this radius some column has no neighbour."""
         nearest = (self.values + np.diag(np.full(self.n_columns, np.inf))).min(axis=0)
         return float(nearest[np.isfinite(nearest)].max())
 
@@ -153,7 +153,7 @@ class DistanceMatrix(AnyDistances, Shown):
 
     @cached_property
     def digest(self) -> str:
-        """A fingerprint of the distances and of everything that the learner reads with them."""
+        """A hash of the distances and of the other inputs of the learner."""
         hasher = hashlib.sha256(repr((self.names, self.n_samples, self.metric)).encode())
         hasher.update(self.values.tobytes())
         return hasher.hexdigest()[:16]
@@ -184,25 +184,24 @@ def information_distances(
     ----------
     table : Observations, DataFrame, array (dense or sparse) or BlockTable
     metric : str
-        ``auto`` picks by the kinds of the columns; ``correlation`` and ``rank`` take numbers;
-        ``determinant`` takes columns over one alphabet (``determinant-printed`` is the paper's
-        printed form, without its denominator: not additive); ``canonical`` takes any kinds.
+        ``auto`` chooses by column type; ``correlation`` and ``rank`` are for numbers;
+        ``determinant`` is for columns with the same states (``determinant-printed`` is the form
+        printed in the paper, without denominator, and not additive); ``canonical`` is for any
+        columns.
     on_degenerate : {"error", "drop"}
-        What to do about constant columns, and columns at distance 0 from an earlier one.
+        What to do with constant columns and columns at distance 0 from an earlier one.
     seed : int
-        For the permutations behind the noise floor of ``determinant`` and ``canonical``, and for
-        the rows of a long table that are permuted.
+        For the permutations behind the noise floor of ``determinant`` and ``canonical``.
     progress : callable, optional
-        Called with the portions of a `BlockTable` that are done and the portions in all; may
-        raise to stop.
+        Called with the number of portions of a `BlockTable` done and in total; may raise to stop.
     checkpoint : path, optional
-        A file that holds what is done so far of a `BlockTable`. Where it exists the work goes on
-        from there; it is removed once the distances are there, not where they are refused.
+        A file for intermediate results of a `BlockTable`. If it exists, the computation resumes
+        from it. It is removed when the distances are complete, but not on an error.
     engine : {"threads", "dask"}
         Where the blocks of a `BlockTable` are summed: on the threads of this machine, or on a
-        Dask cluster. The distances are the same.
+        Dask cluster. The result is the same.
     scheduler : str, optional
-        The address of the Dask scheduler; without it processes are started on this machine.
+        The address of the Dask scheduler; default: processes are started on this machine.
 
     Returns
     -------
@@ -227,9 +226,9 @@ def information_distances(
         )  # fmt: skip
     elif checkpoint is not None or engine != "threads" or scheduler is not None:
         raise DistanceError(
-            "checkpoint, engine and scheduler are for tables that are read in blocks; give what ",
-            Remedy("call", "scan_table"),
-            " returns.",
+            "checkpoint, engine and scheduler need a table that is read in blocks; use ",
+            Remedy("call", "scan_table(path)"),
+            ".",
         )
     else:
         found = _from_rows(_observations(table, on_degenerate), metric, seed)
@@ -244,7 +243,7 @@ def information_distances(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Found:
-    """Strengths, what is known of the rows behind them, and some or all of these rows."""
+    """Strengths, and some or all of the rows behind them."""
 
     metric: Measure
     strengths: Strengths
@@ -274,7 +273,7 @@ def _from_blocks(table: BlockTable, metric: Metric, seed: int, **how: Any) -> _F
     if chosen == "rank":
         raise DistanceError(
             Remedy("metric", "rank"),
-            " sorts whole columns, and this table is read in blocks; ",
+            " needs all rows in memory, but this table is read in blocks; ",
             Remedy("metric_for_blocks"),
             ".",
         )
@@ -288,7 +287,7 @@ def _from_blocks(table: BlockTable, metric: Metric, seed: int, **how: Any) -> _F
 
 
 def _width(metric: Measure, columns: Sequence[Column]) -> float:
-    """Side of the largest matrices beside that of the distances."""
+    """Side of the largest matrices relative to that of the distances."""
     if not _permutes(metric):
         return 1.0
     states = max((len(column.states) for column in columns if _is_counted(column)), default=1)
@@ -315,7 +314,7 @@ def _observations(table: Any, on_degenerate: OnDegenerate) -> Observations:
 def choose_metric(columns: Sequence[Column], metric: Metric) -> Measure:
     """Return the metric that ``auto`` picks; raise an error if one does not fit the columns."""
     if metric not in METRICS or metric == "given":
-        raise DistanceError(f"metric = {metric!r} is unknown; choose one of {', '.join(METRICS)}.")
+        raise DistanceError(f"Unknown metric = {metric!r}. Choose one of {', '.join(METRICS)}.")
     categorical = [column for column in columns if column.kind == "categorical"]
     alphabets = {column.states for column in columns}
     one_alphabet = len(alphabets) == 1 and all(map(_is_counted, columns))
@@ -326,15 +325,15 @@ def choose_metric(columns: Sequence[Column], metric: Metric) -> Measure:
     if metric in ("correlation", "rank") and categorical:
         raise DistanceError(
             Remedy("metric", metric),
-            f" takes numbers, but column {quoted(categorical[0].name)} has "
-            f"{len(categorical[0].states)} unordered states; ",
+            f" needs numbers, but column {quoted(categorical[0].name)} is categorical with "
+            f"{len(categorical[0].states)} states; ",
             Remedy("metric_for_states"),
             ".",
         )
     if metric.startswith("determinant") and not one_alphabet:
         raise DistanceError(
             Remedy("metric", metric),
-            " needs columns that all take the same states, without order; these do not. ",
+            " needs binary or categorical columns that all have the same states. ",
             Remedy("metric_for_all"),
             ".",
         )
@@ -362,20 +361,20 @@ def check_dependent(values: FloatArray) -> None:
     """Raise an error if no distance between two columns is finite."""
     if not np.isfinite(values).any():
         raise DistanceError(
-            "every two columns look independent, so there is no graph to learn; "
-            "check that rows of the table belong together."
+            "All columns look independent, so there is no graph to learn. Check that each row of "
+            "the table is one observation."
         )
 
 
 def is_additive(metric: Measure, columns: Sequence[Column]) -> bool:
-    """Return whether distances by this metric add up along the paths of a tree."""
+    """Return whether the metric is additive along the paths of a tree."""
     if metric == "canonical":
         return not any(len(c.states) > 2 for c in columns if c.kind == "categorical")
     return metric in ("correlation", "determinant")
 
 
 def to_distances(strength: FloatArray) -> FloatArray:
-    """Return -log of strengths: infinite or 0 where the strength is 0 or 1 up to rounding."""
+    """Return -log of strengths; infinite or 0 if a strength is 0 or 1 up to rounding."""
     values = np.full_like(strength, np.inf)
     seen = strength >= SMALLEST_STRENGTH
     values[seen] = -np.log(strength[seen])
@@ -384,12 +383,12 @@ def to_distances(strength: FloatArray) -> FloatArray:
 
 
 LARGEST_DISTANCE = 1e60
-"""Sums and squares of such distances are still numbers."""
+"""Sums and squares of such distances do not overflow."""
 SYMMETRY_TOLERANCE = 1e-8
 
 
 def check_n_samples(n_samples: int | None) -> None:
-    """Refuse a number of rows from which no distances come."""
+    """Raise if the number of rows is below 3."""
     if n_samples is not None and n_samples < 3:
         raise DistanceError(Remedy("few_rows", n_samples))
 
@@ -397,51 +396,50 @@ def check_n_samples(n_samples: int | None) -> None:
 def distinct_columns(
     names: Sequence[str], first: IntArray, later: IntArray, on_degenerate: OnDegenerate
 ) -> list[int]:
-    """Return the columns that are not at distance 0 from an earlier one, given such pairs."""
+    """Return the columns without those at distance 0 from an earlier one."""
     if len(later) and on_degenerate == "error":
         raise DistanceError(
-            f"columns {quoted(names[first[0]])} and {quoted(names[later[0]])} determine each other "
-            "(distance 0); drop one of them",
+            f"Columns {quoted(names[first[0]])} and {quoted(names[later[0]])} determine each other "
+            "(distance 0). Drop one of them",
             Remedy("drop_degenerate"),
             ".",
         )
     kept: list[int] = np.setdiff1d(np.arange(len(names)), later).tolist()
     if len(kept) < FEWEST_COLUMNS:
-        many = f"only {len(kept)} columns differ from each other"
-        shown = many if len(kept) > 1 else "all columns determine each other (distance 0)"
-        raise DistanceError(f"{shown}; at least {FEWEST_COLUMNS} that differ are needed.")
+        many = f"Only {len(kept)} columns differ from each other"
+        shown = many if len(kept) > 1 else "All columns determine each other (distance 0)"
+        raise DistanceError(f"{shown}; at least {FEWEST_COLUMNS} different ones are needed.")
     return kept
 
 
 def check_distance_values(array: FloatArray, names: tuple[str, ...]) -> None:
-    """Refuse a square matrix that does not hold the distances of so many names."""
+    """Raise if a square matrix does not contain valid distances between these columns."""
     if len(names) != len(array):
-        raise DistanceError(f"{len(array)} rows but {len(names)} names; give one name a row.")
+        raise DistanceError(f"There are {len(array)} rows but {len(names)} names.")
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise DistanceError(f"the name {quoted(twice)} is given twice; names must differ.")
+        raise DistanceError(f"The name {quoted(twice)} occurs twice. Names must be unique.")
     if len(array) < 3:
-        raise DistanceError(f"{len(array)} columns are too few; at least 3 are needed.")
+        raise DistanceError(f"There are {len(array)} columns; at least 3 are needed.")
 
-    def refuse(wrong: NDArray[np.bool_], text: str) -> None:
+    def check_none(wrong: NDArray[np.bool_], text: str) -> None:
         if wrong.any():
             i, j = np.argwhere(wrong)[0]
             raise DistanceError(
                 text.format(quoted(names[i]), quoted(names[j]), array[i, j], array[j, i])
             )
 
-    pair = "the distance of {0} and {1} is "
-    lacking = "missing; use infinity where two columns are independent."
-    refuse(np.isnan(array), pair + lacking)
-    refuse(array < 0, pair + "{2:g}; distances are at least 0.")
-    remedy = "divide all by a round number, or use infinity there."
+    pair = "The distance between {0} and {1} is "
+    check_none(np.isnan(array), pair + "missing; use infinity for independent columns.")
+    check_none(array < 0, pair + "{2:g}; distances must be at least 0.")
+    remedy = "Divide all distances by a round number, or use infinity."
     too_far = np.isfinite(array) & (array > LARGEST_DISTANCE)
-    refuse(too_far, pair + f"{{2:g}}, beyond {LARGEST_DISTANCE:g}; {remedy}")
-    remedy = "it must be 0. Are these similarities? Use -log of them."
-    refuse(np.diag(np.diag(array) != 0), "the distance of {0} to itself is {2:g}; " + remedy)
+    check_none(too_far, pair + f"{{2:g}}; the limit is {LARGEST_DISTANCE:g}. {remedy}")
+    remedy = "it must be 0. If these are similarities, use -log of them."
+    check_none(np.diag(np.diag(array) != 0), "The distance of {0} to itself is {2:g}; " + remedy)
     with np.errstate(invalid="ignore"):
         gap = np.where(array == array.T, 0.0, np.abs(array - array.T))
     uneven = gap > SYMMETRY_TOLERANCE * np.maximum(1.0, array)
-    refuse(uneven, "the matrix is not symmetric: {0} to {1} is {2:g}, back it is {3:g}.")
+    check_none(uneven, "The matrix is not symmetric: {0} to {1} is {2:g}, {1} to {0} is {3:g}.")
     if not np.isfinite(array[~np.eye(len(array), dtype=bool)]).any():
-        raise DistanceError("every distance is infinite, so there is no graph to learn.")
+        raise DistanceError("All distances are infinite, so there is no graph to learn.")

@@ -1,4 +1,4 @@
-"""Distances between very many sparse columns: only the short ones are kept (section 3.1)."""
+"""Distances between many sparse columns, of which only the short ones are kept (section 3.1)."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from loopylatent.tables.observations import Observations, OnDegenerate
 
 COLUMNS_AT_A_TIME = 256
 MOST_PAIRS = 100_000_000
-"""Near pairs that are kept at most: 2.4 GB of lists."""
+"""Largest number of near pairs: 2.4 GB of lists."""
 
 
 @dataclass(frozen=True, eq=False)
 class SparseColumns:
-    """A sparse table by rows and by columns, with the sums that correlations need."""
+    """A sparse table by rows and by columns, with the sums needed for correlations."""
 
     rows: Any = field(repr=False)
     columns: Any = field(repr=False)
@@ -46,7 +46,7 @@ class SparseColumns:
     total: float
     first: FloatArray = field(repr=False)
     spread: FloatArray = field(repr=False)
-    """Total times the sum of squares, minus the square of the sum; 0 where that is rounding."""
+    """Total times the sum of squares, minus the square of the sum; 0 if only a rounding error."""
 
     @classmethod
     def of(cls, obs: Observations) -> SparseColumns:
@@ -54,11 +54,13 @@ class SparseColumns:
         rows.sum_duplicates()
         columns = sparse.csc_array(rows)
         columns.sort_indices()
-        given = np.ones(obs.n_rows) if obs.weights is None else obs.weights
-        weights = frozen_array(given, np.float64)  # always read-only: one kind for the compiler
+        row_weights = np.ones(obs.n_rows) if obs.weights is None else obs.weights
+        weights = frozen_array(row_weights, np.float64)  # read-only, so kernels compile once
         total = float(weights.sum())
         first = np.asarray(rows.T @ weights, dtype=np.float64)
-        weighted = sparse.csr_array(rows.multiply(weights[:, None]))  # first, as in all products
+        weighted = sparse.csr_array(
+            rows.multiply(weights[:, None])
+        )  # before squaring, as elsewhere
         square = np.asarray(weighted.multiply(rows).T @ np.ones(obs.n_rows), dtype=np.float64)
         spread = spread_of(total * square, first)
         check_spread(obs, spread, total * square)
@@ -69,7 +71,7 @@ class SparseColumns:
         return len(self.first)
 
     def near(self, columns: IntArray, cutoff: float) -> tuple[IntArray, IntArray, FloatArray]:
-        """Pairs i < j, i among ``columns``, at most ``cutoff`` apart: i, j and their distances."""
+        """Return i, j and distance of the pairs i < j within ``cutoff``, with i in ``columns``."""
         rows, by_column = self.rows, self.columns
         left, right, products = _kernels.columns.near_products(
             rows.indptr, rows.indices, rows.data,
@@ -90,7 +92,7 @@ class SparseColumns:
         return to_distances(self._strengths(left, right, products))
 
     def _strengths(self, left: IntArray, right: IntArray, products: FloatArray) -> FloatArray:
-        """|Correlation| of pairs from the sums of their products, as the dense path has it."""
+        """|Correlation| of pairs from the sums of their products, as for dense tables."""
         covariance = self.total * products - self.first[left] * self.first[right]
         if self.total < SMALLEST_COUNT:
             return np.zeros(len(products))
@@ -109,7 +111,7 @@ class SparseColumns:
 
 @dataclass(frozen=True, eq=False)
 class SparseDistances(AnyDistances):
-    """Near neighbours of every column, and the columns themselves for all other distances.
+    """Near neighbours of every column, and the columns, to compute other distances on demand.
 
     Parameters
     ----------
@@ -122,7 +124,7 @@ class SparseDistances(AnyDistances):
     columns : SparseColumns
     metric : str
     is_additive : bool
-        Always: correlations of numbers multiply along the paths of a tree.
+        Always true: correlations multiply along the paths of a tree.
     """
 
     names: tuple[str, ...] = field(repr=False)
@@ -137,17 +139,17 @@ class SparseDistances(AnyDistances):
 
     @property
     def n_pairs(self) -> int:
-        """Pairs of columns that are kept."""
+        """The number of near pairs."""
         return len(self.other) // 2
 
     @property
     def noise_floor(self) -> float:
-        """Beyond this a distance cannot be told from noise."""
+        """A larger distance cannot be distinguished from independence."""
         return correlation_noise_floor(self.n_samples)
 
     @cached_property
     def n_alone(self) -> int:
-        """Columns without any neighbour up to the cut-off."""
+        """The number of columns without a neighbour within the cut-off."""
         return int((np.diff(self.start) == 0).sum())
 
     @cached_property
@@ -157,29 +159,29 @@ class SparseDistances(AnyDistances):
 
     @property
     def r_max(self) -> float:
-        """The largest radius that these lists can serve: the cut-off."""
+        """The largest usable radius: the cut-off."""
         return self.cutoff
 
     @cached_property
     def nearest(self) -> FloatArray:
-        """Distance of each column that has a neighbour to its nearest one."""
+        """The smallest distance of each column that has a neighbour."""
         begin = self.start[:-1][np.diff(self.start) > 0]
         return frozen_array(np.minimum.reduceat(self.length, begin), np.float64)
 
     @property
     def r_min(self) -> float:
-        """Below this radius some column that has a neighbour up to the cut-off loses its last."""
+        """Below this radius some column with a neighbour within the cut-off has none."""
         return float(self.nearest.max())
 
     @cached_property
     def spanning_lengths(self) -> FloatArray:
-        """Lengths of the edges of the minimum spanning forest up to the cut-off, ascending."""
+        """Edge lengths of the minimum spanning forest within the cut-off, ascending."""
         u, v = _kernels.graphs.forest_from_lists(self.start, self.other, self.length).T
         return np.sort(self.listed(u, v))
 
     @cached_property
     def digest(self) -> str:
-        """A fingerprint of the distances and of everything that the learner reads with them."""
+        """A hash of the distances and of the other inputs of the learner."""
         what = (self.names, self.n_samples, self.metric, self.cutoff)
         hasher = hashlib.sha256(repr(what).encode())
         rows = self.columns.rows  # far pairs are computed from them
@@ -189,20 +191,20 @@ class SparseDistances(AnyDistances):
         return hasher.hexdigest()[:16]
 
     def pairs(self, left: IntArray, right: IntArray) -> FloatArray:
-        """Return the distances of pairs of columns; those in no list are computed from the rows."""
+        """Return the distances of pairs; those beyond the cut-off are computed from the rows."""
         found = self.listed(left, right)
         far = np.isnan(found)
         found[far] = self.columns.distances(left[far], right[far])
         return found
 
     def listed(self, left: IntArray, right: IntArray) -> FloatArray:
-        """Return the distances of pairs of columns; NaN where they are beyond the cut-off."""
+        """Return the distances of pairs; NaN beyond the cut-off."""
         lists = (self.start, self.other, self.length)
         return _kernels.columns.listed_lengths(*lists, left, right)
 
 
 Distances: TypeAlias = DistanceMatrix | SparseDistances
-"""What the learner takes."""
+"""The input of the learner."""
 
 
 def sparse_distances(
@@ -212,19 +214,19 @@ def sparse_distances(
     on_degenerate: OnDegenerate = "error",
     progress: Progress | None = None,
 ) -> SparseDistances:
-    """Find the near pairs among very many sparse columns.
+    """Estimate the distances between many sparse columns, up to a cut-off.
 
     Parameters
     ----------
     table : Observations, or a sparse matrix
-        Numbers, mostly 0, nothing missing: which words are in which documents, for example.
+        Numbers, mostly 0, none missing; for example, which documents contain which words.
     cutoff : float, optional
-        Pairs farther apart are not kept. The noise floor, -log(2/sqrt(n)), when not given: beyond
-        it a distance cannot be told from noise. The radius r of the learner is at most this.
+        Pairs farther apart are not kept. Default: the noise floor, -log(2/sqrt(n)), beyond which
+        distances cannot be distinguished from independence. The learner's r cannot be larger.
     on_degenerate : {"error", "drop"}
-        What to do about constant columns, and columns at distance 0 from an earlier one.
+        What to do with constant columns and columns at distance 0 from an earlier one.
     progress : callable, optional
-        Called with the columns done and the columns in all; may raise to stop.
+        Called with the number of columns done and in total; may raise to stop.
 
     Returns
     -------
@@ -242,7 +244,7 @@ def sparse_distances(
     limit = floor if cutoff is None else float(cutoff)
     if not (math.isfinite(limit) and limit > 0):
         raise DistanceError(
-            f"cutoff = {limit:.4g} is no distance above 0; the noise floor of "
+            f"cutoff = {limit:.4g} must be above 0 and finite; the noise floor of "
             f"{obs.n_samples} rows is {floor:.4g}."
         )
     columns = SparseColumns.of(obs)
@@ -256,8 +258,8 @@ def sparse_distances(
         upper = upper[kept][:, kept]
     if upper.nnz == 0:
         raise DistanceError(
-            f"no two columns are closer than the cut-off {limit:.4g}; use a larger one, or check "
-            "that rows of the table belong together."
+            f"No two columns are within the cut-off {limit:.4g}. Use a larger one, or check that "
+            "each row of the table is one observation."
         )
     lists = sparse.csr_array(upper + upper.T)
     lists.sort_indices()
@@ -270,15 +272,15 @@ def _observations(table: Any, on_degenerate: OnDegenerate) -> Observations:
     is_read = isinstance(table, Observations)
     obs = table if is_read else Observations.from_array(table, on_degenerate=on_degenerate)
     if obs.has_missing:
-        raise DataError("values are missing; the sparse path needs complete rows.")
+        raise DataError("Sparse distances need complete rows, but values are missing.")
     categorical = next((c.name for c in obs.columns if c.kind == "categorical"), None)
     if categorical is not None:
-        raise DataError(f"column {quoted(categorical)} has unordered states; give numbers.")
+        raise DataError(f"Sparse distances need numbers; column {quoted(categorical)} has states.")
     return obs
 
 
 def _near_pairs(columns: SparseColumns, cutoff: float, progress: Progress | None) -> Any:
-    """(p, p) upper triangle of the distances up to the cut-off; threads share the columns."""
+    """(p, p) upper triangle of the distances within the cut-off."""
     p = columns.n_columns
     blocks = np.array_split(np.arange(p), max(1, p // COLUMNS_AT_A_TIME))
     counts = np.zeros(p + 1, np.int64)
@@ -301,15 +303,15 @@ def _near_pairs(columns: SparseColumns, cutoff: float, progress: Progress | None
 
 
 def _too_many(lengths: list[FloatArray], share: float, cutoff: float) -> DistanceError:
-    """Say which cut-off would have kept few enough pairs, as far as the columns seen tell."""
+    """Return the error, with a feasible cut-off estimated from the columns done."""
     fits = float(np.quantile(np.concatenate(lengths), 0.9 * share))
     return DistanceError(
-        f"more than {MOST_PAIRS:,} pairs of columns are within the cut-off {cutoff:.4g}; "
-        f"a cutoff of about {fits:.3g} would fit, or leave out rare columns."
+        f"More than {MOST_PAIRS:,} pairs of columns are within the cut-off {cutoff:.4g}. Use a "
+        f"cutoff of about {fits:.3g}, or drop rare columns."
     )
 
 
 def _wide(matrix: Any) -> Any:
-    """The same matrix with the index types that the kernels take."""
+    """Convert the indices to the types that the kernels expect."""
     matrix.indptr, matrix.indices = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32)
     return matrix

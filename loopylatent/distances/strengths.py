@@ -1,4 +1,4 @@
-"""Strength s = e^-d of every two columns, from sums over blocks of rows (section 3.1)."""
+"""Strength s = e^-d of every pair of columns, from sums over blocks of rows (section 3.1)."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from loopylatent.tables.kinds import Column
 from loopylatent.tables.observations import Observations, shift_of
 
 SumKind = Literal["complete", "joint", "features"]
-"""Products of complete columns, counts of pairs of states, products of features with gaps."""
+"""Products of complete columns, counts of pairs of states, products of features with missing."""
 
 
 def column_shift(values: FloatArray) -> FloatArray:
-    """Return what is subtracted from the columns of a table in memory, as `BlockTable.shift`."""
+    """Return the approximate column means of a table in memory, as `BlockTable.shift`."""
     size, p = block_rows(values.shape[1]), values.shape[1]
     count, total, whole = np.zeros(p), np.zeros(p), np.ones(p, dtype=bool)
     for rows in portions(len(values), size):
@@ -45,9 +45,9 @@ class SumPlan:
 
     kind: SumKind
     shift: FloatArray = field(repr=False)
-    """(p,) subtracted from the numbers first."""
+    """(p,) subtracted from the numbers."""
     sizes: tuple[int, ...] = field(repr=False)
-    """Features of each column: its states where they are counted, else 1."""
+    """Features of each column: its number of states if they are counted, else 1."""
     discrete: NDArray[np.bool_] = field(repr=False)
     """(p,) whether the features of a column are indicators of its states."""
 
@@ -78,7 +78,7 @@ class SumPlan:
         return Sums({name: np.zeros(shape) for name, shape in self.shapes.items()})
 
     def add(self, sums: Sums, x: FloatArray, weights: FloatArray | None) -> None:
-        """Add a block of rows, in slices that keep the features within the cells of a block."""
+        """Add a block of rows, in slices whose features are no larger than a block."""
         step = block_rows(sum(self.sizes))
         for start in range(0, len(x), step):
             rows = slice(start, start + step)
@@ -179,7 +179,7 @@ def _indicators(plan: SumPlan, x: FloatArray) -> FloatArray:
 
 
 NULL_TAIL = float(erfc(math.sqrt(2.0)))
-"""Share of pure-noise correlations beyond 2/sqrt(n): both tails of the normal beyond 2."""
+"""Share of correlations beyond 2/sqrt(n) under independence: two-sided normal tail beyond 2."""
 NULL_PAIRS = 2_000
 FEWEST_NULL_ROWS = 1_000
 
@@ -190,10 +190,10 @@ def correlation_noise_floor(n_samples: float) -> float:
 
 
 def permutation_noise_floor(rows: Observations, metric: Measure, weight: float, seed: int) -> float:
-    """Return the distance beyond which NULL_TAIL of the pairs of shuffled columns do not come.
+    """Return the distance that a share NULL_TAIL of pairs of shuffled columns falls below.
 
-    Strengths of pure noise fall with the root of the rows that the given ones stand for, those of
-    determinants with that root once for each state but one.
+    ``rows`` represent a table of total weight ``weight``. Under independence, strengths are
+    proportional to 1/sqrt(n), those of determinants to its (states - 1)th power.
     """
     rng = np.random.default_rng(seed)
     upper = np.triu_indices(rows.n_columns, 1)
@@ -208,7 +208,7 @@ def permutation_noise_floor(rows: Observations, metric: Measure, weight: float, 
 
 
 def null_rows(n_rows: int, n_columns: int, seed: int) -> NDArray[np.int64] | None:
-    """Return the rows that represent a long table in permutations: one block; None for all."""
+    """Return the rows of a long table used for permutations: one block; None for all."""
     most = max(block_rows(n_columns), FEWEST_NULL_ROWS)
     if n_rows <= most:
         return None
@@ -217,24 +217,24 @@ def null_rows(n_rows: int, n_columns: int, seed: int) -> NDArray[np.int64] | Non
 
 Measure = Literal["correlation", "rank", "determinant", "determinant-printed", "canonical"]
 SMALLEST_STRENGTH = 1e-12
-"""Strengths below this are rounding; they count as independence (an infinite distance)."""
+"""Strengths below this are rounding errors and count as independence (an infinite distance)."""
 SMALLEST_COUNT = 3
-"""A pair with fewer common rows than this says nothing; it counts as independent."""
+"""A pair with fewer common rows than this counts as independent."""
 ROUNDING = 1e-13
-"""A smaller share of the sum of squares is no spread: the column is constant in these rows."""
+"""A column whose variance is a smaller share of the sum of squares is constant."""
 LEAST_SPREAD = 1e-10
-"""Share of the sum of squares from which numbers that are not centred give six correct digits."""
+"""Smallest share of the sum of squares at which uncentred sums give six correct digits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Strengths:
-    """Strength of every pair, with its sign and the rows behind it where those are known."""
+    """Strength of every pair, with its sign and number of rows if known."""
 
     values: FloatArray
     """(p, p) in [0, 1]."""
     signs: NDArray[np.int8] | None = None
     counts: FloatArray | None = None
-    """(p, p) rows in which both columns are present; None where nothing is missing."""
+    """(p, p) rows in which both columns are present; None if no values are missing."""
 
     def select(self, kept: Sequence[int]) -> Strengths:
         pairs = np.ix_(kept, kept)
@@ -275,17 +275,17 @@ def plan_sums(
 
 
 def strengths_from(measure: Measure, plan: SumPlan, sums: Sums, has_missing: bool) -> Strengths:
-    """Return the strengths that follow from the sums.
+    """Compute the strengths from the sums.
 
     ``correlation`` and ``rank`` give |Pearson correlation| on the rows in which both columns are
     present; ``determinant`` |det P_ij| / sqrt(det P_i det P_j), ``determinant-printed`` the bare
     |det P_ij| of the printed formula; ``canonical`` the largest canonical correlation.
     """
     if measure in ("correlation", "rank"):
-        given = sums.arrays
+        arrays = sums.arrays
         if plan.kind == "complete":
-            given = {**given, "square": np.diag(given["product"])[:, None]}
-        return _pearson(given, given["count"] if has_missing else None)
+            arrays = {**arrays, "square": np.diag(arrays["product"])[:, None]}
+        return _pearson(arrays, arrays["count"] if has_missing else None)
     if measure == "canonical":
         return _canonical(plan, sums, has_missing)
     return _determinant(plan, sums, has_missing, normalised=measure == "determinant")
@@ -318,15 +318,15 @@ def _canonical(plan: SumPlan, sums: Sums, has_missing: bool) -> Strengths:
 
 def _whitened(plan: SumPlan, sums: Sums) -> FloatArray:
     """(q, q) cross moments of the whitened features."""
-    owner, given = plan.owner, sums.arrays
+    owner, arrays = plan.owner, sums.arrays
     numeric = ~plan.discrete[owner][:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
-        n = given["count"][owner][:, owner]
-        mean = given["first"][:, owner] / n  # of feature a over the rows it shares with b's column
-        square = given["square"][:, owner] / n
+        n = arrays["count"][owner][:, owner]
+        mean = arrays["first"][:, owner] / n  # of feature a over the rows shared with b's column
+        square = arrays["square"][:, owner] / n
         variance = square - np.where(numeric, mean**2, 0.0)
         variance[variance <= ROUNDING * square] = 0.0
-        cross: FloatArray = given["product"] / n - mean * mean.T
+        cross: FloatArray = arrays["product"] / n - mean * mean.T
         return cross / np.sqrt(variance * variance.T)
 
 
@@ -346,21 +346,21 @@ def _spread(sums: Arrays) -> FloatArray:
 
 
 def spread_of(most: FloatArray, first: FloatArray) -> FloatArray:
-    """n times the sum of squares (``most``) minus the square of the sum; 0 if rounding alone."""
+    """n times the sum of squares (``most``) minus the squared sum; 0 if only a rounding error."""
     spread: FloatArray = most - first**2
     return np.where(spread > ROUNDING * most, spread, 0.0)
 
 
 def check_spread(obs: Observations, spread: FloatArray, most: FloatArray) -> None:
-    """Refuse sparse columns that vary, but too little beside their size: the rest is rounding."""
+    """Raise if a sparse column varies so little that its variance is a rounding error."""
     close = np.flatnonzero(spread < LEAST_SPREAD * most)
     rows = sparse.csr_array(obs.values[:, close])
     if obs.weights is not None:
         rows = rows[obs.weights > 0]
     for j in close[(rows.min(axis=0) != rows.max(axis=0)).toarray().ravel()]:
         raise DistanceError(
-            f"the values of the sparse column {quoted(obs.names[j])} differ too little beside "
-            "their size; subtract a round number, or give a dense array."
+            f"The values of the sparse column {quoted(obs.names[j])} differ too little relative "
+            "to their size. Subtract a round number, or use a dense array."
         )
 
 
@@ -386,7 +386,7 @@ def _padded_blocks(matrix: FloatArray, sizes: Sequence[int]) -> FloatArray:
 
 
 def _ranks(column: FloatArray, weights: FloatArray | None) -> FloatArray:
-    """Average ranks (times two, so that they are whole without weights); missing stays missing."""
+    """Average ranks, doubled so that they are whole without weights; NaN if missing."""
     present = np.isfinite(column)
     _, level = np.unique(column[present], return_inverse=True)
     mass = np.bincount(level, None if weights is None else weights[present]).astype(np.float64)
@@ -396,7 +396,7 @@ def _ranks(column: FloatArray, weights: FloatArray | None) -> FloatArray:
 
 
 def _trusted(strength: FloatArray, counts: FloatArray) -> FloatArray:
-    """Strengths in [0, 1], symmetric, 0 where too few rows speak."""
+    """Strengths in [0, 1], symmetric, 0 for pairs with too few common rows."""
     usable = np.isfinite(strength) & (counts >= SMALLEST_COUNT)
     clean = np.where(usable, np.clip(np.nan_to_num(strength), 0.0, 1.0), 0.0)
     symmetric: FloatArray = (clean + clean.T) / 2

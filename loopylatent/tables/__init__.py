@@ -1,5 +1,5 @@
-"""A file or a frame in, `Observations` out: typed columns with their names (section 2.1).
+"""Turns a file or a data frame into `Observations`: named, typed columns (section 2.1).
 
-``read`` opens files of every format, ``kinds`` types columns, ``observations`` holds the result;
-``blocks/`` does the same for files larger than memory.
+``read`` opens files of every format, ``kinds`` determines column types, ``observations`` holds the
+result; ``blocks/`` does the same for files larger than memory.
 """

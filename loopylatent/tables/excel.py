@@ -1,4 +1,4 @@
-"""Read a sheet of an Excel workbook into a data frame, cell by cell and within limits."""
+"""Read a sheet of an Excel workbook into a data frame, within limits."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from loopylatent.tables.files import File, named, stream
 from loopylatent.tables.kinds import NA_WORDS
 
 MOST_ROWS = 1 << 20
-"""Rows of a sheet; Excel itself has no more."""
+"""Rows in a sheet; the limit of Excel."""
 MOST_CELLS = 10_000_000
-"""Cells of a sheet, short rows counted as whole; each takes as much memory as ten of a CSV file."""
+"""Cells in a sheet, with short rows filled up; a cell takes ten times the memory of one in CSV."""
 PROBED_ROWS = 1_000
 
 Row = tuple[Any, ...]
 
 
 def read_workbook(file: File, sheet: str | int | None, max_bytes: int) -> pd.DataFrame:
-    """Read one sheet, or the first that is neither hidden nor empty; wrong formulas are missing."""
+    """Read a sheet, by default the first that is neither hidden nor empty; errors are missing."""
     try:
         with zipfile.ZipFile(stream(file)) as archive:
             members = archive.infolist()
         file.check_members(members, max_bytes)
         names = {member.filename for member in members}
         if {"mimetype", "content.xml"} <= names:
-            raise file.error("an OpenDocument file; save it as .xlsx or CSV.")
+            raise file.error("this is an OpenDocument file; save it as .xlsx or CSV.")
         if "xl/workbook.xml" not in names:
-            raise file.error("a zip archive and not a table; unpack it and give the table in it.")
+            raise file.error("this is a zip archive; unpack it and open the table in it.")
         frame = _read(file, sheet)
     except DataError:
         raise
-    except Exception:  # whatever a damaged file makes the reader raise
+    except Exception:  # the reader may raise anything on a damaged file
         raise file.error("the workbook is damaged; save it again as .xlsx.") from None
     return frame
 
@@ -58,14 +58,14 @@ def _read(file: File, sheet: str | int | None) -> pd.DataFrame:
         rows = _rows(file, sheets[name])
         if rows:
             return _frame(file, name, rows)
-    raise file.error("there is nothing in its sheets; save the table again.")
+    raise file.error("all sheets are empty; save the table again.")
 
 
 def _rows(file: File, sheet: Any) -> list[Row]:
-    """The rows of a sheet without the empty ones before and after the table."""
+    """The rows of a sheet without the empty ones above and below the table."""
     rows: list[Row] = []
     n_cells = n_filled = width = 0
-    sheet.reset_dimensions()  # what a file says of its size may be wrong
+    sheet.reset_dimensions()  # the dimensions in the file may be wrong
     for number, cells in enumerate(sheet.iter_rows(), start=1):
         row = tuple(_value(cell) for cell in cells)
         row = row[: next((k for k in range(len(row), 0, -1) if row[k - 1] is not None), 0)]
@@ -76,13 +76,13 @@ def _rows(file: File, sheet: Any) -> list[Row]:
         n_cells += len(cells)
         if number > MOST_ROWS or max(n_cells, n_filled * width) > MOST_CELLS:
             raise file.error(
-                f"the sheet reaches beyond {MOST_ROWS:,} rows or {MOST_CELLS:,} cells; "
-                "remove what stands far from the table, or save it as CSV."
+                f"the sheet has more than {MOST_ROWS:,} rows or {MOST_CELLS:,} cells; remove "
+                "cells far from the table, or save it as CSV."
             )
         if len(row) > width:
             raise file.error(
-                f"cell {get_column_letter(len(row))}{number} stands to the right of the header; "
-                "give its column a name, empty the cell, or remove what is above the header."
+                f"cell {get_column_letter(len(row))}{number} is to the right of the header; name "
+                "its column, clear the cell, or remove the rows above the header."
             )
     return rows[:n_filled]
 
@@ -110,7 +110,7 @@ def _frame(file: File, sheet: str, rows: list[Row]) -> pd.DataFrame:
 def _check_formulas(
     file: File, sheet: str, frame: pd.DataFrame, names: list[str], n_rows: int
 ) -> None:
-    """Refuse a column that is empty because its formulas were never worked out."""
+    """Raise if a column is empty because its formulas were never calculated."""
     empty = {k for k, name in enumerate(names) if name and not frame.iloc[:, k].notna().any()}
     if not empty or n_rows < 2:
         return
@@ -120,6 +120,6 @@ def _check_formulas(
         for k in empty:
             if k < len(row) and row[k].data_type == "f":
                 raise file.error(
-                    f"column {quoted(names[k])} holds formulas without values; open the file in "
-                    "a spreadsheet program and save it, so that they are worked out."
+                    f"column {quoted(names[k])} contains formulas without values; open the file "
+                    "in a spreadsheet program and save it, so that they are calculated."
                 )

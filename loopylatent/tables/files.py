@@ -1,4 +1,4 @@
-"""What a file is, its bytes read within limits, names of columns, and cells for other programs."""
+"""Opening files within limits, checks of column names, and safe text for CSV and XML."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ Source = FilePath | bytes | IO[Any]
 """A path, the bytes of a file, or an open file."""
 
 MAX_BYTES = LIMITS.file_bytes
-"""The largest table that is read, counted after decompression."""
+"""The largest accepted table, after decompression."""
 LARGEST_GROWTH = 200
-"""Times its packed size that a file may take unpacked; tables to learn from take 3 to 100."""
+"""Largest accepted compression ratio; real tables have 3 to 100."""
 SMALL = 16 * 2**20
-"""Bytes up to which growth does not matter."""
+"""Bytes up to which any compression ratio is accepted."""
 
 GZIP_DAMAGED = "the gzip file is damaged; compress the table again."
 FIRST_BYTES = 64
-"""That tell what a file is."""
+"""Read to determine the format of a file."""
 SPARSE_ENDINGS = (".mtx", ".mtx.gz", ".npz")
-"""Of the names of files that hold a sparse matrix."""
+"""Extensions of files with a sparse matrix."""
 
-_PIECE = 1 << 20
-"""Bytes that are unpacked at once."""
+_CHUNK = 1 << 20
+"""Bytes unpacked at once."""
 _GZIP = b"\x1f\x8b"
 _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -65,15 +65,15 @@ class File:
             )
 
     def check_growth(self, packed: int, unpacked: int) -> None:
-        """Refuse what unpacks to far more than a table could."""
+        """Raise if the compression ratio is far above that of tables."""
         if unpacked > max(SMALL, LARGEST_GROWTH * packed):
             raise self.error(
-                f"it unpacks to more than {LARGEST_GROWTH} times its size, as no table does; "
-                "unpack it yourself and give what is in it."
+                f"it unpacks to more than {LARGEST_GROWTH} times its size, far more than a table "
+                "should; unpack it yourself and open the result."
             )
 
     def check_members(self, members: Sequence[zipfile.ZipInfo], max_bytes: int) -> None:
-        """Refuse an archive by the sizes that it declares; no member gives more than that."""
+        """Raise if the members of an archive, by their declared sizes, are too large."""
         unpacked = sum(member.file_size for member in members)
         self.check_size(unpacked, max_bytes)
         self.check_growth(len(self.content), unpacked)
@@ -81,11 +81,11 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A file of which some rows are read at a time."""
+    """A file that is read in blocks of rows."""
 
     path: str
     names: tuple[str, ...] = field(repr=False)
-    """Of its columns."""
+    """Column names."""
 
     @property
     def shown(self) -> str:
@@ -96,7 +96,7 @@ class Part:
 
 
 def opened(source: Source, name: str | None = None, max_bytes: int = MAX_BYTES) -> File:
-    """Read a source, unpacked where it is gzipped; refuse one that is too large."""
+    """Read a source, decompress it if gzipped, and raise if it is too large."""
     if isinstance(source, bytes):
         file = File(name or "table", source)
     elif isinstance(source, (str, os.PathLike)):
@@ -111,7 +111,7 @@ def opened(source: Source, name: str | None = None, max_bytes: int = MAX_BYTES) 
 
 def _check_no_address(source: object) -> None:
     if isinstance(source, str) and _URL.match(source):
-        raise DataError(f"{quoted(source)} is a web address; download the file and give its path.")
+        raise DataError(f"{quoted(source)} is a web address. Download the file and pass its path.")
 
 
 def _read_path(source: FilePath, name: str | None, max_bytes: int) -> File:
@@ -125,34 +125,34 @@ def _read_path(source: FilePath, name: str | None, max_bytes: int) -> File:
     except (OSError, ValueError) as error:  # a name with a NUL is a ValueError
         raise not_opened(source, error) from None
     if is_folder:
-        raise DataError(f"{quoted(str(source))} is a folder; give the path of one file.")
-    raise _no_file(str(source), "write its content to a file, give that" if is_there else None)
+        raise DataError(f"{quoted(str(source))} is a folder. Pass the path of one file.")
+    raise _no_file(str(source), "Save its content to a file first" if is_there else None)
 
 
 def not_opened(source: object, error: Exception) -> DataError:
-    """Return the error of a path that the system refuses."""
-    reason = getattr(error, "strerror", None) or "it is no path"
-    return DataError(f"{quoted(str(source))} cannot be opened: {reason}; check the path.")
+    """Return the error for a path that the system cannot open."""
+    reason = getattr(error, "strerror", None) or "invalid path"
+    return DataError(f"Cannot open {quoted(str(source))}: {reason}. Check the path.")
 
 
 def _no_file(path: str, remedy: str | None) -> DataError:
-    """The error of a path where there is no file or, with a ``remedy``, something else."""
+    """The error for a path without a file or, with a ``remedy``, for a pipe or device."""
     if remedy is None:
-        return DataError(f"there is no file {quoted(path)}; check the path.")
-    return DataError(f"{quoted(path)} is a pipe or a device; {remedy}.")
+        return DataError(f"There is no file {quoted(path)}. Check the path.")
+    return DataError(f"{quoted(path)} is a pipe or a device. {remedy}.")
 
 
 def find_files(source: FilePath | Sequence[FilePath]) -> list[Path]:
-    """Return the files of a path, of several, or of folders, in the order of their names."""
-    given = [source] if isinstance(source, (str, os.PathLike)) else list(source)
-    for one in given:
+    """Return the files at one or more paths; those of a folder in the order of their names."""
+    sources = [source] if isinstance(source, (str, os.PathLike)) else list(source)
+    for one in sources:
         _check_no_address(one)
     try:
-        found = [path for one in given for path in _files(Path(one).absolute())]
+        found = [path for one in sources for path in _files(Path(one).absolute())]
     except OSError as error:
-        raise not_opened(error.filename or given[0], error) from None
+        raise not_opened(error.filename or sources[0], error) from None
     if not found:
-        raise DataError("no files are given; give at least one path.")
+        raise DataError("No files were passed. Pass at least one path.")
     return found
 
 
@@ -160,36 +160,36 @@ def _files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
     if not path.is_dir():
-        raise _no_file(str(path), "give a file" if path.exists() else None)
+        raise _no_file(str(path), "Pass a file" if path.exists() else None)
     inside = [one for one in sorted(path.iterdir()) if one.is_file() and one.name[0] not in "._"]
     if not inside:
-        raise DataError(f"folder {quoted(str(path))} holds no files; give one with a table in it.")
+        raise DataError(f"The folder {quoted(str(path))} contains no files. Pass one with a table.")
     return inside
 
 
 def _unpacked(file: File, max_bytes: int) -> File:
-    """Unpack a gzip file, looking at the size after each piece."""
+    """Decompress a gzip file and check its size after each chunk."""
     packed, unpacked = stream(file), bytearray()
     try:
-        with gzip.GzipFile(fileobj=packed) as pieces:
-            while piece := pieces.read(_PIECE):
-                unpacked += piece
+        with gzip.GzipFile(fileobj=packed) as archive:
+            while chunk := archive.read(_CHUNK):
+                unpacked += chunk
                 file.check_size(len(unpacked), max_bytes)
                 file.check_growth(packed.tell(), len(unpacked))
     except (OSError, EOFError, zlib.error):
         raise file.error(GZIP_DAMAGED) from None
     if unpacked.startswith(_GZIP):
-        raise file.error("it is gzipped twice; unpack it once and give what is in it.")
+        raise file.error("it is gzipped twice; unpack it once and open the result.")
     return File(file.name, bytes(unpacked))
 
 
 def read_by(path: str, read: Callable[[], T], damaged: str) -> T:
-    """Call what reads a file, and say in one line where that fails."""
+    """Call ``read`` and turn its errors into a `DataError`."""
     try:
         return read()
     except FileNotFoundError:
-        damaged = "the file is gone, or not every worker sees it at this path."
-    except MemoryError:  # Arrow's is an ArrowException too; the file is in order
+        damaged = "the file was removed, or a worker cannot find it at this path."
+    except MemoryError:  # Arrow's is an ArrowException too; the file is not damaged
         raise
     except (OSError, EOFError, zlib.error, pa.ArrowException):
         pass
@@ -197,17 +197,17 @@ def read_by(path: str, read: Callable[[], T], damaged: str) -> T:
 
 
 def stream(file: File) -> io.BytesIO:
-    """Return the content as an open file."""
+    """Return the content as a binary stream."""
     return io.BytesIO(file.content)
 
 
 def is_parquet(head: bytes) -> bool:
-    """Whether a file begins as Parquet does; a table may have a first column called PAR1."""
+    """Whether a file starts like Parquet; a text table may have a first column called PAR1."""
     return head.startswith(b"PAR1") and _NO_TEXT.search(head[:FIRST_BYTES]) is not None
 
 
 def is_sparse_file(path: FilePath) -> bool:
-    """Return whether the name of a file says that it holds a sparse matrix."""
+    """Return whether a file has an extension of sparse matrices."""
     return os.fspath(path).lower().endswith(SPARSE_ENDINGS)
 
 
@@ -215,55 +215,54 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Refuse column names that are empty, used twice or half a character."""
+    """Raise if a column name is empty, too long, duplicated or not valid Unicode."""
     for position, name in enumerate(names, start=1):
         if not name.strip():
             raise DataError(
-                f"column {position} of {len(names)} has no name; give it one, "
-                "or remove it if it only numbers the rows."
+                f"Column {position} of {len(names)} has no name. Name it, or remove it if it only "
+                "numbers the rows."
             )
         if len(name) > LIMITS.name_length:
             raise DataError(
-                f"the name of column {position}, {quoted(name)}, has {len(name):,} characters; "
-                f"give it at most {LIMITS.name_length:,}."
+                f"The name of column {position}, {quoted(name)}, has {len(name):,} characters. "
+                f"Shorten it to at most {LIMITS.name_length:,}."
             )
         try:
             name.encode()
         except UnicodeEncodeError:
             raise DataError(
-                f"the name of column {position} of {len(names)} holds half a character; "
-                "give it another."
+                f"The name of column {position} of {len(names)} is not valid Unicode. Rename it."
             ) from None
     name, count = Counter(names).most_common(1)[0] if names else ("", 0)
     if count > 1:
-        raise DataError(f"{count} columns are called {quoted(name)}; give each its own name.")
+        raise DataError(f"{count} columns are called {quoted(name)}. Column names must be unique.")
 
 
 def free_name(name: str, taken: Collection[str]) -> str:
-    """Return a name that is not taken: the given one, after as many underscores as that needs."""
+    """Return the name with as many leading underscores as make it unique."""
     while name in taken:
         name = "_" + name
     return name
 
 
 def check_header(names: Sequence[str]) -> None:
-    """Refuse a first row of numbers that cannot be names: one twice, or fractions at random."""
-    given = [name for name in names if name]
-    if len(given) < 2 or not all(map(_NUMBER.fullmatch, given)):
+    """Raise if the first row consists of numbers that look like data and not like names."""
+    texts = [name for name in names if name]
+    if len(texts) < 2 or not all(map(_NUMBER.fullmatch, texts)):
         return
-    values = [float(name) for name in given]
+    values = [float(name) for name in texts]
     steps = {before < after for before, after in itertools.pairwise(values)}
-    are_plain = all(name.isdigit() for name in given)
-    if len(set(values)) == len(values) and (are_plain or len(steps) == 1):
+    are_whole = all(name.isdigit() for name in texts)
+    if len(set(values)) == len(values) and (are_whole or len(steps) == 1):
         return
     raise DataError(
-        f"the first row holds numbers ({quoted(given[0])[1:-1]}, {quoted(given[1])[1:-1]}, ...) "
-        "and no names of columns; put a row with the names above it."
+        f"The first row contains numbers ({quoted(texts[0])[1:-1]}, {quoted(texts[1])[1:-1]}, ...)"
+        ", not column names. Add a header row."
     )
 
 
 def named(frame: pd.DataFrame, names: list[str]) -> pd.DataFrame:
-    """Give the columns their names; one with neither a name nor a value is left out."""
+    """Set the column names; drop columns that have neither a name nor a value."""
     check_header(names)
     kept = [k for k, name in enumerate(names) if name or frame.iloc[:, k].notna().any()]
     check_names([names[k] for k in kept])
@@ -271,30 +270,29 @@ def named(frame: pd.DataFrame, names: list[str]) -> pd.DataFrame:
     return used.set_axis([names[k] for k in kept], axis="columns")
 
 
-# Texts that others open ----------------------------------------------------------------------
+# Safe text for other programs ------------------------------------------------------------------
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def xml_text(text: str) -> str:
-    """Replace what XML 1.0 cannot hold, so that it is seen and the file stays readable."""
+    """Replace characters that XML 1.0 does not allow by U+FFFD."""
     return _NOT_XML.sub("\ufffd", text)
 
 
 _STARTS = tuple("=+-@＝＋－＠'")
 _BREAKS = re.compile("([;\t\r\n])")
-_OBEYED = re.compile("[\x7f-\x9f]")
-"""Control characters that XML allows and that a terminal obeys, where CSV is often looked at."""
+_CONTROL = re.compile("[\x7f-\x9f]")
+"""Control characters that XML allows but that a terminal would interpret."""
 
 
 def name_to_csv(name: str) -> str:
-    """Put a quote before what a spreadsheet would run, and before a quote, to tell them apart.
+    """Put a quote before text that a spreadsheet would run as a formula, and before a quote.
 
-    Where the separator of lists is a semicolon, a spreadsheet that opens the file also breaks a
-    name at semicolons, tabs and ends of lines; so what follows these is treated alike. Control
-    characters other than these are written as U+FFFD.
+    Depending on its locale, a spreadsheet splits a name at semicolons, tabs and line ends, so the
+    text after these is treated in the same way. Other control characters become U+FFFD.
     """
-    text = _OBEYED.sub("\ufffd", xml_text(name))
+    text = _CONTROL.sub("\ufffd", xml_text(name))
     first, *others = _BREAKS.split(text)
     begins = first.lstrip().startswith(_STARTS) or text.lstrip(" ").startswith(("\t", "\r", "\n"))
     safe = [f"'{part}" if part.lstrip().startswith(_STARTS) else part for part in others]
@@ -302,7 +300,7 @@ def name_to_csv(name: str) -> str:
 
 
 def table_to_csv(frame: pd.DataFrame) -> str:
-    """Return a table as CSV in which neither a name nor a text is a formula."""
+    """Return a table as CSV without formulas in names and texts."""
     safe = frame.rename(columns=name_to_csv)
     for name in safe.columns[[not pd.api.types.is_numeric_dtype(one) for one in safe.dtypes]]:
         cells = [name_to_csv(cell) if isinstance(cell, str) else cell for cell in safe[name]]
@@ -311,7 +309,7 @@ def table_to_csv(frame: pd.DataFrame) -> str:
 
 
 def name_from_csv(cell: str) -> str:
-    """Return the name that an exported CSV cell stands for."""
+    """Reverse `name_to_csv`."""
     first, *others = _BREAKS.split(cell)
     parts = [part[_is_quoted(part) :] for part in others]
     return "".join([first.removeprefix("'"), *parts])

@@ -1,8 +1,8 @@
-"""What kind of variable a column is, and its values as numbers.
+"""Column types, and values as numbers.
 
-Two different values make a binary column; text with more of them a categorical one; few whole
-numbers close together an ordinal one; all other numbers a continuous one. Whole numbers that are
-too long to be told apart as numbers count as text.
+A column with two distinct values is binary; text with more is categorical; a few whole numbers in
+a narrow range are ordinal; other numbers are continuous. Whole numbers too long to be distinct as
+floats are text.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ NA_WORDS = frozenset(
         *("NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN", "?", "."),
     )
 )
-"""Texts that stand for a missing value: those of pandas, and the ? and . of older archives."""
+"""Texts for missing values: those of pandas, and the ? and . of older archives."""
 
 Way = Literal["plain", "decimal", "thousands", "grouped"]
-"""How numbers are written: 1234.5; 1.234,5; 1,234.5; or 1.234 for a whole number."""
+"""Notation of numbers: 1234.5; 1.234,5; 1,234.5; or 1.234 for a whole number."""
 WAYS: dict[str, tuple[Way, ...]] = {
     ";": ("plain", "decimal", "grouped"),
     ",": ("plain", "thousands"),
 }
-"""What a column may hold, by the separator of its file; elsewhere only plain numbers."""
+"""Accepted notations by the separator of the file; default: plain only."""
 _MARKS: dict[Way, tuple[str, str, str]] = {
     "decimal": (r"[+-]?((\d{1,3}(\.\d{3})+|\d*),\d+([eE][+-]?\d+)?|\d+)", ".", ","),
     "thousands": (r"[+-]?(\d{1,3}(,\d{3})+|\d*)(\.\d*)?([eE][+-]?\d+)?", ",", "."),
     "grouped": (r"[+-]?([1-9]\d{0,2}(\.\d{3})+|\d+)", ".", ","),
 }
-"""The form of the texts, what stands between thousands, and the decimal mark."""
+"""Pattern of the texts, thousands separator and decimal mark."""
 
 
 def cast_numbers(column: Any) -> FloatArray | None:
-    """(n,) an Arrow column of plain numbers as such, NaN where one is missing; else None."""
+    """(n,) an Arrow column of texts as numbers, NaN if missing; None if one is not a number."""
     for trim in (lambda texts: texts, pc.utf8_trim_whitespace):
         with suppress(pa.ArrowInvalid):
             x: FloatArray = pc.cast(trim(column), pa.float64()).to_numpy(zero_copy_only=False)
@@ -56,15 +56,15 @@ def cast_numbers(column: Any) -> FloatArray | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
-    """A column of texts: the different ones, and which of them each row has."""
+    """A column of texts: the distinct ones, and the code of each row."""
 
     codes: NDArray[np.intp]
-    """(n,) -1 where the value is missing."""
+    """(n,) -1 if missing."""
     texts: Sequence[str]
 
     @classmethod
     def of(cls, column: Any) -> Cells:
-        """Take an Arrow column of texts apart; words for missing values are missing."""
+        """Encode an Arrow column of texts; words for missing values are missing."""
         found = column.combine_chunks().dictionary_encode()
         texts: list[str] = pc.utf8_trim_whitespace(found.dictionary).to_pylist()
         codes = pc.fill_null(found.indices, -1).to_numpy(zero_copy_only=False).astype(np.intp)
@@ -75,12 +75,12 @@ class Cells:
         return cls(codes, texts)
 
     def rows(self, values: NDArray[Any] | Sequence[float]) -> FloatArray:
-        """(n,) what the rows are, given what the texts are."""
+        """(n,) the value of each row, given the value of each text."""
         found: FloatArray = np.append(values, np.nan)[self.codes]
         return found
 
     def numbers(self, way: Way = "plain") -> FloatArray | None:
-        """(n,) the rows as numbers; None where one is none."""
+        """(n,) the rows as numbers; None if one is not a number."""
         known = read_numbers([text for text in self.texts if text not in NA_WORDS], way)
         if known is None:
             return None
@@ -90,7 +90,7 @@ class Cells:
 
 
 def read_numbers(texts: Sequence[str], way: Way = "plain") -> FloatArray | None:
-    """Return texts as numbers that are written so; None where one is none."""
+    """Return the texts as numbers in a notation; None if one is not such a number."""
     if way != "plain":
         return _unmarked(texts, *_MARKS[way])
     if texts and np.isnan(_number(texts[0])):
@@ -116,7 +116,7 @@ def _number(text: str) -> float:
 
 
 def text_numbers(texts: Sequence[str]) -> FloatArray:
-    """Return the texts as numbers, in the digits of any script; NaN where they are none."""
+    """Return the texts as numbers, in the digits of any script; NaN if not a number."""
     joined = "".join(texts)
     if "_" not in joined and joined.isascii():
         with suppress(ValueError):
@@ -124,7 +124,7 @@ def text_numbers(texts: Sequence[str]) -> FloatArray:
     return np.array([_number(text) for text in texts], dtype=np.float64)
 
 
-# Marks for people ----------------------------------------------------------------------------
+# Amounts and percentages -----------------------------------------------------------------------
 
 _SPACES = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2019": "'", "\u2212": "-"})
 _BRACKETS = re.compile(r"\((.*)\)")
@@ -136,7 +136,7 @@ _UNIT = (
 _AMOUNT, _SIGN = r"[.,]?\d[\d.,'\u2019 \u00a0\u202f]*", r"[(+\-\u2212\s]*"
 _MONEY = re.compile(rf"{_SIGN}{_UNIT}{_SIGN}{_AMOUNT}\)?|{_SIGN}{_AMOUNT}\s*{_UNIT}\)?")
 LONGEST = 60
-"""Characters of a number with marks."""
+"""Characters in a formatted number."""
 
 
 def are_money(texts: Sequence[str]) -> bool:
@@ -145,46 +145,46 @@ def are_money(texts: Sequence[str]) -> bool:
 
 
 def marked_numbers(texts: Sequence[str]) -> FloatArray | str | None:
-    """Read percentages and numbers with marks; None where they are none, or what is in doubt."""
+    """Read percentages and formatted numbers; None if they are not, a message if ambiguous."""
     if any(len(text) > LONGEST for text in texts):
         return None
-    plain = [_BRACKETS.sub(r"-\1", text.strip().translate(_SPACES)) for text in texts]
-    if all(text.endswith("%") for text in plain):
-        plain = [text[:-1].rstrip() for text in plain]
-    if not plain or not all(map(_MARKED.fullmatch, plain)):
+    cleaned = [_BRACKETS.sub(r"-\1", text.strip().translate(_SPACES)) for text in texts]
+    if all(text.endswith("%") for text in cleaned):
+        cleaned = [text[:-1].rstrip() for text in cleaned]
+    if not cleaned or not all(map(_MARKED.fullmatch, cleaned)):
         return None
     ways = ((",", "."), (".", ","), ("'", "."), (" ", "."), (" ", ","))
-    is_plain = not any(set(text) & set(", '") for text in plain)  # then a point is a decimal one
-    tried = ways[:1] if is_plain else ways
+    is_ungrouped = not any(set(text) & set(", '") for text in cleaned)  # a point is decimal
+    tried = ways[:1] if is_ungrouped else ways
     form = r"[+-]?(\d{{1,3}}(\{0}\d{{3}})+|\d*)(\{1}\d+)?"
-    read = (_unmarked(plain, form.format(*marks), *marks) for marks in tried)
+    read = (_unmarked(cleaned, form.format(*marks), *marks) for marks in tried)
     found = [x for x in read if x is not None]
     for other in found[1:]:
         if (found[0] != other).any():
             k = int((found[0] != other).argmax())
             return (
                 f"{quoted(texts[k])} may be {found[0][k]:.15g} or {other[k]:.15g}; "
-                "write it without a mark for thousands."
+                "write it without a thousands separator."
             )
     return found[0] if found else None
 
 
-# Too long for a float ------------------------------------------------------------------------
+# Long identifiers ------------------------------------------------------------------------------
 
 EXACT = 2.0**53
-"""Up to here every whole number is a float of its own."""
+"""Up to here all whole numbers are distinct as floats."""
 _WHOLE = re.compile(r"[+-]?\d{16,}")
 
 
 def are_too_long(texts: Iterable[str]) -> bool:
-    """Whether different whole numbers, written out, come to the same float: as identifiers do."""
+    """Whether different whole numbers become the same float, as long identifiers do."""
     found = {text.lstrip("+0") for text in texts if _WHOLE.fullmatch(text)}
     finite = [x for x in map(float, found) if EXACT < abs(x) < np.inf]
     return len(set(finite)) < len(finite)
 
 
 def holds_too_long(series: pd.Series[Any]) -> bool:
-    """The same for a column of integers."""
+    """`are_too_long` for a column of integers."""
     if series.dtype.kind not in "iu" or not len(series):
         return False
     x = series.to_numpy(np.float64, na_value=np.nan)
@@ -196,13 +196,13 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 MOST_STATES = 50
-"""Text with more different values than this is an identifier or free text."""
+"""Text with more distinct values than this is an identifier or free text."""
 LONGEST_STATE = 1 << 17
-"""Characters of a value that is a state."""
+"""Characters in the name of a state."""
 MOST_ORDINAL_LEVELS = 10
 WIDEST_ORDINAL_RANGE = 10
 LARGEST_NUMBER = 1e60
-"""Products of four such numbers, summed over all rows, are still numbers."""
+"""Sums of products of four such numbers do not overflow."""
 SMALLEST_SPREAD = 1e-60
 _PROBED_ROWS = 1000
 _YEAR, _PART = r"(1[5-9]|20)\d\d", r"(0?[1-9]|[12]\d|3[01])"
@@ -214,22 +214,22 @@ _DATE = re.compile(  # a year and a month alone may be a code unless the year is
     re.ASCII,
 )
 LEAST_DATES = 10
-"""Dates beside which other texts may stand."""
+"""A column with this many dates may contain other texts (at most 20 %)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A variable: its name, its kind and, where values are codes, what the codes stand for."""
+    """A variable: its name, its type and, if it is coded, its states."""
 
     name: str
     kind: Kind
     states: tuple[str, ...] = ()
-    """The original values as text, in the order of the codes 0, 1, ...; empty for numbers."""
+    """The original values as text, in the order of the codes 0, 1, ...; empty if not coded."""
 
 
 @dataclass(frozen=True, slots=True)
 class TypedColumn:
-    """A column and its values: codes or numbers, NaN where a value is missing."""
+    """A column and its values: codes or numbers, NaN if missing."""
 
     column: Column
     numbers: FloatArray
@@ -237,35 +237,35 @@ class TypedColumn:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Seen:
-    """Where given values come from, when they stand for the rows of a longer column."""
+    """The origin of values that represent the rows of a longer column."""
 
     n_rows: int
     """Rows of the whole column."""
     rows: NDArray[np.int64]
-    """The row, counted from 0, in which each of the given values was seen first."""
+    """The first row, counted from 0, of each value."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Levels(Cells):
-    """The different values of a column as text, and where they come from."""
+    """The distinct values of a column as text, and their origin."""
 
     seen: Seen
     is_ordered: bool = False
 
     def row_of(self, text: str) -> int:
-        """Return the first data row, counted from 1, that holds ``text``."""
+        """Return the first data row, counted from 1, with this text."""
         return int(self.seen.rows[(self.codes == self.texts.index(text)).argmax()]) + 1
 
 
 def type_column(
     name: str, series: pd.Series[Any], wanted: Kind | None = None, seen: Seen | None = None
 ) -> TypedColumn:
-    """Find the kind of a column, which may be ``seen`` in part, or give it the wanted one."""
+    """Return the column with its detected type, or with the wanted one."""
     dtype = series.dtype
     seen = seen or Seen(len(series), np.arange(len(series)))
     if wanted is not None and wanted not in KINDS:
         known = ", ".join(KINDS)
-        raise DataError(f"kind {wanted!r} of column {quoted(name)} is unknown; use one of {known}.")
+        raise DataError(f"Unknown kind {wanted!r} of column {quoted(name)}. Use one of {known}.")
     has_size = wanted in ("ordinal", "continuous")
     holds_numbers = pd.api.types.is_numeric_dtype(dtype) and dtype.kind not in "bc"
     if holds_numbers and (has_size or not holds_too_long(series)):
@@ -274,15 +274,15 @@ def type_column(
     try:
         levels = _levels(series, seen)
         "".join(levels.texts).encode()
-    except (ArithmeticError, ValueError):  # broken or half characters, endless digits
+    except (ArithmeticError, ValueError):  # invalid Unicode, too many digits
         raise DataError(
-            f"column {quoted(name)} holds a value that cannot be written as text; "
-            "correct it, or drop the column."
+            f"Column {quoted(name)} contains a value that cannot be written as text. Correct it, "
+            "or drop the column."
         ) from None
     if wanted in (None, "ordinal", "continuous"):
         if dtype.kind in "mM" or _hold_dates(levels.texts):
             raise DataError(
-                f"column {quoted(name)} holds dates or times; drop it or give it as a label."
+                f"Column {quoted(name)} contains dates or times. Drop it, or use it as a label."
             )
         numbers = text_numbers(levels.texts)
         if np.isnan(numbers).any() and not is_category:
@@ -294,8 +294,8 @@ def type_column(
 
 
 def _hold_dates(texts: Sequence[str]) -> bool:
-    """Whether all texts are dates, or enough of them that the others stand for missing ones."""
-    if len(texts) > MOST_STATES:  # then the others make it no category
+    """Whether all texts are dates, or so many that the others are likely missing values."""
+    if len(texts) > MOST_STATES:  # too many states for a category
         return all(map(_DATE.fullmatch, texts))
     count = sum(_DATE.fullmatch(text) is not None for text in texts)
     return count > 0 and (count == len(texts) or count >= max(LEAST_DATES, 0.8 * len(texts)))
@@ -304,15 +304,15 @@ def _hold_dates(texts: Sequence[str]) -> bool:
 def type_sparse_column(
     name: str, entries: FloatArray, has_zero: bool, wanted: Kind | None = None
 ) -> Column:
-    """Find the kind of a sparse column from its nonzero entries; binary is 0 and one positive."""
+    """Return a sparse column with its type; binary means 0 and one positive number."""
     distinct = np.unique(np.append(entries, 0.0) if has_zero else entries)
     check_range(name, distinct)
     can_be_binary = len(distinct) < 2 or (len(distinct) == 2 and distinct[0] == 0)
     kind = wanted or _number_kind(distinct)
     if wanted == "categorical" or (wanted == "binary" and not can_be_binary):
         raise DataError(
-            f"column {quoted(name)} of a sparse matrix cannot be {wanted}; "
-            "make the matrix dense, or keep 0 and one positive number."
+            f"Column {quoted(name)} of a sparse matrix cannot be {wanted}. Make the matrix dense, "
+            "or use only 0 and one positive number."
         )
     if kind == "binary" and not can_be_binary:
         kind = "continuous"
@@ -320,13 +320,13 @@ def type_sparse_column(
 
 
 def whole_if_exact(x: FloatArray) -> NDArray[Any]:
-    """Return numbers as integers where all of them are whole and none is too long."""
+    """Return numbers as integers if all are whole and exact as floats."""
     is_whole = (x == np.rint(x)).all() and (np.abs(x) < EXACT).all()
     return x.astype(np.int64) if is_whole else x
 
 
 def states_to_values(column: Column, codes: FloatArray) -> pd.Series[Any]:
-    """Turn codes back into the original values: numbers, booleans or text."""
+    """Convert codes back to the original values: numbers, booleans or text."""
     missing = np.isnan(codes)
     numbers = text_numbers(column.states)
     if column.states == ("False", "True"):
@@ -344,11 +344,11 @@ def _type_numbers(name: str, numbers: FloatArray, wanted: Kind | None, seen: See
     if infinite.any():
         row = int(seen.rows[infinite.argmax()]) + 1
         raise DataError(
-            f"column {quoted(name)} is infinite in data row {row}; "
-            "leave that cell empty or remove the row."
+            f"Column {quoted(name)} is infinite in data row {row}. Clear that cell, or remove the "
+            "row."
         )
     check_range(name, numbers)
-    distinct = pd.unique(numbers[:_PROBED_ROWS])  # most continuous columns show at once
+    distinct = pd.unique(numbers[:_PROBED_ROWS])  # enough for most continuous columns
     if len(distinct) <= MOST_ORDINAL_LEVELS + 1:
         distinct = pd.unique(numbers)
     kind = wanted or _number_kind(distinct[~np.isnan(distinct)])
@@ -359,19 +359,19 @@ def _type_numbers(name: str, numbers: FloatArray, wanted: Kind | None, seen: See
 
 
 def check_range(name: str, numbers: FloatArray) -> None:
-    """Refuse numbers whose squares cannot be told from infinity or from zero."""
+    """Raise if the squares of the numbers would overflow or underflow."""
     if not len(numbers):
         return
     low, high = float(np.fmin.reduce(numbers)), float(np.fmax.reduce(numbers))
     if max(-low, high) > LARGEST_NUMBER:
         raise DataError(
-            f"column {quoted(name)} holds {max(low, high, key=abs):g}, beyond "
-            f"{LARGEST_NUMBER:g}; divide the column by a round number."
+            f"Column {quoted(name)} contains {max(low, high, key=abs):g}; the limit is "
+            f"{LARGEST_NUMBER:g}. Divide the column by a round number."
         )
     if low < high and high / 2 - low / 2 < SMALLEST_SPREAD:
         raise DataError(
-            f"the values of column {quoted(name)} differ by less than {SMALLEST_SPREAD:g}; "
-            "multiply the column by a round number."
+            f"The values of column {quoted(name)} differ by less than {SMALLEST_SPREAD:g}. "
+            "Multiply the column by a round number."
         )
 
 
@@ -381,34 +381,34 @@ def _type_levels(name: str, levels: _Levels, wanted: Kind | None) -> TypedColumn
         kind = "binary"
     if max(map(len, levels.texts), default=0) > LONGEST_STATE:
         raise DataError(
-            f"column {quoted(name)} has a value of more than {LONGEST_STATE:,} characters; "
-            "shorten it, or close its quotation mark if one is open."
+            f"Column {quoted(name)} has a value of more than {LONGEST_STATE:,} characters. "
+            "Shorten it, or close its quotation mark if one is open."
         )
     if kind == "categorical":
         _check_states(name, levels, limit_by_rows=wanted is None)
     elif kind == "binary" and len(levels.texts) > 2:
         raise DataError(
-            f"column {quoted(name)} has {len(levels.texts)} different values and cannot be "
-            "binary; make it categorical or ordinal."
+            f"Column {quoted(name)} has {len(levels.texts)} distinct values, so it cannot be "
+            "binary. Make it categorical or ordinal."
         )
     elif wanted in ("ordinal", "continuous") and not (
         set(levels.texts) <= {"False", "True"} or (levels.is_ordered and wanted == "ordinal")
     ):
         stray = next(text for text in levels.texts if np.isnan(text_numbers((text,))[0]))
         raise DataError(
-            f"column {quoted(name)} cannot be {wanted}: {quoted(stray)} in data row "
-            f"{levels.row_of(stray)} is not a number; use categorical, or correct it."
+            f"Column {quoted(name)} cannot be {wanted}: {quoted(stray)} in data row "
+            f"{levels.row_of(stray)} is not a number. Correct it, or make the column categorical."
         )
     states = () if kind == "continuous" else tuple(levels.texts)
     return TypedColumn(Column(name, kind, states), levels.rows(range(len(levels.texts))))
 
 
 def _amounts(name: str, levels: _Levels, wanted: Kind | None) -> FloatArray:
-    """Read marked numbers where a column cannot be one of labels such as 1,2; else NaN."""
+    """Read formatted numbers unless the texts may be labels such as 1,2; else NaN."""
     if are_money(levels.texts):
         raise DataError(
-            f"column {quoted(name)} holds amounts of money such as {quoted(levels.texts[0])}; "
-            "write plain numbers without the currency, or drop the column."
+            f"Column {quoted(name)} contains amounts of money such as {quoted(levels.texts[0])}. "
+            "Write them as numbers without the currency, or drop the column."
         )
     found = marked_numbers(levels.texts)
     is_share = all(text.endswith("%") for text in levels.texts)
@@ -416,7 +416,7 @@ def _amounts(name: str, levels: _Levels, wanted: Kind | None) -> FloatArray:
     if found is None or not is_number:
         return np.array([np.nan])
     if isinstance(found, str):
-        raise DataError(f"column {quoted(name)} is unclear: {found}")
+        raise DataError(f"Column {quoted(name)} is ambiguous: {found}")
     return found
 
 
@@ -433,12 +433,13 @@ def _check_states(name: str, levels: _Levels, limit_by_rows: bool) -> None:
     if count / 2 <= numeric.sum() < count:
         stray = levels.texts[int((~numeric).argmax())]
         raise DataError(
-            f"column {quoted(name)} holds numbers but also {quoted(stray)} in data row "
-            f"{levels.row_of(stray)}; correct or empty that cell, or drop the column."
+            f"Column {quoted(name)} contains numbers but also {quoted(stray)} in data row "
+            f"{levels.row_of(stray)}. Correct or clear that cell, or drop the column."
         )
     raise DataError(
-        f"column {quoted(name)} has {count} different values in {n_rows} rows, too many for "
-        f"categories (at most {MOST_STATES}, and half the rows); drop it or give it as a label."
+        f"Column {quoted(name)} has {count} distinct values in {n_rows} rows, too many for a "
+        f"categorical column (at most {MOST_STATES}, and half the rows). Drop it, or use it as a "
+        "label."
     )
 
 
@@ -452,7 +453,7 @@ def _number_kind(distinct: FloatArray) -> Kind:
 
 
 def _levels(series: pd.Series[Any], seen: Seen) -> _Levels:
-    """Texts in the order of their category, as numbers where all are, else alphabetical."""
+    """Distinct texts in the order of the categories, else numerical, else alphabetical."""
     is_ordered = isinstance(series.dtype, pd.CategoricalDtype) and bool(series.cat.ordered)
     codes: NDArray[Any]
     if is_ordered:
@@ -460,11 +461,11 @@ def _levels(series: pd.Series[Any], seen: Seen) -> _Levels:
         codes, raw = used.codes.to_numpy(), used.categories
     else:
         is_category = isinstance(series.dtype, pd.CategoricalDtype)
-        plain = series.astype(object) if is_category else series
+        cells = series.astype(object) if is_category else series
         try:
-            codes, raw = pd.factorize(plain)
-        except (TypeError, NotImplementedError):  # lists and the like in cells
-            codes, raw = pd.factorize(plain.map(str, na_action="ignore"))
+            codes, raw = pd.factorize(cells)
+        except (TypeError, NotImplementedError):  # for example lists in cells
+            codes, raw = pd.factorize(cells.map(str, na_action="ignore"))
     texts = [level_text(value) for value in raw]
     kept = [text for text in dict.fromkeys(texts) if text not in NA_WORDS]
     if not is_ordered:
@@ -478,7 +479,7 @@ def _levels(series: pd.Series[Any], seen: Seen) -> _Levels:
 
 
 def level_text(value: Any) -> str:
-    """Return a value as the text that names its state."""
+    """Return the name of the state for a value."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "backslashreplace").strip()
     is_number = isinstance(value, (float, np.floating))

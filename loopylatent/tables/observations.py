@@ -1,4 +1,4 @@
-"""A table made ready for learning: typed columns, missing values, weights (section 2.1)."""
+"""The table to learn from: typed columns, missing values, weights (section 2.1)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FEWEST_ROWS = 3
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A column that was left out, and why."""
+    """A column that was dropped, and why."""
 
     name: str
     reason: str
@@ -35,20 +35,20 @@ class Dropped:
 
 @dataclass(frozen=True, eq=False)
 class Observations(Shown):
-    """A table of n rows and p typed columns; the arrays cannot be written to.
+    """A table of n rows and p typed columns; the arrays are read-only.
 
     Parameters
     ----------
     values : (n, p) float64 array, or scipy.sparse.csr_array
-        Codes from 0 for binary and categorical columns, numbers otherwise, NaN where a value is
-        missing. A sparse matrix has neither categorical columns nor missing values.
+        Codes from 0 for binary and categorical columns, numbers otherwise, NaN if missing. A
+        sparse matrix has neither categorical columns nor missing values.
     columns : tuple of Column
     labels : DataFrame
-        Columns that describe the rows and are not variables; n rows.
+        Columns that describe the rows but are not variables; n rows.
     weights : (n,) float64 array or None
         A row of weight 3 counts as three rows.
     dropped : tuple of Dropped
-        What was left out of the table, and why.
+        Columns that were dropped, and why.
 
     Examples
     --------
@@ -73,10 +73,10 @@ class Observations(Shown):
         values = frozen_values(self.values)
         n_rows = values.shape[0]
         if values.shape[1] != len(self.columns):
-            raise DataError(f"{values.shape[1]} columns of values but {len(self.columns)} names.")
+            raise DataError(f"There are {values.shape[1]} columns but {len(self.columns)} names.")
         labels = self.labels if self.labels.shape[1] else pd.DataFrame(index=range(n_rows))
         if len(labels) != n_rows:
-            raise DataError(f"{n_rows} rows of values but {len(labels)} of labels.")
+            raise DataError(f"There are {n_rows} rows of values but {len(labels)} of labels.")
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "columns", tuple(self.columns))
         object.__setattr__(self, "labels", labels.reset_index(drop=True))
@@ -94,22 +94,22 @@ class Observations(Shown):
         weights: str | ArrayLike | None = None,
         on_degenerate: OnDegenerate = "error",
     ) -> Observations:
-        """Check a data frame and give every column a kind.
+        """Check a data frame and determine the type of every column.
 
         Parameters
         ----------
         df : DataFrame
         kinds : mapping, optional
-            Column name to "binary", "categorical", "ordinal" or "continuous", where the kind
-            that would be found is not the right one.
+            Column name to "binary", "categorical", "ordinal" or "continuous"; overrides the
+            detected types.
         drop : sequence of str
-            Columns to leave out.
+            Columns to drop.
         labels : sequence of str
-            Columns that are kept beside the table and are not variables.
+            Columns to keep as labels of the rows; they are not variables.
         weights : str or array, optional
-            The column, or the numbers, that say how often each row counts.
+            How often each row counts: a column name, or numbers.
         on_degenerate : {"error", "drop"}
-            What to do with constant and empty columns, which have no distance to any other.
+            What to do with constant and empty columns, which have no distance to others.
 
         Examples
         --------
@@ -119,7 +119,7 @@ class Observations(Shown):
         """
         if not isinstance(df, pd.DataFrame):
             raise DataError(
-                f"a {type(df).__name__} is not a DataFrame; use ",
+                f"A {type(df).__name__} is not a DataFrame; use ",
                 Remedy("call", "from_array"),
                 " for arrays.",
             )
@@ -159,7 +159,7 @@ class Observations(Shown):
         ----------
         X : (n, p) array or scipy sparse matrix
         names : sequence of str, optional
-            x1, x2, ... when not given.
+            Default: x1, x2, ...
         kinds, drop, labels, weights, on_degenerate
             As for `from_frame`.
 
@@ -170,14 +170,14 @@ class Observations(Shown):
         """
         if isinstance(X, str | bytes) or hasattr(X, "__fspath__"):
             read = Remedy("call", "read_table(path)")
-            raise DataError(f"a {type(X).__name__} is not a table; give ", read, ".")
+            raise DataError(f"A {type(X).__name__} is not a table; use ", read, ".")
         matrix: Any = X if sparse.issparse(X) else _as_array(X)
         if matrix.ndim != 2:
-            raise DataError(f"an array of {matrix.ndim} dimensions is not a table; give rows x p.")
+            raise DataError(f"The array has {matrix.ndim} dimensions; it must have 2.")
         n_columns = matrix.shape[1]
         names = [f"x{k + 1}" for k in range(n_columns)] if names is None else names
         if len(names) != n_columns:
-            raise DataError(f"{len(names)} names for {n_columns} columns; give one for each.")
+            raise DataError(f"There are {len(names)} names for {n_columns} columns.")
         if not sparse.issparse(X):
             frame = pd.DataFrame(matrix, columns=list(names)).infer_objects()
             return cls.from_frame(
@@ -216,7 +216,7 @@ class Observations(Shown):
 
     @cached_property
     def n_missing(self) -> int:
-        """How many values are missing in the whole table."""
+        """The number of missing values in the table."""
         return 0 if self.is_sparse else int(np.isnan(self.values).sum())
 
     @property
@@ -225,7 +225,7 @@ class Observations(Shown):
 
     @cached_property
     def digest(self) -> str:
-        """A fingerprint of values, columns and weights (labels play no part)."""
+        """A hash of values, columns and weights, without labels."""
         hasher = hashlib.sha256(repr((self.values.shape, self.columns)).encode())
         matrix = self.values
         parts = [matrix.data, matrix.indices, matrix.indptr] if self.is_sparse else [matrix]
@@ -235,21 +235,21 @@ class Observations(Shown):
         return hasher.hexdigest()[:16]
 
     def dense(self) -> FloatArray:
-        """Return the values as an ordinary array (a sparse matrix is unpacked)."""
+        """Return the values as a dense array."""
         array: FloatArray = self.values.toarray() if self.is_sparse else self.values
         return array
 
     def take(self, rows: ArrayLike) -> Observations:
-        """Return the rows at these positions, repeats allowed, or where a mask is true."""
+        """Return the rows at these positions (repeats allowed), or selected by a mask."""
         chosen = np.asarray(rows)
         if chosen.dtype == bool and chosen.shape == (self.n_rows,):
             chosen = np.flatnonzero(chosen)
         if chosen.size == 0:
             chosen = chosen.astype(np.intp)
         if chosen.ndim != 1 or chosen.dtype.kind not in "iu":
-            raise DataError("rows are chosen by a list of positions or by a mask of all rows.")
+            raise DataError("rows must be a list of positions, or a mask of all rows.")
         if chosen.size and (chosen.min() < 0 or chosen.max() >= self.n_rows):
-            raise DataError(f"a chosen row lies outside 0 to {self.n_rows - 1}.")
+            raise DataError(f"A row position is outside 0 to {self.n_rows - 1}.")
         weights = None if self.weights is None else self.weights[chosen]
         labels = self.labels.iloc[chosen]
         return replace(self, values=locked(self.values[chosen]), labels=labels, weights=weights)
@@ -261,11 +261,11 @@ class Observations(Shown):
         return replace(self, values=locked(self.values[:, positions]), columns=columns)
 
     def with_weights(self, weights: ArrayLike | None) -> Observations:
-        """Return the same table with other weights, or with none."""
+        """Return the table with other weights, or without."""
         return replace(self, weights=checked_weights(weights, self.n_rows))
 
     def with_values(self, values: Any) -> Observations:
-        """Return a table of the same columns with other values in the same coding."""
+        """Return a table with the same columns and other values in the same coding."""
         return replace(self, values=values)
 
     def missing_share(self, name: str) -> float:
@@ -276,13 +276,13 @@ class Observations(Shown):
         return float(np.isnan(self.values[:, j]).mean())
 
     def usable(self, on_degenerate: OnDegenerate = "error") -> Observations:
-        """Refuse or leave out columns that do not vary; refuse a table with too few columns."""
+        """Drop columns that do not vary, or raise; raise if too few columns are left."""
         faults = self._faults()
         kept = kept_columns(self.names, faults, on_degenerate)
         return replace(self.select(kept), dropped=(*self.dropped, *faults)) if faults else self
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the columns as a data frame with the original values instead of codes."""
+        """Return a data frame with the original values instead of codes."""
         if self.is_sparse:
             ones = [float(c.states[1]) if len(c.states) == 2 else 1.0 for c in self.columns]
             scaled = sparse.csr_array(self.values @ sparse.diags_array(ones))
@@ -311,19 +311,19 @@ class Observations(Shown):
 
     def _position(self, name: str) -> int:
         if name not in self._positions:
-            raise DataError(f"there is no column {quoted(name)}; {did_you_mean(name, self.names)}")
+            raise DataError(f"There is no column {quoted(name)}; {did_you_mean(name, self.names)}")
         return self._positions[name]
 
     def __repr__(self) -> str:
-        said = describe_columns(self.kinds, self.n_missing)
-        return f"Observations({self.n_rows} rows, {said}{'; sparse' * self.is_sparse})"
+        columns = describe_columns(self.kinds, self.n_missing)
+        return f"Observations({self.n_rows} rows, {columns}{'; sparse' * self.is_sparse})"
 
 
 def describe_columns(kinds: Sequence[Kind], n_missing: int) -> str:
-    """Return how many columns there are of each kind, and how many values are missing."""
-    said = ", ".join(f"{count} {kind}" for kind, count in Counter(kinds).items())
+    """Return the numbers of columns of each type, and of missing values, as text."""
+    counts = ", ".join(f"{count} {kind}" for kind, count in Counter(kinds).items())
     missing = f"; {n_missing} value{'s' * (n_missing > 1)} missing" if n_missing else ""
-    return f"{len(kinds)} columns: {said}{missing}"
+    return f"{len(kinds)} columns: {counts}{missing}"
 
 
 def read_table(
@@ -339,7 +339,7 @@ def read_table(
     max_bytes: int = MAX_BYTES,
     max_cells: int = MAX_CELLS,
 ) -> Observations:
-    """Read a table from a file and give every column a kind.
+    """Read a table from a file and determine the type of every column.
 
     Parameters
     ----------
@@ -390,8 +390,8 @@ def _from_sparse(
         entries = used.data[used.indptr[j] : used.indptr[j + 1]]
         if not np.isfinite(entries).all():
             raise DataError(
-                f"column {quoted(name)} of the sparse matrix holds NaN or infinity; "
-                "correct it, or give a dense array, in which NaN is a missing value."
+                f"Column {quoted(name)} of the sparse matrix contains NaN or infinity. Correct "
+                "it, or use a dense array, in which NaN is a missing value."
             )
         column = type_sparse_column(name, entries, len(entries) < n_rows, wanted.get(name))
         if column.kind == "binary":
@@ -402,7 +402,7 @@ def _from_sparse(
 
 
 def check_observations(obs: object) -> None:
-    """Refuse what is no Observations, and say how to make one of it."""
+    """Raise if the argument is not an `Observations`."""
     if isinstance(obs, Observations):
         return
     if isinstance(obs, pd.DataFrame):
@@ -415,19 +415,19 @@ def check_observations(obs: object) -> None:
 
 
 def _as_array(X: Any) -> NDArray[Any]:
-    if isinstance(X, np.ma.MaskedArray):  # what is masked is missing, whatever stands there
+    if isinstance(X, np.ma.MaskedArray):  # masked values are missing
         found = np.array(X, dtype=object)
         found[np.ma.getmaskarray(X)] = None
         return found
     try:
         return np.asarray(X)
     except ValueError:
-        raise DataError("the rows are not equally long; give a rectangular array.") from None
+        raise DataError("The rows differ in length. Use a rectangular array.") from None
 
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """Which columns are variables, which are labels, and what is left out."""
+    """Which columns are variables, which are labels, and which are dropped."""
 
     used: list[str]
     labels: list[str]
@@ -441,22 +441,22 @@ def find_roles(
     weights: Any,
     kinds: Mapping[str, Kind] | None,
 ) -> Roles:
-    """Give every column its role; a name that is no column is an error."""
+    """Assign a role to every column; raise if a name is not a column."""
     by_role = {
         "drop": _name_list(drop),
         "labels": _name_list(labels),
         "weights": [weights] if isinstance(weights, str) else [],
         "kinds": list(by_text(kinds)),
     }
-    for role, given in by_role.items():
-        for name in given:
+    for role, listed_names in by_role.items():
+        for name in listed_names:
             if name not in names:
                 raise DataError(
                     Remedy("role", role),
-                    f" names {quoted(name)}, which is no column; {did_you_mean(name, names)}",
+                    f": there is no column {quoted(name)}; {did_you_mean(name, names)}",
                 )
     reasons = {
-        **dict.fromkeys(by_role["drop"], "left out on request"),
+        **dict.fromkeys(by_role["drop"], "dropped on request"),
         **dict.fromkeys(by_role["labels"], "label"),
         **dict.fromkeys(by_role["weights"], "weights"),
     }
@@ -468,7 +468,7 @@ def find_roles(
 
 
 def find_faults(names: Sequence[str], low: Iterable[float], high: Iterable[float]) -> list[Dropped]:
-    """Return the columns whose lowest value is not below their highest: constant or empty ones."""
+    """Return the columns that are constant or empty."""
     return [
         Dropped(name, "constant" if least == most else "no values")
         for name, least, most in zip(names, low, high, strict=True)
@@ -479,36 +479,39 @@ def find_faults(names: Sequence[str], low: Iterable[float], high: Iterable[float
 def kept_columns(
     names: Sequence[str], faults: Sequence[Dropped], on_degenerate: OnDegenerate
 ) -> list[str]:
-    """Return the columns without faults; refuse faults, or a table with too few columns."""
+    """Return the columns without faults; raise on faults, or if too few columns are left."""
     if on_degenerate not in ("error", "drop"):
-        raise DataError(f"on_degenerate = {on_degenerate!r} is unknown; use 'error' or 'drop'.")
+        raise DataError(f"Unknown on_degenerate = {on_degenerate!r}. Use 'error' or 'drop'.")
     if faults and on_degenerate == "error":
-        shown = ", ".join(f"{quoted(fault.name)} ({fault.reason})" for fault in faults[:5])
-        more = f" and {len(faults) - 5} more" if len(faults) > 5 else ""
-        raise DataError(
-            f"no distance is defined for {shown}{more}; remove what is named",
-            Remedy("drop_degenerate"),
-            ".",
-        )
-    left_out = {fault.name for fault in faults}
-    kept = [name for name in names if name not in left_out]
+        raise DataError(_fault_text(faults), Remedy("drop_degenerate"), ".")
+    faulty = {fault.name for fault in faults}
+    kept = [name for name in names if name not in faulty]
     if len(kept) < FEWEST_COLUMNS:
-        found = f": {listed(kept)}" if kept else ""
+        found = f" ({listed(kept)})" if kept else ""
         raise DataError(
-            f"usable columns found: {len(kept)}, needed: at least {FEWEST_COLUMNS}{found}; "
-            "add columns, or leave out fewer."
+            f"At least {FEWEST_COLUMNS} usable columns are needed; there are {len(kept)}{found}. "
+            "Add columns, or drop fewer."
         )
     return kept
 
 
+def _fault_text(faults: Sequence[Dropped]) -> str:
+    if len(faults) == 1:
+        fault = "is constant" if faults[0].reason == "constant" else "has no values"
+        return f"Column {quoted(faults[0].name)} {fault}. Drop it"
+    shown = ", ".join(f"{quoted(fault.name)} ({fault.reason})" for fault in faults[:5])
+    more = f" and {len(faults) - 5} more" if len(faults) > 5 else ""
+    return f"{len(faults)} columns are constant or empty: {shown}{more}. Drop them"
+
+
 def check_rows(n_rows: int, weights: FloatArray | None) -> None:
-    """Refuse a table with too few rows."""
+    """Raise if the table has too few rows."""
     if n_rows < FEWEST_ROWS:
-        found = "1 row is" if n_rows == 1 else f"{n_rows} rows are"
-        raise DataError(f"{found} too few; at least {FEWEST_ROWS} are needed.")
+        found = "is 1 row" if n_rows == 1 else f"are {n_rows} rows"
+        raise DataError(f"There {found}; at least {FEWEST_ROWS} are needed.")
     if weights is not None and weights.sum() < FEWEST_ROWS:
         raise DataError(
-            f"the weights add up to {weights.sum():g} rows; at least {FEWEST_ROWS} are needed."
+            f"The weights sum to {weights.sum():g} rows; at least {FEWEST_ROWS} are needed."
         )
 
 
@@ -521,21 +524,21 @@ def checked_weights(weights: Any, n_rows: int, first_row: int = 0) -> FloatArray
             raise TypeError
         array: FloatArray = frozen_array(weights, np.float64)
     except (TypeError, ValueError):
-        raise DataError("the weights are not numbers; give a number of at least 0.") from None
+        raise DataError("The weights must be numbers of at least 0.") from None
     if array.shape != (n_rows,):
-        raise DataError(f"{array.size} weights for {n_rows} rows; give one for each row.")
+        raise DataError(f"There are {array.size} weights for {n_rows} rows.")
     wrong = ~(np.isfinite(array) & (array >= 0))
     if wrong.any():
         at = int(wrong.argmax())
         raise DataError(
-            f"the weight of data row {first_row + at + 1} is {array[at]:g}; "
-            "give a finite number of at least 0."
+            f"The weight of data row {first_row + at + 1} is {array[at]:g}; weights must be finite "
+            "and at least 0."
         )
     return array
 
 
 def text_names(names: Iterable[Any]) -> list[str]:
-    """Return the names as text, whatever a data frame has for names."""
+    """Return the column names of a data frame as text."""
     texts = ["" if name is None or name is pd.NA or name != name else str(name) for name in names]
     check_names(texts)
     return texts
@@ -546,14 +549,14 @@ def _name_list(names: Sequence[str] | None) -> list[str]:
 
 
 def by_text(kinds: Mapping[str, Kind] | None) -> dict[str, Kind]:
-    """Return the wanted kinds with text for names."""
+    """Return the requested types with the names as text."""
     if kinds is not None and not isinstance(kinds, Mapping):
-        raise DataError("kinds say a kind for each name; give a dict such as {'age': 'ordinal'}.")
+        raise DataError("kinds must be a dict such as {'age': 'ordinal'}.")
     return {str(name): kind for name, kind in (kinds or {}).items()}
 
 
 def frozen_values(values: Any) -> Any:
-    """Return the values as a read-only float64 array, or as a read-only csr_array."""
+    """Return the values as a read-only float64 array or csr_array."""
     is_sparse: bool = sparse.issparse(values)
     if not is_sparse:
         array = np.asarray(values)
@@ -567,7 +570,7 @@ def frozen_values(values: Any) -> Any:
 
 
 def summed(matrix: Any) -> Any:
-    """Return a new csr_array of doubles; entries of one cell are added, flags stay 0 or 1."""
+    """Return a new float64 csr_array with duplicate entries added; booleans stay 0 or 1."""
     if matrix.dtype.kind == "b":
         matrix = sparse.csr_array(matrix, copy=True)
         matrix.sum_duplicates()
@@ -577,21 +580,21 @@ def summed(matrix: Any) -> Any:
 
 
 def locked(values: Any) -> Any:
-    """Make a fresh array read-only, so that it need not be copied once more."""
+    """Make a new array read-only, which saves a copy."""
     if isinstance(values, np.ndarray):
         values.setflags(write=False)
     return values
 
 
 def signless(values: FloatArray) -> FloatArray:
-    """Write every zero and every NaN in one way, so that equal tables have equal digests."""
+    """Normalise the signs of zeros and NaNs, so that equal tables have equal digests."""
     values += 0.0
     values[np.isnan(values)] = np.nan
     return values
 
 
 def shift_of(count: FloatArray, total: FloatArray, whole: NDArray[np.bool_]) -> FloatArray:
-    """Return means, rounded where a column holds whole numbers so that its sums stay exact."""
+    """Return means, rounded for columns of whole numbers so that their sums stay exact."""
     with np.errstate(invalid="ignore"):
         mean = total / count
     return np.where(whole, np.rint(mean), mean)

@@ -1,4 +1,4 @@
-"""Parquet files: read whole, or one row group after the other, a few rows at a time."""
+"""Parquet files, read whole or in blocks of rows."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ BATCH_ROWS = 1 << 14
 BUFFER_BYTES = 1 << 20
 _INDEX = "__index_level_"
 _kept = threading.local()
-"""``stream``: what this thread has not read to its end, if there is such a file."""
+"""``stream``: the file that this thread has not read to its end, if any."""
 _DAMAGED = "the Parquet file is damaged; write it again."
 
 
 def _check_flat(error: Callable[[str], DataError], schema: Any) -> None:
-    """Refuse lists, structs and maps: one value a cell is a table."""
+    """Raise if a column contains lists, structs or maps."""
     for one in schema:
         if pa.types.is_nested(one.type):
             is_struct, is_map = pa.types.is_struct(one.type), pa.types.is_map(one.type)
             kind = "structure" if is_struct else "map" if is_map else "list"
             raise error(
-                f"column {quoted(one.name)} holds a {kind} in each cell; "
-                "make columns of its parts, or leave it out."
+                f"column {quoted(one.name)} contains a {kind} in each cell; split it into columns, "
+                "or drop it."
             )
 
 
 def _check_texts(error: Callable[[str], DataError], table: Any) -> None:
-    """Refuse text that is none: whoever reads it later would only say that it cannot."""
+    """Raise if a text column is not valid UTF-8."""
     for one in table.schema:
         if one.type in (pa.string(), pa.large_string()):
             try:
                 table[one.name].validate(full=True)
             except pa.ArrowInvalid:
                 raise error(
-                    f"column {quoted(one.name)} holds text that is not UTF-8; "
-                    "write it again as UTF-8, or as bytes, or leave it out."
+                    f"column {quoted(one.name)} contains text that is not UTF-8; write it as UTF-8 "
+                    "or as bytes, or drop it."
                 ) from None
 
 
@@ -60,7 +60,7 @@ def read_parquet(file: File, max_bytes: int) -> pd.DataFrame:
         frame = _read(file, max_bytes)
     except (DataError, MemoryError):
         raise
-    except Exception:  # whatever a damaged file makes the reader raise
+    except Exception:  # the reader may raise anything on a damaged file
         raise file.error(_DAMAGED) from None
     return frame.reset_index(drop=True)
 
@@ -88,12 +88,12 @@ def _read(file: File, max_bytes: int) -> pd.DataFrame:
 
 
 def _cell_bytes(kind: Any) -> int:
-    """A value of fixed width may stand once in the file and in every cell of the table."""
+    """Bytes per cell; a value of fixed width may be stored once in the file."""
     return max(8, int(kind.byte_width)) if pa.types.is_fixed_size_binary(kind) else 8
 
 
 def _text_bytes(column: Any) -> int:
-    """Bytes of a text column once each value is spelled out."""
+    """Bytes of a text column without dictionary encoding."""
     total = 0
     for chunk in column.chunks:
         if pa.types.is_dictionary(chunk.type):
@@ -107,7 +107,7 @@ def _text_bytes(column: Any) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ParquetPart(Part):
-    """A Parquet file, and how its rows are grouped."""
+    """A Parquet file and its row groups."""
 
     groups: tuple[int, ...] = field(repr=False)
     """Rows of each row group."""
@@ -119,7 +119,7 @@ class ParquetPart(Part):
 
     @property
     def row_starts(self) -> tuple[int, ...]:
-        """Rows from which reading costs nothing extra: the first of each row group."""
+        """The first row of each row group, from which reading is cheapest."""
         return tuple(accumulate(self.groups, initial=0))[:-1]
 
     def group_start(self, row: int) -> int:
@@ -135,11 +135,11 @@ class ParquetPart(Part):
         return stream
 
     def changed(self) -> DataError:
-        return self.error("its rows have changed since it was looked through; scan it again.")
+        return self.error("the file has changed since it was scanned; scan it again.")
 
 
 def read_footer(path: Path) -> ParquetPart:
-    """Read what a Parquet file says of itself."""
+    """Read column names and row groups of a Parquet file."""
     part = ParquetPart(str(path), (), ())
     with _opened(part) as parquet:
         schema, metadata = parquet.schema_arrow, parquet.metadata
@@ -150,7 +150,7 @@ def read_footer(path: Path) -> ParquetPart:
 
 
 class ParquetStream:
-    """The rows of a file from a given one on, taken bit by bit."""
+    """Reads the rows of a file in sequence, starting at a given one."""
 
     def __init__(self, part: ParquetPart, row: int, columns: Sequence[str]) -> None:
         self._part = part
@@ -161,7 +161,7 @@ class ParquetStream:
         self._ready: list[Any] = []
 
     def reaches(self, part: ParquetPart, row: int, columns: Sequence[str]) -> bool:
-        """Return whether it comes past a row sooner than a stream that is opened for it."""
+        """Return whether it reaches a row sooner than a newly opened stream."""
         is_same = (part, list(columns)) == (self._part, self._columns)
         return is_same and part.group_start(row) <= self._row <= row and _stamp(part) == self._stamp
 
@@ -193,7 +193,7 @@ class ParquetStream:
 
 
 def _stamp(part: ParquetPart) -> tuple[int, int] | None:
-    """Size and time of a file: what tells that it is the same as before."""
+    """Size and modification time of a file, to detect changes."""
     try:
         found = Path(part.path).stat()
     except OSError:
@@ -202,7 +202,7 @@ def _stamp(part: ParquetPart) -> tuple[int, int] | None:
 
 
 def _batches(part: ParquetPart, row: int, columns: list[str]) -> Iterator[Any]:
-    """Yield record batches from the first row of a group on."""
+    """Yield record batches, starting at the first row of a group."""
     group = part.row_starts.index(row)
     with _opened(part) as parquet:
         size = (parquet.metadata.num_rows, parquet.metadata.num_row_groups)

@@ -1,4 +1,4 @@
-"""Read a file into a data frame: delimited text, Parquet or Excel, told by its first bytes."""
+"""Read a file into a data frame: delimited text, Parquet or Excel, detected by its first bytes."""
 
 from __future__ import annotations
 
@@ -50,23 +50,23 @@ from loopylatent.tables.kinds import (
 from loopylatent.tables.parquet import read_parquet
 
 MAX_CELLS = LIMITS.cells
-"""Rows times columns of the largest table that is read."""
+"""Largest accepted number of cells (rows times columns)."""
 DELIMITERS = (",", ";", "\t", "|")
 HEAD_BYTES = 1 << 20
 SNIFFED_ROWS = 50
-PIECE_BYTES = 1 << 22
+CHUNK_BYTES = 1 << 22
 LONGEST_LINE = 1 << 26
-"""Bytes; a longer line is no row of a table."""
+"""Bytes; a longer line is not accepted."""
 FLAGS = {**dict.fromkeys(("True", "TRUE", "true"), True),
          **dict.fromkeys(("False", "FALSE", "false"), False)}  # fmt: skip
-"""Texts that are truth values where a column holds nothing else."""
+"""Texts that are booleans if a column contains no others."""
 
-NO_TABLE = "this is not a table; give CSV, TSV, Parquet or Excel (.xlsx)."
+NO_TABLE = "this is not a table; use CSV, TSV, Parquet or Excel (.xlsx)."
 OPEN_QUOTE = "a quotation mark is opened and never closed; close it."
-NO_ROWS = "there is a header but no rows under it; at least 3 rows are needed."
+NO_ROWS = "there is a header but no rows below it; at least 3 rows are needed."
 _SPELLED_OUT = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " "}
 _END = "\x00end"
-"""Stands in a row that is put under the others: inside an open quotation mark it is not found."""
+"""Marks an extra last row, which the parser does not see if a quotation mark is left open."""
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _LONE_RETURN = re.compile(rb"(?<!\r)\r++(?!\n|\Z)")
 _DECLARED = re.compile(rb'"?sep=(?=[\t -~])([^\w"])"?(?=[\r\n])', re.IGNORECASE)
@@ -74,7 +74,7 @@ _JSON = re.compile(r'\s*+(\[\s*+)?\{\s*+["}]')
 _MARKUP = re.compile(r"\s*+<(!doctype|html|head|body|table|\?xml|!--)", re.IGNORECASE)
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _kept = threading.local()
-"""The packed file that this thread has open as ``stream``, and its ``key``."""
+"""The compressed file that this thread has open as ``stream``, and its ``key``."""
 _WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -87,27 +87,27 @@ def read_frame(
     max_bytes: int = MAX_BYTES,
     max_cells: int = MAX_CELLS,
 ) -> pd.DataFrame:
-    """Read a table as it stands, without deciding what its columns mean.
+    """Read a table as a data frame, without assigning column types.
 
     Parameters
     ----------
     source : path, bytes or open file
         Delimited text (UTF-8, UTF-16, else Windows-1252; also gzipped), Parquet, or an Excel
-        workbook (.xlsx). The first row holds the names of the columns; above it may stand a line
-        like ``sep=;``. Lines end with a line feed, or all of them with a carriage return.
+        workbook (.xlsx). The first row contains the column names; a line like ``sep=;`` may
+        precede it. Lines end with a line feed, or all of them with a carriage return.
     name : str, optional
-        What to call the source in messages, when it is not a path.
+        Name of the source in messages, if it is not a path.
     delimiter : str, optional
-        Of delimited text; found among comma, semicolon, tab and bar when not given. Between
-        semicolons 1,5 is a number, and where a column has such numbers 1.500 is 1500 in the
-        others; between commas "1,500" is a number.
+        Of delimited text; default: detected among comma, semicolon, tab and bar. In a file with
+        semicolons 1,5 is a number, and if a column has such numbers, 1.500 is 1500 in the
+        others; in a file with commas "1,500" is a number.
     sheet : str or int, optional
-        Of a workbook, by name or by position from 0; the first that is not hidden and not
-        empty when not given.
+        Sheet of a workbook, by name or by position from 0; default: the first that is neither
+        hidden nor empty.
     max_bytes : int
-        Larger tables are refused.
+        Raise if the table is larger.
     max_cells : int
-        Tables of more rows times columns are refused.
+        Raise if the table has more cells (rows times columns).
 
     Returns
     -------
@@ -116,7 +116,7 @@ def read_frame(
     Raises
     ------
     DataError
-        One line that says what is wrong, where, and what to do.
+        If the file is not a readable table; the message says where the problem is.
 
     Examples
     --------
@@ -133,7 +133,10 @@ def read_frame(
     elif file.content.startswith(b"PK\x03\x04"):
         frame = read_workbook(file, sheet, max_bytes)
     elif file.content.startswith(b"\xd0\xcf\x11\xe0"):
-        raise file.error("an old or password-protected workbook; save it as plain .xlsx or CSV.")
+        raise file.error(
+            "this is an old or password-protected workbook; save it as .xlsx or CSV, without a "
+            "password."
+        )
     else:
         frame = read_text(file, delimiter, max_cells)
     if frame.empty:
@@ -142,11 +145,11 @@ def read_frame(
     return frame
 
 
-# How a file is made --------------------------------------------------------------------------
+# File structure --------------------------------------------------------------------------------
 
 
 def _from_windows(error: UnicodeError) -> tuple[str, int]:
-    """Read one byte that is not UTF-8 as Windows-1252, which has most of Latin-1 in it."""
+    """Decode one byte that is not UTF-8 as Windows-1252, which contains most of Latin-1."""
     if not isinstance(error, UnicodeDecodeError):
         raise error
     byte = error.object[error.start : error.start + 1]
@@ -160,19 +163,19 @@ codecs.register_error(WINDOWS, _from_windows)
 
 
 def utf8(content: bytes) -> bytes | None:
-    """Return a text in UTF-8 without a mark, or None where it is no text."""
+    """Return the content as UTF-8 without byte order mark, or None if it is not text."""
     if content.startswith(_WIDE_MARKS):
         with contextlib.suppress(UnicodeDecodeError):
             text = content.decode("utf-16").encode()
             return None if _CONTROL.search(text) else text
         return None
-    found = _plain(content)
+    found = _reencoded(content)
     if found is not content and _CONTROL.search(content):
         return None
     return found[_marks(found) :]
 
 
-def _plain(content: bytes) -> bytes:
+def _reencoded(content: bytes) -> bytes:
     with contextlib.suppress(UnicodeDecodeError):
         if not content.isascii():
             content.decode()
@@ -181,7 +184,7 @@ def _plain(content: bytes) -> bytes:
 
 
 def _marks(content: bytes) -> int:
-    """How many bytes at the beginning are marks."""
+    """Length of the byte order marks at the beginning."""
     start = 0
     while content.startswith(codecs.BOM_UTF8, start):
         start += len(codecs.BOM_UTF8)
@@ -190,40 +193,40 @@ def _marks(content: bytes) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextPart(Part):
-    """How a file of delimited text is made and, once they are found, where its rows are."""
+    """The structure of a file of delimited text and, once scanned, the offsets of its rows."""
 
     separator: str
     is_packed: bool
     start: int
-    """Unpacked bytes before the first row."""
+    """Uncompressed bytes before the first row."""
     n_rows: int = 0
     step: int = 1
     """Rows between two known offsets."""
     offsets: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64), repr=False)
-    """(k + 1,) where the rows 0, step, 2 step, ... begin among the unpacked bytes, and the end."""
+    """(k + 1,) offsets of the rows 0, step, 2 step, ... in the uncompressed bytes, and the end."""
 
     row_starts = ()
-    """Rows from which reading costs nothing extra: text can be read from anywhere."""
+    """As in `ParquetPart`; text has no row groups."""
 
     def open_at(self, row: int, columns: Sequence[str]) -> TextStream:
         return TextStream(self, row, columns)
 
 
 def column_keys(names: Sequence[str]) -> list[str]:
-    """Return a key for each column: its name, or its place among those that have none."""
+    """Return a key for each column: its name, or its position among the unnamed ones."""
     nameless = itertools.count()
     return [name or f"\x00{next(nameless)}" for name in names]
 
 
 def find_header(file: File, delimiter: str | None, is_packed: bool = False) -> TextPart:
-    """Find out how the beginning of a file is separated, and what its columns are called."""
+    """Detect the delimiter and the column names of a file from its beginning."""
     start = _marks(file.content)
     declared = _DECLARED.match(file.content, start)
     start = declared.end() if declared else start
     head = file.content[start : start + HEAD_BYTES]
     lines = head if len(head) < HEAD_BYTES else head.rpartition(b"\n")[0] or head
-    given = delimiter or (declared and declared[1].decode())
-    separator = find_separator(file, lines.decode("utf-8", WINDOWS), given)
+    requested = delimiter or (declared and declared[1].decode())
+    separator = find_separator(file, lines.decode("utf-8", WINDOWS), requested)
     for found in _records(file.content, separator, start):
         text = found.group().decode("utf-8", WINDOWS)
         fields = next(csv.reader([text], delimiter=separator, skipinitialspace=True), [])
@@ -234,31 +237,31 @@ def find_header(file: File, delimiter: str | None, is_packed: bool = False) -> T
 
 
 def find_separator(file: File, head: str, delimiter: str | None) -> str:
-    """Return the delimiter that is wanted, or that explains the first rows best."""
+    """Return the requested delimiter, or the one that fits the first rows best."""
     for form, other in (("JSON", _JSON.match(head)), ("a web page or XML", _MARKUP.match(head))):
         if other is not None:
             raise file.error(
-                f"this is {form} and not a table; open it in a program that reads it and "
-                "save it as CSV."
+                f"this is {form}, not a table; open it in a program that reads it and save it as "
+                "CSV."
             )
     found = max(DELIMITERS, key=lambda candidate: _fit(head, candidate))
     wanted = found if delimiter is None else _SPELLED_OUT.get(delimiter, delimiter)
     if len(wanted) != 1 or wanted in '"\r\n' or not wanted.isascii():
-        raise DataError(f"delimiter = {delimiter!r} is not one ASCII character; try {found!r}.")
+        raise DataError(f"delimiter = {delimiter!r} must be one ASCII character; try {found!r}.")
     if _fit(head, wanted)[1] > 1:
         return wanted
     if len(head.partition("\n")[0]) > csv.field_size_limit():
         raise file.error(
-            f"its first line holds a field of more than {csv.field_size_limit():,} characters; "
-            "put the short names of the columns there."
+            f"the first line has a field of more than {csv.field_size_limit():,} characters; "
+            "shorten the column names."
         )
     for candidate in DELIMITERS if delimiter is None else (wanted,):
         widths = _widths(head, candidate)[1:]
         width = max(widths, key=widths.count, default=0)
         if width > 1 and widths.count(width) > len(widths) / 2:
             raise file.error(
-                f"the first line is one field and the lines below it have {width}; "
-                "remove what stands above the names of the columns."
+                f"the first line has one field and the lines below it have {width}; remove the "
+                "lines above the column names."
             )
     one = f"only one column was found with delimiter {wanted!r}; "
     if _fit(head, found)[1] > 1:
@@ -267,10 +270,10 @@ def find_separator(file: File, head: str, delimiter: str | None) -> str:
 
 
 def _widths(head: str, delimiter: str) -> list[int]:
-    """Fields of the first records that are not blank."""
+    """Numbers of fields in the first records that are not blank."""
     lines = (line.group() for line in _LINE.finditer(head))
     widths: list[int] = []
-    with contextlib.suppress(csv.Error):  # what came before a broken record still tells
+    with contextlib.suppress(csv.Error):  # records before a broken one still count
         for fields in csv.reader(lines, delimiter=delimiter, skipinitialspace=True):
             if len(fields) > 1 or (fields and fields[0].strip()):
                 widths.append(len(fields))
@@ -280,7 +283,7 @@ def _widths(head: str, delimiter: str) -> list[int]:
 
 
 def _fit(head: str, delimiter: str) -> tuple[float, int]:
-    """The share of the first rows that are as wide as the header, and its width."""
+    """The share of the first rows with as many fields as the header, and that number."""
     widths = _widths(head, delimiter)
     if not widths or widths[0] < 2:
         return 0.0, 0
@@ -289,7 +292,7 @@ def _fit(head: str, delimiter: str) -> tuple[float, int]:
 
 @cache
 def _record(separator: str) -> re.Pattern[bytes]:
-    """A record with its end; none where a quotation mark is open."""
+    """The pattern of a record with its line end; no match if a quotation mark is open."""
     mark = re.escape(separator).encode()
     blank = b"" if separator == " " else b" *+"
     field = rb'(?:%b"(?:[^"]++|"")*+"[^%b\r\n]*+|(?!%b")[^%b\r\n]*+)' % (blank, mark, blank, mark)
@@ -297,7 +300,7 @@ def _record(separator: str) -> re.Pattern[bytes]:
 
 
 def _records(content: bytes, separator: str, start: int = 0) -> Iterator[re.Match[bytes]]:
-    """Yield all records, blank ones too, up to the first that is not complete."""
+    """Yield all records, including blank ones, up to the first incomplete one."""
     pattern = _record(separator)
     while start < len(content) and (found := pattern.match(content, start)) is not None:
         yield found
@@ -305,7 +308,7 @@ def _records(content: bytes, separator: str, start: int = 0) -> Iterator[re.Matc
 
 
 def _blanks(separator: str) -> bytes:
-    """Of what a line is made that is no row."""
+    """Characters of a blank line."""
     return b" \t\r\n".replace(separator.encode(), b"")
 
 
@@ -319,15 +322,16 @@ def parse(
     columns: Sequence[int] | None = None,
     start: int = 0,
 ) -> Any:
-    """Return the cells after ``start`` as an Arrow table of texts, or those of some columns.
+    """Return the cells after ``start``, of all or some columns, as an Arrow table of texts.
 
-    Words for missing values are missing; rows that end early are filled up. ``where`` names a row,
-    given its number among the lines that are not empty (from 1) and among the rows (from 0).
+    Words for missing values become null, and so do missing fields at the end of a row. ``where``
+    names a row, from its number among the lines that are not empty (from 1) and among the rows
+    (from 0).
     """
     mark, width = header.separator.encode(), len(header.names)
     if is_quoted := content.find(b'"', start) >= 0:
         content, start = content[start:], 0
-        if mark != b" " and b' "' in content:  # Arrow wants no blank before a quotation mark
+        if mark != b" " and b' "' in content:  # Arrow accepts no blank before a quotation mark
             early = rb'(?<![^%b\r\n]) *+("(?:[^"]++|"")*+")' % re.escape(mark)
             content = re.sub(early, rb"\1", content)
         content += b"\n" + mark.join([_END.encode()] * width)
@@ -344,7 +348,7 @@ def parse(
 
     rows, keys = pa.py_buffer(content).slice(start), [str(k) for k in range(width)]
     chosen = keys if columns is None else [keys[k] for k in columns]
-    size, table = PIECE_BYTES, None
+    size, table = CHUNK_BYTES, None
     while table is None:
         try:
             table = pacsv.read_csv(
@@ -365,7 +369,7 @@ def parse(
                 return pa.table({key: pa.array([], pa.string()) for key in chosen})
             if "straddl" not in str(error) or size > rows.size:
                 break
-            size = rows.size + 1  # a row is longer than a piece
+            size = rows.size + 1  # a row is longer than a chunk
             short.clear()
             blank.clear()
     if short and (table is None or (b"\n" in content and _LONE_RETURN.search(content))):
@@ -374,16 +378,16 @@ def parse(
         if row.actual_columns > width:
             raise header.error(
                 f"{place} has {row.actual_columns} fields but the header has {width}; "
-                "correct that line, or put quotation marks around its text."
+                "correct that line, or quote its text."
             )
         if table is None:
             raise header.error(
-                f"the header has {width:,} names and most of the rows are far shorter; "
-                "leave out the names without values."
+                f"the header has {width:,} names but most rows are far shorter; remove the names "
+                "without values."
             )
         raise header.error(
-            f"a carriage return stands alone inside {place}; write all ends of lines alike, "
-            "and put quotation marks around text that holds one."
+            f"{place} contains a lone carriage return; use the same line ends everywhere, and "
+            "quote text that contains one."
         )
     if table is None or (is_quoted and (not table.num_rows or table[0][-1].as_py() != _END)):
         raise header.error(OPEN_QUOTE)
@@ -402,21 +406,21 @@ def parse(
 
 
 def read_text(file: File, delimiter: str | None, max_cells: int) -> pd.DataFrame:
-    """Read a whole file of delimited text; see `read_frame` of ``tables``."""
+    """Read a whole file of delimited text; see `read_frame`."""
     content = utf8(file.content)
     if content is None:
         raise file.error(NO_TABLE)
     if (at := content.find(b"\x00")) >= 0:
         line = content.count(b"\n", 0, at) + 1
         raise file.error(
-            "this is not a table, or UTF-16 without a mark; save it as UTF-8."
+            "this is not a table, or UTF-16 without a byte order mark; save it as UTF-8."
             if line == 1
-            else f"line {line} holds a zero byte, so this is no plain text; remove it."
+            else f"line {line} contains a zero byte, which text cannot have; remove it."
         )
     header = find_header(File(file.name, content), delimiter)
     width = len(header.names)
     if width > LIMITS.columns:
-        raise file.error(f"{width:,} columns are too many; keep at most {LIMITS.columns:,}.")
+        raise file.error(f"{width:,} columns are too many; use at most {LIMITS.columns:,}.")
     if max(content.count(b"\n"), content.count(b"\r")) * width > max_cells:
         found = _records(content, header.separator, header.start)
         n_rows = sum(1 for one in found if one.group().strip(_blanks(header.separator)))
@@ -434,15 +438,14 @@ def read_text(file: File, delimiter: str | None, max_cells: int) -> pd.DataFrame
         return named(_frame(table, header.separator), list(header.names))
     except MemoryError:
         raise LimitError(
-            f"{quoted(file.name)}: there is too little memory to read it; "
-            "keep fewer rows or columns, or take a larger machine."
+            f"{quoted(file.name)}: out of memory; use fewer rows or columns, or a larger machine."
         ) from None
 
 
 def _frame(table: Any, separator: str) -> pd.DataFrame:
-    """Give every column its type: whole numbers, numbers, truth values or texts.
+    """Convert every column to integers, floats, booleans or texts.
 
-    Where a column has decimal commas, points group thousands in the others: 1.234 is not 1.2.
+    If a column has decimal commas, points group thousands in the others: 1.234 is 1234.
     """
     found = [_typed(column, separator) for column in table.columns]
     if any(way == "decimal" for _, way in found):
@@ -454,7 +457,7 @@ def _frame(table: Any, separator: str) -> pd.DataFrame:
 
 
 def _typed(column: Any, separator: str) -> tuple[pd.Series[Any], Way | None]:
-    """A column, and how its numbers are written."""
+    """A converted column, and the notation of its numbers."""
     x = cast_numbers(column)
     if x is not None and not (np.abs(x) > EXACT).any():
         if not column.null_count and (x == np.rint(x)).all():
@@ -479,7 +482,7 @@ def _typed(column: Any, separator: str) -> tuple[pd.Series[Any], Way | None]:
 
 
 def read_header(path: Path, delimiter: str | None) -> TextPart:
-    """Find out how a file to be read in blocks is made."""
+    """Detect the structure of a file that is to be read in blocks."""
     with path.open("rb") as raw:
         is_packed = raw.read(2) == b"\x1f\x8b"
     with _opened(str(path), is_packed) as stream:
@@ -494,30 +497,30 @@ def read_header(path: Path, delimiter: str | None) -> TextPart:
     if utf8(lines or file.content) is None or b"\x00" in file.content.partition(b"\n")[0]:
         raise file.error(NO_TABLE)
     if not lines:
-        raise file.error("no line ends within its first megabyte; is this a table?")
+        raise file.error("there is no line end in the first megabyte; check that it is a table.")
     return replace(find_header(file, delimiter, is_packed), path=str(path))
 
 
 def find_rows(header: TextPart, step: int, look: Callable[[int], None] | None = None) -> TextPart:
-    """Find the beginnings of rows, and keep every ``step``-th; ``look`` is told the bytes read."""
+    """Find the offset of every ``step``-th row; ``look`` is called with the bytes read."""
     offsets: list[int] = []
-    n_rows, offset, rest, piece = 0, header.start, b"", b"-"
+    n_rows, offset, rest, chunk = 0, header.start, b"", b"-"
     with _opened(header.path, header.is_packed) as stream:
         stream.seek(offset)
-        while piece:
-            piece = read_by(header.path, lambda: stream.read(PIECE_BYTES), GZIP_DAMAGED)
-            content = rest + piece
-            if b"\x00" in piece:
-                raise header.error("it holds a zero byte, so this is no plain text; remove it.")
-            starts, end = _row_starts(content, header.separator, is_last=not piece)
+        while chunk:
+            chunk = read_by(header.path, lambda: stream.read(CHUNK_BYTES), GZIP_DAMAGED)
+            content = rest + chunk
+            if b"\x00" in chunk:
+                raise header.error("it contains a zero byte, which text cannot have; remove it.")
+            starts, end = _row_starts(content, header.separator, is_last=not chunk)
             kept = np.arange(n_rows, n_rows + len(starts)) % step == 0
             offsets += (offset + starts[kept]).tolist()
             n_rows, offset, rest = n_rows + len(starts), offset + end, content[end:]
-            if len(rest) > LONGEST_LINE or (rest and not piece):
-                long = f"a line is longer than {LONGEST_LINE:,} bytes; is this a table?"
+            if len(rest) > LONGEST_LINE or (rest and not chunk):
+                long = f"a line has more than {LONGEST_LINE:,} bytes; check that it is a table."
                 raise header.error(OPEN_QUOTE if b'"' in rest else long)
             if look is not None:
-                look(int(getattr(stream, "fileobj", stream).tell()))  # as it lies on the disk
+                look(int(getattr(stream, "fileobj", stream).tell()))  # compressed bytes
     if n_rows < 1:
         raise header.error(NO_ROWS)
     ends = np.array([*offsets, offset], dtype=np.int64)
@@ -525,7 +528,7 @@ def find_rows(header: TextPart, step: int, look: Callable[[int], None] | None = 
 
 
 def _row_starts(content: bytes, separator: str, is_last: bool) -> tuple[NDArray[np.int64], int]:
-    """Where the rows begin that are not blank, and where the last complete line ends."""
+    """Offsets of the rows that are not blank, and of the end of the last complete line."""
     blanks = _blanks(separator)
     if b'"' in content or _LONE_RETURN.search(content):
         found = list(_records(content, separator))
@@ -544,7 +547,7 @@ def _row_starts(content: bytes, separator: str, is_last: bool) -> tuple[NDArray[
 
 
 class TextStream:
-    """The rows of a file from a given one on, taken bit by bit."""
+    """Reads the rows of a file in sequence, starting at a given one."""
 
     def __init__(self, part: TextPart, row: int, columns: Sequence[str]) -> None:
         self._part = part
@@ -553,7 +556,7 @@ class TextStream:
         self._ready = pa.table({})
 
     def take(self, n_rows: int) -> Any:
-        """Return the next rows: at least one, and as many of those wanted as lie together."""
+        """Return the next rows: at least one and at most ``n_rows``."""
         if not self._ready.num_rows:
             self._ready = self._read_step().slice(self._skip)
             self._skip = 0
@@ -569,17 +572,17 @@ class TextStream:
         position = {key: k for k, key in reversed([*keys])}  # the first of equal names
         table = parse(
             part,
-            _plain(content),
+            _reencoded(content),
             lambda _, place: f"data row {first + place + 1:,}",
             [position[name] for name in self._columns],
         )
         if table.num_rows != min(part.step, part.n_rows - first):
-            raise part.error("its rows have changed since it was looked through; scan it again.")
+            raise part.error("the file has changed since it was scanned; scan it again.")
         return table.rename_columns(self._columns)
 
 
 def read_bytes(header: TextPart, start: int, stop: int) -> bytes:
-    """Return unpacked bytes of a file; going on in a packed file unpacks only what is new."""
+    """Return uncompressed bytes of a file; reading on does not decompress from the beginning."""
 
     def read(stream: IO[bytes]) -> bytes:
         stream.seek(start)

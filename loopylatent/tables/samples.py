@@ -1,4 +1,4 @@
-"""The tables that come with the package, with what is known of their latent structure."""
+"""The bundled tables, with their known groups or graphs."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class Sample(Shown):
     name : str
     title : str
     about : str
-        What the table is, and what to look at.
+        What the table contains and shows.
     observations : Observations
     groups : dict or None
-        The known group of each column, where there are groups.
+        The known group of each column, if there are groups.
     truth : LatentGraph or None
-        The graph from which the rows were drawn, for made-up tables.
+        The graph from which the rows were sampled, for synthetic tables.
     labels : tuple of str
-        Columns of ``observations.labels``: they describe rows and are not variables.
+        Columns of ``observations.labels``, which describe rows but are not variables.
     opening : dict
-        Thresholds at which there is something to see; those left out come from the default rule.
+        Recommended thresholds; omitted ones come from the default rule.
     """
 
     name: str
@@ -53,12 +53,11 @@ class Sample(Shown):
 
 
 def sample_folder() -> Path:
-    """Return the folder of the sample files: in the package, or beside it in a checkout."""
+    """Return the folder of the sample files: in the package, or next to it in a checkout."""
     folder = bundled("_samples", "sample_data", "samples.json")
     if folder is None:
         raise DataError(
-            "the bundled tables are neither in the package nor in sample_data beside it; "
-            "install the package again, or use a table of your own."
+            "The bundled tables are missing. Reinstall the package, or use your own table."
         )
     return folder
 
@@ -104,7 +103,7 @@ def load_sample(name: str) -> Sample:
     folder = sample_folder()
     catalogue = _catalogue(folder)
     if name not in catalogue:
-        raise DataError(f"there is no sample {quoted(name)}; {did_you_mean(name, list(catalogue))}")
+        raise DataError(f"There is no sample {quoted(name)}; {did_you_mean(name, list(catalogue))}")
     entry = catalogue[name]
     return Sample(
         name=name,
@@ -129,7 +128,7 @@ def _observations(folder: Path, name: str) -> Observations:
 
 
 def load_word_pmi() -> pd.DataFrame:
-    """Return the PMI of the 100 newsgroup words in newspaper articles; empty where unknown."""
+    """Return the PMI of the 100 newsgroup words in newspaper articles; empty if unknown."""
     return pd.read_csv(sample_folder() / "pmi_nyt.csv.gz", index_col=0)
 
 
@@ -140,8 +139,8 @@ def _catalogue(folder: Path) -> dict[str, Any]:
         catalogue: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         raise DataError(
-            f"the list of bundled tables {quoted(str(file))} cannot be read; "
-            "install the package again, or use a table of your own."
+            f"Cannot read the list of bundled tables, {quoted(str(file))}. Reinstall the package, "
+            "or use your own table."
         ) from None
     return catalogue
 
@@ -153,8 +152,8 @@ def _truth(path: Path) -> LatentGraph | None:
     return LatentGraph.build(parts["names"], parts["n_hidden"], parts["edges"], parts["lengths"])
 
 
-def bundled(inside: str, beside: str, file: str) -> Path | None:
-    """Return the folder that holds a file: in the package, or beside it in a checkout."""
+def bundled(installed: str, checkout: str, file: str) -> Path | None:
+    """Return the folder with a file: in the package, or next to it in a checkout."""
     package = Path(__file__).resolve().parents[1]
-    places = (package / inside, package.parent / beside)
+    places = (package / installed, package.parent / checkout)
     return next((folder for folder in places if (folder / file).is_file()), None)

@@ -1,4 +1,4 @@
-"""Sparse tables in files: Matrix Market (.mtx), and what scipy.sparse saves (.npz)."""
+"""Sparse tables in files: Matrix Market (.mtx) and scipy.sparse (.npz)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from loopylatent.tables.observations import Observations, OnDegenerate, summed
 from loopylatent.tables.read import utf8
 
 READABLE = ("csr", "csc", "coo")
-"""Forms of a saved matrix that are read."""
+"""Accepted sparse formats."""
 
 _BANNER = b"%%MatrixMarket"
 _ZIP = b"PK"
@@ -46,7 +46,7 @@ def read_sparse(
     on_degenerate: OnDegenerate = "error",
     max_bytes: int = MAX_BYTES,
 ) -> Observations:
-    """Read a table of very many columns, most of whose cells are 0; it stays sparse.
+    """Read a sparse table, one with many columns and mostly zeros.
 
     Parameters
     ----------
@@ -54,12 +54,11 @@ def read_sparse(
         A Matrix Market file of coordinates (.mtx, also gzipped), or a csr, csc or coo matrix that
         ``scipy.sparse.save_npz`` wrote (.npz). One row of the matrix is one observation.
     names : path or sequence of str, optional
-        The path of a text file with the name of one column on each line, or the names. Columns
-        are called x1, x2, ... when not given.
+        The column names, or the path of a text file with one name per line; default: x1, x2, ...
     drop, labels, kinds, weights, on_degenerate
         See `Observations.from_frame`.
     max_bytes : int
-        Larger files, counted after unpacking, are refused.
+        Raise if the file is larger, after decompression.
 
     Returns
     -------
@@ -80,7 +79,7 @@ def read_sparse(
 
 
 _ADDRESS = re.compile(r"<[^<>]* at 0x[0-9a-f]+>")
-"""How Python shows an object that has no words for itself."""
+"""The default repr of a Python object."""
 
 
 def _matrix(file: File, max_bytes: int) -> Any:
@@ -91,53 +90,53 @@ def _matrix(file: File, max_bytes: int) -> Any:
             matrix = _from_npz(file, max_bytes)
         else:
             raise file.error(
-                "this is neither a Matrix Market file nor a sparse matrix that scipy saved; "
-                "give a .mtx, .mtx.gz or .npz file."
+                "this is neither a Matrix Market file nor a sparse matrix saved by scipy; use a "
+                ".mtx, .mtx.gz or .npz file."
             )
     except LoopyLatentError:
         raise
     except MemoryError:
-        raise LimitError(f"{quoted(file.name)}: there is too little memory to read it.") from None
+        raise LimitError(f"{quoted(file.name)}: out of memory.") from None
     except _UNREADABLE as error:
         if "does not contain a sparse" in str(error):
             raise file.error(
-                "it holds no sparse matrix; ", Remedy("saved_distances"), "."
+                "it does not contain a sparse matrix; ", Remedy("saved_distances"), "."
             ) from None
         reason = " ".join(_ADDRESS.sub("", str(error)).split())[:100]
         raise file.error(f"it cannot be read ({reason}); save the matrix again.") from None
     if matrix.dtype.kind not in _NUMBERS:
-        raise file.error(f"it holds values of type {matrix.dtype}; save real numbers.")
+        raise file.error(f"it contains values of type {matrix.dtype}; save real numbers.")
     rows = summed(matrix)
     rows.indices, rows.indptr = rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
     return rows
 
 
 def _from_matrix_market(file: File) -> Any:
-    """Read coordinates; scipy's reader can bring the process down on a damaged file."""
+    """Read coordinates; scipy's reader can crash the process on a damaged file."""
     lines = stream(file)
     fields = lines.readline().decode("ascii").lower().split()
     if fields[1:3] != ["matrix", "coordinate"]:
-        raise file.error("it lists every cell; save a sparse matrix, or a table as CSV.")
+        raise file.error("it is a dense matrix; save a sparse matrix, or a table as CSV.")
     if len(fields) != 5 or fields[3] not in _FIELDS or fields[4] != "general":
         kind = quoted(" ".join(fields[3:]))
-        raise file.error(f"it holds a matrix of the kind {kind}; save a general, real one.")
+        raise file.error(f"it contains a matrix of type {kind}; save a general real one.")
     sizes = next((line for line in lines if line.strip() and not line.startswith(b"%")), b"")
     n_rows, n_columns, n_entries = map(int, sizes.split())
     _check_limits(n_rows, n_columns, n_entries)
     width = 2 if fields[3] == "pattern" else 3
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that there may be none
+        warnings.simplefilter("ignore")  # there may be no entries
         entries = np.loadtxt(lines, comments="%", ndmin=2, encoding="ascii")
     if entries.size and entries.shape[1] != width:
         raise ValueError(f"{entries.shape[1]} numbers on a line, not {width}")
     entries = entries.reshape(-1, width)
     if len(entries) != n_entries:
         raise file.error(
-            f"it has {len(entries):,} of {n_entries:,} entries; save the matrix again."
+            f"it has {len(entries):,} entries but declares {n_entries:,}; save the matrix again."
         )
     index = entries[:, :2].astype(np.int64) - 1
     if (index != entries[:, :2] - 1).any():
-        raise ValueError("the place of an entry is no whole number")
+        raise ValueError("the position of an entry is not a whole number")
     values = entries[:, 2] if entries.shape[1] == 3 else np.ones(n_entries, dtype=bool)
     return sparse.coo_array((values, tuple(index.T)), shape=(n_rows, n_columns))
 
@@ -147,10 +146,10 @@ def _from_npz(file: File, max_bytes: int) -> Any:
         file.check_members(archive.infolist(), max_bytes)
     matrix: Any = sparse.load_npz(stream(file))
     if matrix.ndim != 2 or matrix.format not in READABLE:
-        raise file.error(f"it holds no table in one of the forms {', '.join(READABLE)}.")
+        raise file.error(f"it is not a matrix in one of the formats {', '.join(READABLE)}.")
     n_rows, n_columns = matrix.shape
     _check_limits(n_rows, n_columns, matrix.nnz)
-    if matrix.format != "coo":  # indices beyond the shape would be followed
+    if matrix.format != "coo":  # indices beyond the shape would read outside the arrays
         matrix.check_format(full_check=True)
     return matrix
 
@@ -159,7 +158,7 @@ def _check_limits(n_rows: int, n_columns: int, n_entries: int) -> None:
     check_shape(0, n_columns, LIMITS)
     for number, what in ((n_rows, "rows"), (n_entries, "entries")):
         if number > LIMITS.cells:
-            raise LimitError(f"{number:,} {what} are too many; keep at most {LIMITS.cells:,}.")
+            raise LimitError(f"{number:,} {what} are too many; use at most {LIMITS.cells:,}.")
 
 
 def _names(
@@ -170,11 +169,11 @@ def _names(
     file = opened(names)
     content = utf8(file.content)
     if content is None or b"\x00" in content:
-        raise file.error("this is no text; give one name on each line.")
+        raise file.error("this is not a text file; write one name per line.")
     lines = [line.strip() for line in content.decode().rstrip("\r\n").split("\n")]
     if len(lines) != n_columns:
         raise file.error(
-            f"{len(lines):,} names for {n_columns:,} columns; "
-            "give one for each, on a line of its own."
+            f"there are {len(lines):,} names for {n_columns:,} columns; write one per column and "
+            "line."
         )
     return lines

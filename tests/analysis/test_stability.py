@@ -361,7 +361,7 @@ def test_progress_is_reported_and_can_stop():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"n_resamples": 1}, "too few"),
+        ({"n_resamples": 1}, "too small"),
         ({"scheme": "dice"}, "unknown"),
         ({"scheme": "blocks", "block": 0}, "block = 0"),
         ({"scheme": "subsample", "share": 1.0}, "share = 1"),

@@ -280,7 +280,7 @@ def test_without_samples_the_command_line_says_so(capsys):
     for arguments in (["learn", "sample:bfi25"], ["samples"]):
         assert main(arguments) == 2
         (line,) = capsys.readouterr().err.splitlines()
-        assert "the bundled tables are neither" in line
+        assert "The bundled tables are missing" in line
 
 
 @pytest.mark.usefixtures("no_samples")
@@ -293,14 +293,14 @@ def test_without_samples_every_page_opens(path):
         page.switch_page(path)
     said = said_on(page.run())
     assert len(said) <= 1
-    assert all("the bundled tables are neither" in line for line in said)
+    assert all("The bundled tables are missing" in line for line in said)
 
 
 @pytest.mark.usefixtures("no_samples")
 def test_without_samples_a_table_of_ones_own_is_learned():
     page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=TIMEOUT).run()
     (line,) = said_on(page)
-    assert "use a table of your own" in line
+    assert "use your own table" in line
     content = latent_cycle(5, 2, seed=1).sample(300, seed=1).to_frame().to_csv(index=False)
     page = used(page, "own.csv", content.encode())
     assert said_on(page) == []
@@ -319,7 +319,7 @@ def test_a_sample_that_is_gone_is_said_and_the_graph_stays(monkeypatch, tmp_path
     page.selectbox(key="data").set_value("bfi25").run()
     assert said_on(page) == []
     assert page.session_state["loopylatent"].recipe == before
-    assert any("there is no file" in one.value for one in page.info)
+    assert any("There is no file" in one.value for one in page.info)
 
 
 @pytest.mark.parametrize("content", ["", "{", "\ud800"])
@@ -327,7 +327,7 @@ def test_a_damaged_list_of_samples_is_said_in_one_line(content, tmp_path, monkey
     (tmp_path / "samples.json").write_text(content, encoding="utf-8", errors="surrogatepass")
     forget_samples()
     monkeypatch.setattr(samples, "bundled", lambda *_: tmp_path)
-    with pytest.raises(DataError, match="cannot be read; install the package again"):
+    with pytest.raises(DataError, match="Reinstall the package"):
         ll.sample_names()
 
 

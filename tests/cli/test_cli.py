@@ -107,7 +107,7 @@ def test_kinds_can_be_corrected_on_the_command_line(tmp_path, capsys):
         (["learn", "sample:bfi25", "--tau", "-1"], "negative"),
         (["learn", "sample:bfi25", "-o", "graph.xyz"], ".graphml"),
         (["learn", "sample:bfi25", "-o", "no/such/folder/graph.json"], "folder"),
-        (["learn", "sample:bfi25", "--drop", "A1"], "tables of your own"),
+        (["learn", "sample:bfi25", "--drop", "A1"], "do not apply to bundled samples"),
         (["learn", "sample:bfi25", "--metric", "determinant"], "same states"),
         (["distances", "x.csv", "--kind", "a=odd"], "COLUMN=KIND"),
         (["score", "sample:bfi25", "--seed", "-1"], "at least 0"),
@@ -120,7 +120,7 @@ def test_kinds_can_be_corrected_on_the_command_line(tmp_path, capsys):
         (["theory", "-o", "no/such/folder/a.csv"], "folder"),
         (["synthetic", "-o", "no/such/folder/a.csv"], "folder"),
         (["synthetic", "--truth", "no/such/folder/a.json"], "folder"),
-        (["synthetic", "-n", "1000000000"], "choose at most 10,000,000 rows"),
+        (["synthetic", "-n", "1000000000"], "use at most 10,000,000 rows"),
         (["stability", "nowhere.csv", "--consensus", "a.pdf"], ".graphml"),
         (["report", "nowhere.csv", "-o", "r.html", "--names", "gone.loopylatent"], "gone"),
         *(
@@ -261,16 +261,16 @@ def test_the_remedy_for_constant_columns_is_an_option_and_works(tmp_path, capsys
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("learn t.csv --lambda 0.1", "--lambda is no option here; did you mean --Lambda?"),
+        ("learn t.csv --lambda 0.1", "Unknown option --lambda; did you mean --Lambda?"),
         ("learn t.csv --radius 3", "did you mean --r?"),
         ("learn t.csv --r abc", "--r 'abc' is not a number"),
         ("learn t.csv --seed 1.5", "--seed '1.5' is not a whole number"),
-        ("learn t.csv --method nyx", "choose one of "),
+        ("learn t.csv --method nyx", "Choose one of "),
         ("learn t.csv --r", "--r needs a value"),
         ("learn", "TABLE is missing"),
-        ("learn my table.csv", "'table.csv' is one argument too many"),
+        ("learn my table.csv", "Unexpected argument 'table.csv'"),
         ("report t.csv", "--output is missing"),
-        ("lern t.csv", "choose one of "),
+        ("lern t.csv", "Choose one of "),
     ],
 )
 def test_what_cannot_be_parsed_is_said_in_one_line_that_names_the_help(command, message, capsys):
@@ -281,22 +281,22 @@ def test_what_cannot_be_parsed_is_said_in_one_line_that_names_the_help(command, 
     assert message in line
     name = "loopylatent" if command.startswith("lern") else f"loopylatent {command.split()[0]}"
     assert line.startswith(f"{name}: ")
-    assert line.endswith(f"see {name} --help")
+    assert line.endswith(f"See {name} --help.")
 
 
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("learn t.csv --format html", "--format is for -o"),
-        ("learn t.csv --max-hidden 3", "--max-hidden is for --regularize"),
-        ("learn t.csv --n-samples 10", "--n-samples is for --from-distances"),
-        ("learn t.csv --title x", "--title is for --report"),
-        ("learn t.csv --resamples 7", "--resamples is for --report"),
-        ("learn t.csv --from-distances --drop a", "--drop plays no part"),
-        ("score t.csv --test u.csv --test-share 0.2", "--test-share plays no part"),
-        ("stability t.csv --share 0.3", "--share is for --scheme subsample"),
-        ("stability t.csv --scheme noise --block 4", "--block is for --scheme blocks"),
-        ("synthetic --r 3", "--r is for --learn"),
+        ("learn t.csv --format html", "--format needs -o"),
+        ("learn t.csv --max-hidden 3", "--max-hidden needs --regularize"),
+        ("learn t.csv --n-samples 10", "--n-samples needs --from-distances"),
+        ("learn t.csv --title x", "--title needs --report"),
+        ("learn t.csv --resamples 7", "--resamples needs --report"),
+        ("learn t.csv --from-distances --drop a", "--drop has no effect"),
+        ("score t.csv --test u.csv --test-share 0.2", "--test-share has no effect"),
+        ("stability t.csv --share 0.3", "--share needs --scheme subsample"),
+        ("stability t.csv --scheme noise --block 4", "--block needs --scheme blocks"),
+        ("synthetic --r 3", "--r needs --learn"),
     ],
 )
 def test_an_option_that_would_play_no_part_is_refused(command, message, capsys):
@@ -313,7 +313,7 @@ def test_an_option_that_would_play_no_part_is_refused(command, message, capsys):
         ("--drop id --kind nobody=ordinal", "--kind names 'nobody'"),
         ("--drop id --weights nobody", "--weights names 'nobody'"),
         ("--drop id --r -1", "at least the smallest distance."),
-        ("--drop id --regularize bic --max-hidden -3", "leave it out for no limit"),
+        ("--drop id --regularize bic --max-hidden -3", "omit it for no limit"),
     ],
 )
 def test_the_command_line_advises_options_and_no_keywords(answers, options, message, capsys):
@@ -330,12 +330,12 @@ def test_what_only_distances_lack_is_asked_for_by_the_names_of_options(answers, 
     rows.write_text("a,b\n1,2\n2,1\n3,3\n")
     given = [str(text), "--from-distances"]
     for command, message in (
-        (["learn", *given, "--regularize", "bic"], "give the table instead of its distances"),
+        (["learn", *given, "--regularize", "bic"], "pass the table instead of its distances"),
         (["stability", *given], "add --n-samples"),
         (["stability", *given, "--scheme", "bootstrap"], "use --scheme noise"),
         (["stability", *given, "--n-samples", "300", "--resamples", "0"], "--resamples 0 is"),
         (["learn", str(packed)], "add --from-distances"),
-        (["learn", str(rows), "--from-distances"], "leave out --from-distances"),
+        (["learn", str(rows), "--from-distances"], "omit --from-distances"),
     ):
         assert main(command) == 2
         last = capsys.readouterr().err.splitlines()[-1]

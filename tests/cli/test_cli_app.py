@@ -37,7 +37,7 @@ def test_a_taken_port_is_refused_with_one_that_is_free(taken_port, capsys):
 
 @pytest.mark.parametrize("port", [-1, 0, 80, 65536])
 def test_a_port_out_of_range_is_refused(port):
-    with pytest.raises(ThresholdError, match=f"--port {port} is not between 1024 and 65535"):
+    with pytest.raises(ThresholdError, match=f"--port {port} must be between 1024 and 65535"):
         cli_app.check_port(port)
 
 
@@ -58,7 +58,7 @@ def test_a_missing_app_is_refused_in_one_line(tmp_path, monkeypatch):
     monkeypatch.setattr(
         samples, "__file__", str(tmp_path / "loopylatent" / "tables" / "samples.py")
     )
-    with pytest.raises(DataError, match="neither in the package nor beside it"):
+    with pytest.raises(DataError, match="The app is missing from the package"):
         cli_app.app_script()
 
 

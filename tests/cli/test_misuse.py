@@ -20,7 +20,7 @@ def frame():
 @pytest.mark.parametrize("call", [ll.learn, ll.sweep, ll.edge_density, ll.default_thresholds])
 def test_a_table_in_the_place_of_distances_is_refused_with_the_remedy(call, frame):
     for table in (frame, frame.to_numpy(), ll.Observations.from_frame(frame)):
-        with pytest.raises(ll.DistanceError, match=r"give information_distances\(table\)"):
+        with pytest.raises(ll.DistanceError, match=r"use information_distances\(table\)"):
             call(table)
     with pytest.raises(ll.DistanceError, match=r"information_distances\(read_table\(path\)\)"):
         call("answers.csv")
@@ -37,7 +37,7 @@ def test_the_remedy_for_a_frame_in_the_place_of_observations_works(frame):
         model.hidden_posteriors,
         model.log_likelihood,
     ):
-        with pytest.raises(ll.DataError, match=r"give Observations\.from_frame\(table\)"):
+        with pytest.raises(ll.DataError, match=r"use Observations\.from_frame\(table\)"):
             call(frame)
         assert call(ll.Observations.from_frame(frame)) is not None
 

@@ -269,12 +269,12 @@ def test_an_own_cluster_is_started_and_ended(rows, monkeypatch):
 
 def test_engines_and_addresses_that_cannot_be_used_are_refused(rows, monkeypatch):
     monkeypatch.setattr(work, "CONNECT_TIMEOUT", 1)
-    with pytest.raises(ThresholdError, match="use one of threads, dask"):
+    with pytest.raises(ThresholdError, match="Choose one of threads, dask"):
         ll.stability(rows, engine="ray")
     with pytest.raises(ThresholdError, match="engine='dask'"):
         ll.groups(rows, scheduler="tcp://127.0.0.1:1")
     for address in ("tcp://127.0.0.1:1", "nonsense://"):
-        with pytest.raises(ClusterError, match="no Dask scheduler answers") as caught:
+        with pytest.raises(ClusterError, match="No Dask scheduler answers") as caught:
             ll.stability(rows, engine="dask", scheduler=address)
         assert "\n" not in str(caught.value)
 

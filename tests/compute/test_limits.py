@@ -46,9 +46,9 @@ def test_how_fast_this_machine_is_is_measured_once():
 
 
 def test_too_many_columns_or_cells_are_refused_with_what_would_fit():
-    with pytest.raises(LimitError, match=f"choose at most {APP.columns:,}"):
+    with pytest.raises(LimitError, match=f"use at most {APP.columns:,}"):
         limits.check_shape(10, APP.columns + 1, APP)
-    with pytest.raises(LimitError, match="choose at most 50,000 rows"):
+    with pytest.raises(LimitError, match="use at most 50,000 rows"):
         limits.check_shape(60_000, 1_000, APP)
     limits.check_shape(50_000, 1_000, APP)
 
@@ -56,7 +56,7 @@ def test_too_many_columns_or_cells_are_refused_with_what_would_fit():
 def test_work_that_takes_too_long_is_refused_with_what_would_fit():
     with pytest.raises(LimitError, match=r"100 runs take about 2 h 0 min.* at most 50 runs"):
         limits.check_time(Estimate(7200.0), 100, "runs", APP)
-    with pytest.raises(LimitError, match="choose fewer columns"):
+    with pytest.raises(LimitError, match="use fewer columns"):
         limits.check_time(Estimate(1e6), 1, "fit", APP)
     limits.check_time(Estimate(3599.0), 100, "runs", APP)
 
@@ -64,7 +64,7 @@ def test_work_that_takes_too_long_is_refused_with_what_would_fit():
 def test_distances_that_do_not_fit_into_memory_are_refused_before_they_are_begun(monkeypatch):
     monkeypatch.setenv(MEMORY_VARIABLE, "50")
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(5, 1_200)))
-    with pytest.raises(LimitError, match=r"1,200 columns .* choose at most 7\d\d columns") as found:
+    with pytest.raises(LimitError, match=r"1,200 columns .* use at most 7\d\d columns") as found:
         ll.information_distances(frame)
     fitting = int(str(found.value).split("at most ")[1].split()[0])
     assert ll.information_distances(frame.iloc[:, :fitting]).n_columns == fitting
@@ -102,7 +102,7 @@ def test_the_command_line_refuses_what_does_not_fit_in_one_line(monkeypatch, tmp
     pd.DataFrame(rng.normal(size=(5, 200))).to_csv(tmp_path / "wide.csv", index=False)
     assert main(["learn", str(tmp_path / "wide.csv")]) == 2
     last = capsys.readouterr().err.splitlines()[-1]
-    assert last.startswith("loopylatent: 200 columns take about")
+    assert last.startswith("loopylatent: 200 columns need about")
 
 
 def test_the_command_line_says_how_long_it_will_take(monkeypatch, tmp_path, capsys):

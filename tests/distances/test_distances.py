@@ -209,9 +209,9 @@ def test_permutation_noise_floor_agrees_with_the_formula_for_binary_columns(rng)
         ([[0, -1, 2], [-1, 0, 3], [2, 3, 0]], "at least 0"),
         ([[1, 1, 2], [1, 0, 3], [2, 3, 0]], "to itself"),
         ([[0, np.nan, 2], [np.nan, 0, 3], [2, 3, 0]], "missing"),
-        ([[0, 1], [1, 0]], "too few"),
+        ([[0, 1], [1, 0]], "at least 3 are needed"),
         ([["a", 1], [1, 0]], "no number"),
-        (np.where(np.eye(3) == 1, 0, np.inf), "every distance is infinite"),
+        (np.where(np.eye(3) == 1, 0, np.inf), "All distances are infinite"),
     ],
 )
 def test_what_is_no_distance_matrix_is_refused_with_a_reason(values, message):
@@ -235,7 +235,7 @@ def test_unknown_metric_lists_the_known_ones(rng, metric):
 
 def test_correlation_of_letters_and_determinant_of_mixed_states_are_refused():
     frame = pd.DataFrame({"a": list("xyzx") * 3, "b": list("xxyz") * 3, "c": list("ppqr") * 3})
-    with pytest.raises(DistanceError, match="takes numbers"):
+    with pytest.raises(DistanceError, match="needs numbers"):
         information_distances(frame, "correlation")
     with pytest.raises(DistanceError, match="same states"):
         information_distances(frame, "determinant")
@@ -276,7 +276,7 @@ def test_too_few_rows_are_refused_for_every_file(tmp_path, n_samples):
 
 
 def test_a_file_of_distances_that_is_not_there_is_said_to_be_missing(tmp_path):
-    with pytest.raises(DistanceError, match="there is no file"):
+    with pytest.raises(DistanceError, match="There is no file"):
         read_distances(tmp_path / "d.npz")
 
 
@@ -305,10 +305,13 @@ def test_a_file_of_distances_that_grows_as_none_does_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("table", "says"),
     [
-        (b"0,1,2,3\n1,0,4,5\n2,4,0,6\n3,5,6,0\n", "the first row holds distances and no names"),
-        (b"n,a,b,c\nb,0,1,2\na,1,0,3\nc,2,3,0\n", "column has 'b' where the name 'a'"),
-        (b"a,b,c,d\n1,0,1,2\n2,1,0,3\n3,2,3,0\n", "4 columns and 3 rows are no square"),
-        (b"a,b,c\n0,1,2\n1,0,3\n", "3 columns and 2 rows are no square"),
+        (
+            b"0,1,2,3\n1,0,4,5\n2,4,0,6\n3,5,6,0\n",
+            "The first row contains distances, not column names",
+        ),
+        (b"n,a,b,c\nb,0,1,2\na,1,0,3\nc,2,3,0\n", "column has 'b' instead of the name 'a'"),
+        (b"a,b,c,d\n1,0,1,2\n2,1,0,3\n3,2,3,0\n", "4 columns and 3 rows are not a square matrix"),
+        (b"a,b,c\n0,1,2\n1,0,3\n", "3 columns and 2 rows are not a square matrix"),
     ],
 )
 def test_a_first_column_that_holds_no_names_is_refused(table: bytes, says: str) -> None:

@@ -66,7 +66,7 @@ class Installed:
         try:
             assert _answers(process, port), log.read_text(encoding="utf-8")
             address = f"http://127.0.0.1:{port}"
-            assert f"loopylatent is at {address}" in log.read_text(encoding="utf-8")
+            assert f"loopylatent is running at {address}" in log.read_text(encoding="utf-8")
             yield address
         finally:
             _stop(process)

@@ -125,8 +125,8 @@ def test_theory_of_values_equals_theory_of_their_model(tmp_path):
     ("words", "message"),
     [
         (("synthetic", "--girth", "2"), "girth = 2 is too small"),
-        (("synthetic", "--learn", "--r", "x"), "neither a radius, nor tree or loops"),
-        (("synthetic", "--edges", "/no/such/file"), "cannot be read as text"),
+        (("synthetic", "--learn", "--r", "x"), "must be a number, tree or loops"),
+        (("synthetic", "--edges", "/no/such/file"), "as text. Use a file"),
         (("theory", "--kind", "gaussian"), "has no Ising potentials"),
         (("theory", "--theta", "0.2", "0.1"), "the smaller one first"),
     ],

@@ -82,7 +82,7 @@ def test_many_decimals_with_a_comma_are_numbers():
 
 
 def test_money_is_refused_unless_it_names_categories():
-    with pytest.raises(DataError, match="column 'pay' holds amounts of money such as '\\$10'"):
+    with pytest.raises(DataError, match="Column 'pay' contains amounts of money such as '\\$10'"):
         type_column("pay", pd.Series(["$10", "€11"] * 5))
     assert type_column("pay", pd.Series(["$10", "€11"] * 5), "categorical").column.kind
 

@@ -128,11 +128,11 @@ def test_a_column_constant_in_the_rows_that_count_is_refused() -> None:
 
 
 def test_too_few_columns_or_rows_are_refused(mixed: pd.DataFrame) -> None:
-    assert "usable columns found: 2" in refusal(mixed[["mood", "vote"]])
-    assert "usable columns found: 0" in refusal(mixed[[]])
-    assert "2 rows are too few" in refusal(mixed.head(2))
-    assert "0 rows are too few" in refusal(mixed.head(0))
-    assert "add up to 2 rows" in refusal(mixed, weights=[1, 1, 0, 0, 0, 0])
+    assert "there are 2" in refusal(mixed[["mood", "vote"]])
+    assert "there are 0" in refusal(mixed[[]])
+    assert "There are 2 rows" in refusal(mixed.head(2))
+    assert "There are 0 rows" in refusal(mixed.head(0))
+    assert "sum to 2 rows" in refusal(mixed, weights=[1, 1, 0, 0, 0, 0])
 
 
 def test_repeated_and_empty_names_are_refused(mixed: pd.DataFrame) -> None:
@@ -260,7 +260,7 @@ def test_an_unusable_sparse_matrix_is_refused(counts: sparse.csr_array) -> None:
         (counts, {"kinds": {"x1": "categorical"}}, "cannot be categorical"),
         (counts, {"kinds": {"x3": "binary"}}, "cannot be binary"),
         (counts * 0, {}, "constant"),
-        (counts[:2], {}, "2 rows are too few"),
+        (counts[:2], {}, "There are 2 rows"),
     ]
     for matrix, options, expected in cases:
         with pytest.raises(DataError, match=expected):
@@ -274,7 +274,7 @@ def test_a_sparse_pair_of_nonzero_values_is_continuous() -> None:
 
 def test_parts_that_do_not_fit_are_refused(mixed: pd.DataFrame) -> None:
     obs = Observations.from_frame(mixed, labels=["id"])
-    with pytest.raises(DataError, match="columns of values"):
+    with pytest.raises(DataError, match="There are"):
         obs.with_values(np.zeros((6, 2)))
     with pytest.raises(DataError, match="of labels"):
         obs.with_values(np.zeros((3, 5)))
@@ -359,12 +359,12 @@ def test_masked_cells_of_an_array_are_missing() -> None:
 def test_dates_and_complex_numbers_are_no_weights() -> None:
     frame = pd.DataFrame({"a": [1, 2, 3, 5], "b": [2, 1, 4, 4], "c": [0, 1, 1, 3]})
     for weights in (pd.date_range("2020-01-01", periods=4), [1j, 1, 1, 1]):
-        with pytest.raises(DataError, match="the weights are not numbers"):
+        with pytest.raises(DataError, match="The weights must be numbers"):
             Observations.from_frame(frame, weights=weights)
 
 
 def test_kinds_are_a_mapping_and_nothing_to_drop_is_nothing() -> None:
     frame = pd.DataFrame({"a": [1, 2, 3, 5], "b": [2, 1, 4, 4], "c": [0, 1, 1, 3]})
-    with pytest.raises(DataError, match="kinds say a kind for each name"):
+    with pytest.raises(DataError, match="kinds must be a dict"):
         Observations.from_frame(frame, kinds=["a"])  # type: ignore[arg-type]
     assert Observations.from_frame(frame, drop=None).n_columns == 3  # type: ignore[arg-type]

@@ -31,7 +31,7 @@ def test_example_of_marked_numbers():
     assert marked_numbers(["1.234,50", "950", "-3,20"]).tolist() == [1234.5, 950.0, -3.2]
     assert marked_numbers(["45 %", "7.5%"]).tolist() == [45.0, 7.5]
     assert marked_numbers(["1,234", "2,500"]) == (
-        "'1,234' may be 1234 or 1.234; write it without a mark for thousands."
+        "'1,234' may be 1234 or 1.234; write it without a thousands separator."
     )
     assert marked_numbers(["yes", "no"]) is None
 

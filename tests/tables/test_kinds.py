@@ -112,7 +112,7 @@ def test_an_ordered_category_is_ordinal_only() -> None:
     ],
 )
 def test_dates_are_refused_unless_wanted_as_categories(values: Any) -> None:
-    assert "dates or times; drop it or give it as a label" in refusal(values)
+    assert "dates or times. Drop it, or use it as a label" in refusal(values)
     assert kind_of(values, "categorical") == "categorical"
 
 
@@ -127,8 +127,8 @@ def test_infinity_is_refused_with_its_row() -> None:
 
 
 def test_text_with_too_many_levels_is_refused() -> None:
-    assert "51 different values" in refusal([f"v{k}" for k in range(51)] * 4)
-    assert "drop it or give it as a label" in refusal(["a", "b", "c", "a", "b"])
+    assert "51 distinct values" in refusal([f"v{k}" for k in range(51)] * 4)
+    assert "Drop it, or use it as a label" in refusal(["a", "b", "c", "a", "b"])
     assert kind_of([f"v{k}" for k in range(50)] * 2) == "categorical"
     assert kind_of(["a", "b", "c", "a", "b"], "categorical") == "categorical"
 
@@ -140,7 +140,7 @@ def test_one_wrong_cell_among_numbers_is_named() -> None:
 def test_an_impossible_wanted_kind_is_refused() -> None:
     assert "'b' in data row 2 is not a number" in refusal(["1", "b", "3"], "continuous")
     assert "'b' in data row 2 is not a number" in refusal(["1", "b", "3"], "ordinal")
-    assert "3 different values and cannot be binary" in refusal([1, 2, 3], "binary")
+    assert "3 distinct values, so it cannot be binary" in refusal([1, 2, 3], "binary")
     assert "cannot be binary" in refusal(["a", "b", "c"], "binary")
     assert "use one of binary, categorical" in refusal([1, 2, 3], "nominal")
 

@@ -113,7 +113,7 @@ def test_a_missing_folder_is_refused_in_one_line(
         samples, "__file__", str(tmp_path / "loopylatent" / "tables" / "samples.py")
     )
     for function in (sample_names, load_word_pmi, lambda: load_sample("bfi25")):
-        with pytest.raises(DataError, match="neither in the package nor in sample_data beside it"):
+        with pytest.raises(DataError, match="The bundled tables are missing"):
             function()
 
 

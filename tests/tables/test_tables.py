@@ -205,7 +205,7 @@ def test_an_unusable_file_is_refused_with_the_reason(content: bytes, expected: s
 
 def test_a_wrong_delimiter_is_refused_with_the_right_one() -> None:
     assert "try delimiter=';'" in refusal(b"a;b;c\n1;2;3\n", delimiter=",")
-    assert "not one ASCII character" in refusal(b"a;b;c\n1;2;3\n", delimiter="::")
+    assert "must be one ASCII character" in refusal(b"a;b;c\n1;2;3\n", delimiter="::")
 
 
 def test_a_late_wide_row_is_named_by_its_line() -> None:
@@ -283,7 +283,7 @@ def said_with_little_memory(content: bytes, folder: Path, megabytes: int) -> str
 @only_linux
 def test_too_little_memory_is_not_taken_for_a_quotation_mark(tmp_path: Path) -> None:
     content = b"a,b,c,d\n" + b"1,2,3,4\n" * 2_000_000
-    assert "too little memory to read it" in said_with_little_memory(content, tmp_path, 100)
+    assert "out of memory" in said_with_little_memory(content, tmp_path, 100)
 
 
 @only_linux
@@ -372,7 +372,7 @@ def test_carriage_returns_end_all_lines_or_none() -> None:
 
 
 def test_a_delimiter_beyond_ascii_is_refused() -> None:
-    assert "not one ASCII character; try ','" in refusal(csv_of(PLAIN), delimiter="é")
+    assert "must be one ASCII character; try ','" in refusal(csv_of(PLAIN), delimiter="é")
 
 
 def test_a_pipe_is_no_file_and_is_not_waited_for(tmp_path: Path) -> None:
@@ -383,5 +383,5 @@ def test_a_pipe_is_no_file_and_is_not_waited_for(tmp_path: Path) -> None:
 
 def test_half_a_character_is_no_name() -> None:
     names = pd.Index(["\ud800", "b", "c"], dtype=object)
-    with pytest.raises(DataError, match="column 1 of 3 holds half a character"):
+    with pytest.raises(DataError, match="column 1 of 3 is not valid Unicode"):
         Observations.from_frame(PLAIN.set_axis(names, axis="columns"))

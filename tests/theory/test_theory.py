@@ -182,7 +182,7 @@ def test_lemma_1_by_hand():
     large = sampled_depth(1000, 0.5, 3, 4, girth=20, epsilon=1)
     assert large.probability == pytest.approx(0.999)
     assert large.depth > found.depth
-    with pytest.raises(ThresholdError, match="must be between"):
+    with pytest.raises(ThresholdError, match="is not between"):
         sampled_depth(1000, 0.01, 3, 4, girth=6, epsilon=0.5)
 
 
@@ -210,7 +210,7 @@ def test_theorem_3_by_hand():
     probabilities = [failure_bound(n, m, p, low, high, g) for n in np.linspace(0, 2 * needed, 50)]
     assert (np.diff(probabilities) <= 0).all()
     assert necessary_samples(m, p, low, high, g, epsilon=0.1) < needed
-    with pytest.raises(ThresholdError, match="too few"):
+    with pytest.raises(ThresholdError, match="too (few|small)"):
         necessary_samples(100, 50, 3, 4, 5)
 
 

@@ -1,1 +1,1 @@
-"""Tables larger than memory: the rows of many files, a block at a time."""
+"""Tables larger than memory: the rows of one or more files, read in blocks."""

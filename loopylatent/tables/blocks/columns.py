@@ -1,4 +1,4 @@
-"""What the rows of a long table say of each column, and how its cells become numbers."""
+"""Column types of a table read in blocks, and the conversion of its cells to numbers."""
 
 from __future__ import annotations
 
@@ -35,31 +35,31 @@ from loopylatent.tables.kinds import (
 from loopylatent.tables.read import FLAGS
 
 Form = Literal["numbers", "texts", "dates", "ordered"]
-"""What the cells of a block hold."""
+"""Content of the cells of a block."""
 Rows = NDArray[np.bool_] | None
-"""Which rows of a block count; None where all do."""
+"""The rows of a block with positive weight; None for all."""
 
 MOST_NUMBERS = MOST_STATES + 1
-"""Different numbers that are counted; a column with more of them is not made of states."""
+"""Distinct numbers that are counted; a column with more is not coded by states."""
 MOST_TEXTS = 5_000
-"""Different texts that are counted; more than states can have, enough to know marked numbers."""
+"""Distinct texts that are counted: more than the states of a column, for formatted numbers."""
 PROBED_ROWS = 1_000
 MANY_NUMBERS = pd.Series(np.arange(MOST_NUMBERS) + 0.5)
-"""What stands for numbers that are too many to list."""
+"""Placeholder for a column with too many distinct numbers to list."""
 
 
 @dataclass(slots=True, eq=False)
 class Levels:
-    """The different values of a column, as long as they are few."""
+    """The distinct values of a column, up to a limit."""
 
     most: int
     tallies: dict[Any, list[int]] = field(default_factory=dict)
-    """How often a value occurs, how often in rows that count, and where first."""
+    """For each value its count, its count in rows of positive weight, and its first row."""
     is_full: bool = False
-    """Whether there were more than could be kept."""
+    """Whether there were more values than the limit."""
 
     def add(self, found: Iterable[tuple[Any, list[int]]]) -> None:
-        """Count values; whoever counted one before saw it first."""
+        """Add the counts of later rows."""
         for value, tally in found:
             known = self.tallies.get(value)
             if known is not None:
@@ -72,15 +72,15 @@ class Levels:
     def count(
         self, values: Sequence[Any], codes: NDArray[np.intp], counted: Rows, first_row: int
     ) -> None:
-        """Add a block of rows, given the position of each among ``values`` (-1: missing)."""
+        """Add a block of rows, given the code of each in ``values`` (-1: missing)."""
         size = len(values) + 1
         self.is_full |= len(values) > self.most
         rows = np.bincount(codes + 1, minlength=size)[1:]
         weighed = rows if counted is None else np.bincount(codes[counted] + 1, minlength=size)[1:]
         first = np.zeros(size, dtype=np.int64)
-        first[codes[::-1]] = np.arange(len(codes))[::-1]  # the last one written is the first row
+        first[codes[::-1]] = np.arange(len(codes))[::-1]  # the last assignment is the first row
         tallies = np.column_stack([rows, weighed, first_row + first[:-1]])[: self.most]
-        kept = np.flatnonzero(tallies[:, 0]).tolist()  # a word for nothing has no rows
+        kept = np.flatnonzero(tallies[:, 0]).tolist()  # words for missing values have no rows
         self.add(zip([values[k] for k in kept], tallies[kept].tolist(), strict=True))
 
     def merge(self, other: Levels) -> None:
@@ -91,27 +91,27 @@ class Levels:
 
 @dataclass(slots=True, eq=False)
 class Numbers:
-    """Number, sum and range of the numbers of a column."""
+    """Count, sum and range of the numbers of a column."""
 
     count: int = 0
     total: float = 0.0
     whole: bool = True
     low: float = np.inf
-    """Of the rows that count, as the next."""
+    """Over the rows of positive weight, as is ``high``."""
     high: float = -np.inf
     infinite: int | None = None
     """The first row with an infinite number."""
 
     def add(self, x: FloatArray, counted: Rows, first_row: int) -> None:
         present, infinite = ~np.isnan(x), np.isinf(x)
-        speaking = x[present if counted is None else present & counted]
+        used = x[present if counted is None else present & counted]
         block = Numbers(
             int(present.sum()),
-            # one after the other, as a sum over the rows of a matrix does
+            # sequential, as a sum over the rows of a matrix is
             float(np.cumsum(np.where(present, x, 0.0))[-1]) if len(x) else 0.0,
             bool(((x == np.rint(x)) | ~present).all()),
-            float(speaking.min(initial=np.inf)),
-            float(speaking.max(initial=-np.inf)),
+            float(used.min(initial=np.inf)),
+            float(used.max(initial=-np.inf)),
             first_row + int(infinite.argmax()) if infinite.any() else None,
         )
         self.merge(block)
@@ -127,21 +127,21 @@ class Numbers:
 
 @dataclass(slots=True, eq=False)
 class ColumnScan:
-    """What is known of a column after some of its rows."""
+    """Summary of a column over the rows read so far."""
 
     separator: str = ""
-    """Of the file, if it is text: it says what a comma inside a cell means."""
+    """Of the file, if it is text; it determines the meaning of a comma inside a cell."""
     n_rows: int = 0
     n_present: int = 0
     forms: set[Form] = field(default_factory=set)
     numbers: dict[Way, Numbers | None] = field(default_factory=dict)
-    """By how they are written; None where some cell is no such number."""
+    """By notation; None if some cell is not such a number."""
     levels: Levels = field(default_factory=lambda: Levels(MOST_NUMBERS))
-    """The different numbers, or the different texts."""
+    """The distinct numbers, or the distinct texts."""
     order: list[str] = field(default_factory=list)
-    """Of an ordered category: all its values in their order."""
+    """All values of an ordered category, in order."""
     too_long: bool = False
-    """Whether different whole numbers among the texts of a block come to the same float."""
+    """Whether different whole numbers in a block become the same float."""
 
     def add(self, column: Any, counted: Rows, first_row: int) -> None:
         """Add a block of rows of an Arrow column."""
@@ -211,14 +211,14 @@ class ColumnScan:
                 ours.merge(theirs)
 
     def is_written(self, way: Way) -> bool:
-        """Whether all cells are texts, and numbers that are written so and not plainly."""
+        """Whether all cells are texts with numbers in this notation, and not in plain notation."""
         is_plain = self.numbers.get("plain") is not None and way != "grouped"
         return self.forms == {"texts"} and not is_plain and self.numbers.get(way) is not None
 
     def way(self, has_commas: bool) -> Way | None:
-        """Return how its numbers are written, or None where they are none.
+        """Return the notation of its numbers, or None if they are not numbers.
 
-        Where another column has decimal commas, points group thousands: 1.234 is not 1.2.
+        If another column has decimal commas, points group thousands: 1.234 is 1234.
         """
         plain = self.numbers.get("plain")
         if has_commas and plain and not plain.whole and self.is_written("grouped"):
@@ -227,7 +227,7 @@ class ColumnScan:
 
 
 def form_of(column: Any) -> Form:
-    """Return what an Arrow column holds."""
+    """Return the form of an Arrow column."""
     types, kind = pa.types, column.type
     if types.is_integer(kind) or types.is_floating(kind):
         return "numbers"
@@ -237,7 +237,7 @@ def form_of(column: Any) -> Form:
 
 
 def numbers_of(column: Any) -> FloatArray:
-    """(n,) an Arrow column of numbers, NaN where one is missing."""
+    """(n,) an Arrow column of numbers, NaN if missing."""
     found: FloatArray = pc.cast(column, pa.float64(), safe=False).to_numpy()
     return found
 
@@ -253,20 +253,20 @@ def texts_of(column: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CodedColumn:
-    """A column of a long table: its kind, and how its cells become numbers."""
+    """A column of a table read in blocks: its type, and the coding of its cells."""
 
     column: Column
     form: Form
     way: Way | None
-    """How the numbers are written, where the cells are texts."""
+    """Notation of the numbers, if the cells are texts."""
     values: Mapping[Any, float] | None = field(repr=False)
-    """What each value of a cell stands for; None where a cell is the number itself."""
+    """The code of each value; None if the cells are not coded."""
     numbers: Numbers = field(repr=False)
-    """Of the column once its cells are numbers."""
+    """Summary of the coded values."""
     n_missing: int
 
     def encode(self, column: Any) -> FloatArray:
-        """Return a block of an Arrow column as numbers, NaN where a value is missing."""
+        """Return a block of an Arrow column as numbers, NaN if missing."""
         if self.form == "numbers":
             x = numbers_of(column)
             if self.values is None:
@@ -283,27 +283,27 @@ class CodedColumn:
         read = cells.numbers(self.way)
         if read is None:
             known = (text for text in cells.texts if text not in NA_WORDS)
-            raise self._strange(next(t for t in known if read_numbers([t], self.way) is None))
+            raise self._unknown_value(next(t for t in known if read_numbers([t], self.way) is None))
         return read
 
     def _look_up(self, keys: Sequence[Any]) -> FloatArray:
         known = self.values or {}
         for key in keys:
             if key not in known and key not in NA_WORDS:
-                raise self._strange(str(key))
+                raise self._unknown_value(str(key))
         return np.array([known.get(key, np.nan) for key in keys], dtype=np.float64)
 
-    def _strange(self, text: str) -> DataError:
+    def _unknown_value(self, text: str) -> DataError:
         return DataError(
-            f"column {quoted(self.column.name)} has the value {quoted(text)}, which "
-            "was not there when the table was scanned; scan it again."
+            f"Column {quoted(self.column.name)} has the value {quoted(text)}, which was not there "
+            "when the table was scanned. Scan it again."
         )
 
 
 def decide(
     name: str, scan: ColumnScan, wanted: Kind | None, has_commas: bool = False
 ) -> CodedColumn:
-    """Give a column its kind, by the rules for tables in memory."""
+    """Determine the type of a column by the rules for tables in memory."""
     form: Form = next(iter(scan.forms), "numbers")
     keys = list(scan.levels.tallies)
     tallies = np.array(list(scan.levels.tallies.values()), dtype=np.int64).reshape(-1, 3)
@@ -344,15 +344,15 @@ def decide(
 
 def _too_many(name: str) -> DataError:
     return DataError(
-        f"column {quoted(name)} has more than {MOST_TEXTS:,} different texts; a table that "
-        "is read in blocks needs plain numbers there: drop it, or rewrite it."
+        f"Column {quoted(name)} has more than {MOST_TEXTS:,} distinct texts, too many for a table "
+        "read in blocks. Drop it, or convert it to numbers."
     )
 
 
 def _representatives(
     scan: ColumnScan, form: Form, way: Way | None, keys: list[Any]
 ) -> pd.Series[Any]:
-    """The different values of a column, and a missing one."""
+    """The distinct values of a column, and a missing one."""
     if form == "numbers":
         return pd.Series([*keys, np.nan], dtype=np.float64)
     if way is not None:

@@ -61,12 +61,12 @@ from loopylatent.tables.read import TextPart, TextStream, column_keys, find_rows
 Part = ParquetPart | TextPart
 T = TypeVar("T")
 MOST_PORTIONS = 8
-"""That are read in one go, even where a row group holds more."""
+"""Largest number of portions read in one task."""
 
 
 @dataclass(frozen=True, eq=False)
 class FileRows:
-    """The rows of some files, one after the other, to be read in blocks."""
+    """The rows of one or more files, to be read in blocks."""
 
     parts: tuple[Part, ...] = field(repr=False)
     weight_column: str | None
@@ -78,7 +78,7 @@ class FileRows:
 
     @property
     def portions(self) -> list[range]:
-        """The rows of each portion: what is summed on its own."""
+        """The rows of each portion, which is summed separately."""
         return portions(self.n_rows, self.rows_a_block)
 
     @cached_property
@@ -86,7 +86,7 @@ class FileRows:
         return np.cumsum([0, *(part.n_rows for part in self.parts)])
 
     def stretches(self, most: int = MOST_PORTIONS) -> list[list[int]]:
-        """Return which portions are read in one go: so many that begin in one row group."""
+        """Return the portions to be read by one task: at most ``most`` in one row group."""
         firsts = zip(self._first.tolist(), self.parts, strict=False)
         starts = [first + row for first, part in firsts for row in part.row_starts]
         if not starts:
@@ -98,42 +98,42 @@ class FileRows:
     def in_portions(
         self, numbers: Sequence[int], read: Callable[[range], Iterator[T]]
     ) -> Iterator[tuple[int, Iterator[T]]]:
-        """Share out the blocks of a stretch: yield the first row of each portion and its blocks."""
+        """Yield the first row and the blocks of each portion of a stretch."""
         chosen = [self.portions[k] for k in numbers]
         found = read(range(chosen[0].start, chosen[-1].stop))
         for rows in chosen:
             yield rows.start, islice(found, -(-len(rows) // self.rows_a_block))
 
     def frames(self, columns: Sequence[str], rows: range) -> Iterator[Any]:
-        """Yield blocks of rows as they stand in the files, as Arrow tables, with the weights."""
+        """Yield blocks of rows as Arrow tables, uncoded, with the weights."""
         names = [*columns, *([self.weight_column] if self.weight_column else [])]
         stream: ParquetStream | TextStream | None = None
         for block in blocks(rows, self.rows_a_block):
-            pieces, position = [], block.start
+            tables, position = [], block.start
             while position < block.stop:
                 k = int(np.searchsorted(self._first, position, "right")) - 1
                 first, end = self._first[k : k + 2].tolist()
                 if stream is None or position == first:
                     stream = self.parts[k].open_at(position - first, names)
-                pieces.append(stream.take(min(block.stop, end) - position))
-                position += pieces[-1].num_rows
-            yield _joined(pieces)
+                tables.append(stream.take(min(block.stop, end) - position))
+                position += tables[-1].num_rows
+            yield _joined(tables)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
-    """Some consecutive rows as numbers."""
+    """Consecutive rows as numbers."""
 
     values: FloatArray
-    """(n, p) codes or numbers, NaN where a value is missing."""
+    """(n, p) codes or numbers, NaN if missing."""
     weights: FloatArray | None
 
 
 @dataclass(frozen=True, eq=False)
 class BlockTable(FileRows):
-    """A table in files, known by its columns; the rows are read in blocks.
+    """A table in files whose columns are known and whose rows are read in blocks.
 
-    Made by `scan_table`. Takes the place of `Observations` in `information_distances`.
+    Returned by `scan_table`; `information_distances` accepts it like `Observations`.
 
     Parameters
     ----------
@@ -142,11 +142,11 @@ class BlockTable(FileRows):
     weight_column : str or None
     rows_a_block : int
     coded : tuple of CodedColumn
-        The columns that are variables, with what turns their cells into numbers.
+        The variables, with the coding of their cells.
     total_weight : float
         The number of rows or, with weights, their sum.
     dropped : tuple of Dropped
-        What was left out of the table, and why.
+        Columns that were dropped, and why.
     """
 
     coded: tuple[CodedColumn, ...] = field(repr=False)
@@ -176,7 +176,7 @@ class BlockTable(FileRows):
 
     @property
     def n_missing(self) -> int:
-        """How many values are missing in the whole table."""
+        """The number of missing values in the table."""
         return sum(one.n_missing for one in self.coded)
 
     @property
@@ -185,23 +185,23 @@ class BlockTable(FileRows):
 
     @property
     def shift(self) -> FloatArray:
-        """(p,) what is subtracted from the columns before they are summed: about their means."""
+        """(p,) the approximate means, subtracted from the columns before they are summed."""
         count, total = self._totals
         return shift_of(count, total, np.array([one.numbers.whole for one in self.coded]))
 
     @property
     def _totals(self) -> FloatArray:
-        """(2, p) number and sum of the values of every column."""
+        """(2, p) count and sum of the values of every column."""
         return np.array([[one.numbers.count, one.numbers.total] for one in self.coded]).T
 
     @cached_property
     def digest(self) -> str:
-        """A fingerprint of the columns, of sums over their values, and of the blocks."""
+        """A hash of the columns, the sums over their values, and the block size."""
         shape = (self.n_rows, self.rows_a_block, self.total_weight, self.columns)
         return hashlib.sha256(repr(shape).encode() + self._totals.tobytes()).hexdigest()[:16]
 
     def blocks(self, rows: range | None = None) -> Iterator[Block]:
-        """Yield the rows, or a stretch of whole portions, block by block."""
+        """Yield all rows, or a stretch of whole portions, in blocks."""
         wanted = range(self.n_rows) if rows is None else rows
         position = wanted.start
         for frame in self.frames(self.names, wanted):
@@ -212,8 +212,8 @@ class BlockTable(FileRows):
             position += len(frame)
 
     def __repr__(self) -> str:
-        said = describe_columns(self.kinds, self.n_missing)
-        return f"BlockTable({self.n_rows} rows in blocks of {self.rows_a_block}, {said})"
+        columns = describe_columns(self.kinds, self.n_missing)
+        return f"BlockTable({self.n_rows} rows in blocks of {self.rows_a_block}, {columns})"
 
 
 def block_weights(frame: Any, column: str | None, first_row: int) -> FloatArray | None:
@@ -226,7 +226,7 @@ def block_weights(frame: Any, column: str | None, first_row: int) -> FloatArray 
     elif form == "texts":
         found = Cells.of(texts_of(frame[column])).numbers()
     if found is None:
-        raise DataError("the weights are not numbers; give a number of at least 0.")
+        raise DataError("The weights must be numbers of at least 0.")
     return checked_weights(found, len(frame), first_row)
 
 
@@ -242,22 +242,22 @@ def add_portions(
     scheduler: str | None,
     ahead: int | None = None,
 ) -> None:
-    """Work on the stretches that are left and merge them into a total, in the order of the rows.
+    """Process the remaining stretches and merge them into a total, in the order of the rows.
 
-    ``file`` holds how many portions are ``done`` and the ``arrays`` of the total.
+    The checkpoint ``file`` stores the number of portions ``done`` and the ``arrays`` of the total.
     """
-    pieces = [left for one in chosen if (left := [k for k in one if k >= total.done])]
+    tasks = [left for one in chosen if (left := [k for k in one if k >= total.done])]
     n_portions = sum(map(len, chosen))
 
     def report(*_: int) -> None:
         if progress is not None:
             progress(total.done, n_portions)
 
-    is_whole = True  # not while a portion is added: what an interrupt tears is not saved
+    is_whole = True  # False while a portion is added, so that an interrupt saves no partial sum
     try:
         with runner(engine, scheduler) as run:
-            for parts in in_order(run(work, job, pieces, report, ahead or len(pieces))):
-                while parts:  # none is kept while the next one comes
+            for parts in in_order(run(work, job, tasks, report, ahead or len(tasks))):
+                while parts:  # frees each part before the next one is computed
                     is_whole = False
                     total.merge(parts.pop(0))
                     total.done += 1
@@ -265,33 +265,33 @@ def add_portions(
                 if file is not None:
                     file.save_if_due(total.done, total.arrays)
     finally:
-        if file is not None and pieces and total.done and is_whole:
-            with suppress(DataError):  # a full disk does not cost work that is complete
+        if file is not None and tasks and total.done and is_whole:
+            with suppress(DataError):  # a full disk must not lose a complete result
                 file.save(total.done, total.arrays())
 
 
-def _joined(pieces: list[Any]) -> Any:
-    """One table of the rows of several files, which may hold their texts in different ways."""
-    if len(pieces) == 1:
-        return pieces[0]
+def _joined(tables: list[Any]) -> Any:
+    """Concatenate the rows of several files, which may store texts differently."""
+    if len(tables) == 1:
+        return tables[0]
     with suppress(pa.ArrowInvalid, pa.ArrowTypeError):
-        return pa.concat_tables(pieces, promote_options="permissive")
-    for name in pieces[0].column_names:
-        if len({form_of(one[name]) for one in pieces}) > 1:
+        return pa.concat_tables(tables, promote_options="permissive")
+    for name in tables[0].column_names:
+        if len({form_of(one[name]) for one in tables}) > 1:
             raise disagreeing(name)
-        if form_of(pieces[0][name]) == "texts":
-            pieces = [
+        if form_of(tables[0][name]) == "texts":
+            tables = [
                 one.set_column(one.column_names.index(name), name, texts_of(one[name]))
-                for one in pieces
+                for one in tables
             ]
-    return pa.concat_tables(pieces, promote_options="permissive")
+    return pa.concat_tables(tables, promote_options="permissive")
 
 
 def disagreeing(name: str) -> DataError:
-    """Return the error of a column that cannot be read alike everywhere."""
+    """Return the error for a column with different types in different files."""
     return DataError(
-        f"column {quoted(name)} holds numbers in one file and something else in another, "
-        "or numbers so long that different ones come to the same; write it as text, or drop it."
+        f"Column {quoted(name)} contains numbers in one file and other values in another, or "
+        "whole numbers too long to be distinct. Write it as text, or drop it."
     )
 
 
@@ -299,7 +299,7 @@ def disagreeing(name: str) -> DataError:
 
 
 def read_head(path: Path, delimiter: str | None) -> Part:
-    """Return what the beginning or the end of a file says of it."""
+    """Read the structure of a file from its header or footer."""
     try:
         with path.open("rb") as stream:
             head = stream.read(FIRST_BYTES)
@@ -316,17 +316,17 @@ def read_head(path: Path, delimiter: str | None) -> Part:
 
 
 def common_names(heads: Sequence[Part]) -> tuple[str, ...]:
-    """Return the names of the columns, which all files have."""
+    """Return the column names, which must be the same in all files."""
     names = heads[0].names
     if len(names) > LIMITS.columns:
-        raise DataError(f"{len(names):,} columns are too many; keep at most {LIMITS.columns:,}.")
+        raise DataError(f"{len(names):,} columns are too many; use at most {LIMITS.columns:,}.")
     _check_own(heads[0])
     for head in heads[1:]:
         different = sorted((set(names) ^ set(head.names)) - {""})
         if different:
             raise DataError(
-                f"{head.shown} has other columns than {heads[0].shown}: "
-                f"they differ in {listed(different)}."
+                f"{head.shown} and {heads[0].shown} have different columns: {listed(different)}. "
+                "All files need the same columns."
             )
         try:
             _check_own(head)
@@ -334,14 +334,14 @@ def common_names(heads: Sequence[Part]) -> tuple[str, ...]:
             raise head.error(str(error)) from None
         if head.names.count("") != names.count(""):
             raise DataError(
-                f"{head.shown} has {head.names.count('')} columns without a name, "
-                f"{heads[0].shown} has {names.count('')}; remove them, or give them names."
+                f"{head.shown} has {head.names.count('')} unnamed columns, {heads[0].shown} has "
+                f"{names.count('')}. Remove or name them."
             )
     return names
 
 
 def _check_own(head: Part) -> None:
-    """Check the names of one file; in text a column without a name may be empty and then passes."""
+    """Check the names of one file; unnamed columns of text files are checked later."""
     is_text = isinstance(head, TextPart)
     if is_text:
         check_header(head.names)
@@ -349,12 +349,12 @@ def _check_own(head: Part) -> None:
 
 
 def stamps(parts: Sequence[Part]) -> list[list[int]]:
-    """Return size and time of each file: what tells that it is the same as before."""
+    """Return size and modification time of each file, to detect changes."""
     try:
         found = [Path(part.path).stat() for part in parts]
     except OSError as error:
         shown = quoted(Path(error.filename).name)
-        raise DataError(f"{shown}: the file is gone; put it back, or scan again.") from None
+        raise DataError(f"{shown}: the file was removed; restore it, or scan again.") from None
     return [[one.st_size, one.st_mtime_ns] for one in found]
 
 
@@ -375,33 +375,33 @@ def scan_table(
     engine: Engine = "threads",
     scheduler: str | None = None,
 ) -> BlockTable:
-    """Look through a table that is too long for memory and give every column a kind.
+    """Scan a table larger than memory and determine the type of every column.
 
-    The kinds are those that `read_table` would find. Nothing is kept of the rows; memory is that
-    of a few blocks, however long the table is.
+    The types are those that `read_table` would find. No rows are kept; the memory needed is that
+    of a few blocks, whatever the length of the table.
 
     Parameters
     ----------
     source : path or sequence of paths
         Parquet, or CSV and TSV, also gzipped: one file, several files with the same columns, or a
-        folder of them, which are read in the order of their names.
+        folder of them, read in the order of their names.
     drop, kinds, on_degenerate
         See `Observations.from_frame`.
     weights : str, optional
         The column that says how often each row counts.
     delimiter : str, optional
-        Of delimited text; found out when not given.
+        Of delimited text; default: detected.
     block_rows : int, optional
-        Rows of a block; when not given as many as have four million cells. Distances of whole
-        numbers do not depend on it; others may move by a rounding error.
+        Rows per block; default: four million cells per block. Distances of whole numbers do not
+        depend on it; others may differ by rounding errors.
     progress : callable, optional
-        Called with what is done and what there is to do: bytes while rows of text are found, then
-        portions. It may raise to stop.
+        Called with the amount done and the total: bytes while the rows of text files are located,
+        then portions. It may raise to stop.
     checkpoint : path, optional
-        A file that holds what is known so far. Where it exists the scan goes on from there. It is
-        kept, so that the same call needs no second scan; remove it when you are done.
+        A file with intermediate results; if it exists, the scan resumes from it. It is kept, so
+        that the same call needs no second scan; remove it when you are done.
     engine, scheduler
-        Where the work is done; see `information_distances`.
+        See `information_distances`.
 
     Returns
     -------
@@ -418,10 +418,10 @@ def scan_table(
     """
     if block_rows is not None and block_rows < 1:
         raise ThresholdError(
-            Remedy("setting", "block_rows", block_rows), " is no number of rows; give at least 1."
+            Remedy("setting", "block_rows", block_rows), " is too small; use at least 1."
         )
     if weights is not None and not isinstance(weights, str):
-        raise DataError("weights of a table in blocks are a column; give its name.")
+        raise DataError("weights must be the name of a column if a table is read in blocks.")
     heads = [read_head(path, delimiter) for path in find_files(source)]
     names = common_names(heads)
     roles = find_roles([name for name in names if name], drop, (), weights, kinds)
@@ -465,7 +465,7 @@ def scan_table(
 def _with_rows(
     heads: Sequence[Part], step: int, saved: Saved | None, progress: Progress | None
 ) -> tuple[Part, ...]:
-    """Find the rows of text, or take those that a checkpoint knows; progress counts bytes."""
+    """Locate the rows of text files, or take them from a checkpoint; progress counts bytes."""
     texts = [head.path for head in heads if isinstance(head, TextPart)]
     sizes = {path: Path(path).stat().st_size for path in texts}
     total, before = sum(sizes.values()), 0
@@ -499,7 +499,7 @@ class _Job(FileRows):
 
 @dataclass(slots=True, eq=False)
 class _Found:
-    """What some rows say."""
+    """Summary of some rows."""
 
     columns: dict[str, ColumnScan] = field(default_factory=dict)
     weight: float = 0.0
@@ -511,7 +511,7 @@ class _Found:
 
 
 class _Total:
-    """What the portions so far say, and where the rows of texts begin."""
+    """Summary of the portions so far, and the row offsets of text files."""
 
     def __init__(self, job: _Job, saved: Saved | None) -> None:
         texts = [(k, part) for k, part in enumerate(job.parts) if isinstance(part, TextPart)]
@@ -530,7 +530,7 @@ class _Total:
 
 
 def _key(heads: Sequence[Part], columns: tuple[str, ...], weights: str | None, size: int) -> str:
-    """What a scan depends on: the files, by their sizes and times, and what is read of them."""
+    """The inputs of a scan: the files with their sizes and times, and the columns."""
     files = [head.path for head in heads], stamps(heads), [head.separator for head in heads]
     return json.dumps([_FORMAT, __version__, files, columns, weights, size])
 
@@ -541,7 +541,7 @@ def _scan_stretch(job: _Job, numbers: list[int], check: Check) -> list[_Found]:
 
 
 def _scan_portion(job: _Job, position: int, stream: Iterator[Any], check: Check) -> _Found:
-    # the separator says what commas in cells mean: nothing where files differ
+    # the separator determines the meaning of commas in cells; none if files differ
     separator = next(iter(job.separators)) if len(job.separators) == 1 else ""
     found = _Found({name: ColumnScan(separator) for name in job.columns})
     for frame in stream:
@@ -556,13 +556,13 @@ def _scan_portion(job: _Job, position: int, stream: Iterator[Any], check: Check)
 
 
 def _check_commas(job: _Job, found: _Found) -> None:
-    """Refuse numbers with commas in files between which the comma changes its meaning."""
+    """Raise on numbers with commas if the comma has different meanings in the files."""
     ways = {way for separator in job.separators for way in WAYS.get(separator, ())[1:2]}
     for name, scan in found.columns.items() if len(job.separators) > 1 else ():
         is_marked = scan.forms == {"texts"} and scan.numbers["plain"] is None
         texts = list(scan.levels.tallies)
         if is_marked and any(read_numbers(texts, way) is not None for way in ways):
             raise DataError(
-                f"column {quoted(name)} holds numbers with commas, whose meaning depends on the "
-                "separator of the file; write all files with the same one."
+                f"Column {quoted(name)} contains numbers with commas, whose meaning depends on the "
+                "separator of the file. Use the same separator in all files."
             )
