@@ -38,8 +38,8 @@ IN_PYTHON: Mapping[str, str] = {
     "kinds={{'name': 'ordinal'}}",
     "larger_radius": "use inference='lbp', or a larger r",
     "command_line": ", or use the command line",
-    "delimiter": "; for another separator use, for example, delimiter=' '",
-    "max_bytes": ", or raise max_bytes",
+    "delimiter": ", or in Python pass another separator, such as delimiter=' '",
+    "max_bytes": ", or in Python raise max_bytes",
     "ising": "; use 'ising'",
 }
 """The wording of each kind of remedy in Python; {0}, {1} are replaced by its values."""

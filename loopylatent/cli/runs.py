@@ -108,8 +108,8 @@ STABILITY = {
     "--share": opt.number("with --scheme subsample: share of the rows (default: "
                           f"{SHARE})", default=SHARE, metavar="S"),
     **opt.ENGINE,
-    "--consensus": opt.file("also write the consensus graph (majority of the resamples); the "
-                            "extension sets the format"),
+    "--consensus": opt.file("also write the consensus graph (parts with support of at least 0.5); "
+                            "the extension sets the format"),
 }  # fmt: skip
 COMMANDS = {
     "sweep": opt.Command(
@@ -124,7 +124,7 @@ COMMANDS = {
     "stability": opt.Command(
         "Learn a graph, learn again from resampled data, and write the support of every edge, "
         "hidden node and cycle: the share of resamples that contain it, 0 to 1. Support is not a "
-        "probability; docs/stability.md compares it with known graphs.",
+        "probability; docs/guide/stability.md compares it with known graphs.",
         "Example: loopylatent stability answers.csv --drop id -o support.csv",
         opt.TABLE | opt.GIVEN_DISTANCES | opt.LEARN_HOW | STABILITY | opt.CSV_OR_JSON,
         _stability, (".csv", ".json"),

@@ -96,12 +96,12 @@ def provenance(result: LearnResult) -> Provenance:
 
 
 def _checked(key: str, value: Any) -> Setting:
-    plain = value.item() if isinstance(value, np.generic) else value
-    if isinstance(plain, float) and not math.isfinite(plain):
-        raise DataError(f"Setting {key} = {plain} is not finite. Give a finite number.")
-    if not isinstance(plain, str | float | int):
+    scalar = value.item() if isinstance(value, np.generic) else value
+    if isinstance(scalar, float) and not math.isfinite(scalar):
+        raise DataError(f"Setting {key} = {scalar} is not finite. Give a finite number.")
+    if not isinstance(scalar, str | float | int):
         raise DataError(f"Setting {key} is a {type(value).__name__}. Give text or a number.")
-    return plain
+    return scalar
 
 
 @dataclass(frozen=True, slots=True, eq=False)

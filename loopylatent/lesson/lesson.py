@@ -286,14 +286,14 @@ def _node_group(cast: Cast, frame: Frame, node: int) -> str:
 
 
 def _edge(cast: Cast, frame: Frame, edge: DrawnEdge, scale: float) -> dict[str, Any]:
-    plain, marked = network.stroke(edge.length, cast.n_nodes), MARKS.get(edge.mark)
+    unmarked, marked = network.stroke(edge.length, cast.n_nodes), MARKS.get(edge.mark)
     color: dict[str, Any]
     if marked is None:
         inside = not frame.focus or {edge.u, edge.v} <= frame.focus
-        width = plain.width
-        color = {"opacity": plain.opacity if inside else round(FADED * plain.opacity, 2)}
+        width = unmarked.width
+        color = {"opacity": unmarked.opacity if inside else round(FADED * unmarked.opacity, 2)}
     else:
-        width = max(plain.width, MARKED_WIDTH) + marked.wider
+        width = max(unmarked.width, MARKED_WIDTH) + marked.wider
         color = network.vis_edge(marked.colour)
     return {
         "from": edge.u,
@@ -337,11 +337,11 @@ def _groups(theme: ThemeName, scale: float) -> dict[str, Any]:
     groups: dict[str, Any] = {}
     for kind in ("observed", "hidden"):
         hidden = kind == "hidden"
-        plain = network.symbol(hidden, None, False, colours)
+        symbol = network.symbol(hidden, None, False, colours)
         ink = colours.muted if hidden else colours.text
         font = {"color": ink, "size": round((FONT_SIZE - 2 * hidden) * scale)}
         size = NODE_SIZE * scale
-        fill, border = plain.fill, plain.border
+        fill, border = symbol.fill, symbol.border
         faint = font | {"color": network.with_opacity(ink, FADED + 0.15)}
         groups[kind] = _group(fill, border, font, size)
         groups[f"{kind}-faded"] = _group(fill, border, faint, size) | {"opacity": FADED}

@@ -489,7 +489,7 @@ def kept_columns(
     if len(kept) < FEWEST_COLUMNS:
         found = f" ({listed(kept)})" if kept else ""
         raise DataError(
-            f"At least {FEWEST_COLUMNS} usable columns are needed; there are {len(kept)}{found}. "
+            f"At least {FEWEST_COLUMNS} usable columns are needed; found {len(kept)}{found}. "
             "Add columns, or drop fewer."
         )
     return kept

@@ -71,7 +71,7 @@ def test_groups_need_to_know_the_precision_of_distances():
     D = DistanceMatrix.from_array([[0, 1, 2], [1, 0, 2], [2, 2, 0]])
     with pytest.raises(DataError, match="n_samples"):
         groups(D)
-    with pytest.raises(DataError, match="too few"):
+    with pytest.raises(DataError, match="too small"):
         groups(D, n_resamples=1)
 
 

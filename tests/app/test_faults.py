@@ -130,7 +130,7 @@ def test_a_full_disk_behind_the_standard_output_is_said_in_one_line(capfd):
         os.close(output)
     assert status == 2
     (line,) = capfd.readouterr().err.splitlines()
-    assert "the output cannot be written: No space left on device" in line
+    assert "Cannot write to standard output: No space left on device" in line
 
 
 # Files that may not be read ----------------------------------------------------------------
@@ -178,7 +178,7 @@ def test_a_file_that_may_not_be_read_is_refused_in_one_line(open_folder, name, c
             read_npz(file)
     assert status == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert "cannot be opened: Permission denied" in line
+    assert ": Permission denied" in line
 
 
 @pytest.mark.skipif(os.name != "posix", reason="rights are another thing there")

@@ -167,6 +167,6 @@ def test_no_line_advises_what_the_page_does_not_offer(
 
 def test_a_refusal_stands_above_what_has_to_be_corrected() -> None:
     page = shown(opened(sample=RING), TABLE, "few.csv", b"a,b,c\n1,2,3\n1,x,3\n1,2,3\n")
-    assert "there are 1" in said(page)[0]
+    assert "found 1" in said(page)[0]
     drawn = [node.type for node in page._tree if node.type in ("error", "checkbox")]
     assert drawn == ["error", "checkbox"]

@@ -124,7 +124,7 @@ def test_kinds_can_be_corrected_on_the_command_line(tmp_path, capsys):
         (["stability", "nowhere.csv", "--consensus", "a.pdf"], ".graphml"),
         (["report", "nowhere.csv", "-o", "r.html", "--names", "gone.loopylatent"], "gone"),
         *(
-            ([*command.split(), "-o", "a.xlsx"], "must end in .csv")
+            ([*command.split(), "-o", "a.xlsx"], "must have the extension .csv")
             for command in (
                 "distances t.csv",
                 "score t.csv",
@@ -230,8 +230,8 @@ def test_learn_and_score_with_a_penalty(answers, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--test-share", "1.5"], "not between 0 and 1"),
-        (["--test-share", "0.001"], "leaves none to score on"),
+        (["--test-share", "1.5"], "must be between 0 and 1"),
+        (["--test-share", "0.001"], "leaves no test rows"),
         (["--test", "nowhere.csv"], "nowhere.csv"),
     ],
 )
@@ -308,10 +308,10 @@ def test_an_option_that_would_play_no_part_is_refused(command, message, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--drop ID", "--drop names 'ID'"),
-        ("--label nobody", "--label names 'nobody'"),
-        ("--drop id --kind nobody=ordinal", "--kind names 'nobody'"),
-        ("--drop id --weights nobody", "--weights names 'nobody'"),
+        ("--drop ID", "--drop: there is no column 'ID'"),
+        ("--label nobody", "--label: there is no column 'nobody'"),
+        ("--drop id --kind nobody=ordinal", "--kind: there is no column 'nobody'"),
+        ("--drop id --weights nobody", "--weights: there is no column 'nobody'"),
         ("--drop id --r -1", "at least the smallest distance."),
         ("--drop id --regularize bic --max-hidden -3", "omit it for no limit"),
     ],

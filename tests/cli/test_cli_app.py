@@ -29,7 +29,7 @@ def taken_port():
 def test_a_taken_port_is_refused_with_one_that_is_free(taken_port, capsys):
     assert main(["app", "--headless", "--port", str(taken_port)]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"loopylatent: port {taken_port} is taken")
+    assert line.startswith(f"loopylatent: Port {taken_port} is in use")
     offered = int(re.search(r"--port (\d+)$", line).group(1))
     assert offered != taken_port
     cli_app.check_port(offered)

@@ -205,12 +205,15 @@ def test_permutation_noise_floor_agrees_with_the_formula_for_binary_columns(rng)
     [
         (np.zeros((3, 4)), "square"),
         ([[0, 1, 2], [1, 0, 3], [2.5, 3, 0]], "not symmetric"),
-        ([[0, 1, 1e308], [1, 0, 3], [1e308, 3, 0]], r"'x1' and 'x3' is 1e\+308, beyond 1e\+60"),
+        (
+            [[0, 1, 1e308], [1, 0, 3], [1e308, 3, 0]],
+            r"'x1' and 'x3' is 1e\+308; the limit is 1e\+60",
+        ),
         ([[0, -1, 2], [-1, 0, 3], [2, 3, 0]], "at least 0"),
         ([[1, 1, 2], [1, 0, 3], [2, 3, 0]], "to itself"),
         ([[0, np.nan, 2], [np.nan, 0, 3], [2, 3, 0]], "missing"),
         ([[0, 1], [1, 0]], "at least 3 are needed"),
-        ([["a", 1], [1, 0]], "no number"),
+        ([["a", 1], [1, 0]], "not a number"),
         (np.where(np.eye(3) == 1, 0, np.inf), "All distances are infinite"),
     ],
 )
@@ -229,7 +232,7 @@ def test_r_min_and_r_max_skip_infinite_distances():
 
 @pytest.mark.parametrize("metric", ["nonsense", "given"])
 def test_unknown_metric_lists_the_known_ones(rng, metric):
-    with pytest.raises(DistanceError, match="choose one of auto, correlation"):
+    with pytest.raises(DistanceError, match="Choose one of auto, correlation"):
         information_distances(chain(rng, 20, 3), metric)
 
 

@@ -158,7 +158,7 @@ def test_it_reports_and_can_be_stopped(D, rows):
 def test_unsuitable_input_is_rejected(D, rows, truth):
     with pytest.raises(ll.DataError, match="needs the rows"):
         ll.learn(D, regularize="bic")
-    with pytest.raises(ll.ThresholdError, match="'aic' is unknown"):
+    with pytest.raises(ll.ThresholdError, match="Unknown regularize = 'aic'"):
         ll.learn(D, obs=rows, regularize="aic")
     with pytest.raises(ll.ThresholdError, match="max_hidden"):
         ll.learn(D, obs=rows, regularize="bic", max_hidden=-1)

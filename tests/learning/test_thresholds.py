@@ -62,7 +62,7 @@ def test_thresholds_outside_their_limits_are_rejected_in_one_line(values, messag
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"method": "magic"}, "method = 'magic' is unknown"),
+        ({"method": "magic"}, "Unknown method = 'magic'"),
         ({"order": "best"}, "choose one of degree, index, random"),
         ({"seed": -1}, "seed = -1"),
         ({"seed": 1.5}, "seed = 1.5"),

@@ -296,7 +296,7 @@ ODD_TEXTS = {
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("oddity", ODD_TEXTS)
 def test_odd_text_is_read_as_when_it_is_read_whole(tmp_path, oddity, packed, monkeypatch):
-    monkeypatch.setattr("loopylatent.tables.read.PIECE_BYTES", 700)
+    monkeypatch.setattr("loopylatent.tables.read.CHUNK_BYTES", 700)
     path = tmp_path / "t.csv"
     path.write_bytes(gzip.compress(ODD_TEXTS[oddity]) if packed else ODD_TEXTS[oddity])
     whole = ll.read_table(path)
@@ -477,7 +477,7 @@ def test_a_file_that_changes_between_scan_and_sums_is_noticed(rng, tmp_path):
     path = write(frame, tmp_path, "csv")
     table = ll.scan_table(path, block_rows=50)
     frame.replace("x", "u").to_csv(path, index=False)
-    with pytest.raises(DataError, match=r"has the value 'u'.*scan it again"):
+    with pytest.raises(DataError, match=r"has the value 'u'.*Scan it again"):
         ll.information_distances(table)
     frame.head(300).to_csv(path, index=False)
     with pytest.raises(DataError, match="changed since it was scanned"):
@@ -549,7 +549,7 @@ def test_a_packed_file_that_ends_too_soon_is_damaged_also_with_quotation_marks(
     tmp_path, monkeypatch
 ):
     monkeypatch.setattr("loopylatent.tables.read.HEAD_BYTES", 200)
-    monkeypatch.setattr("loopylatent.tables.read.PIECE_BYTES", 700)
+    monkeypatch.setattr("loopylatent.tables.read.CHUNK_BYTES", 700)
     path = tmp_path / "t.csv.gz"
     text = rows_of_text(n=30_000).replace(",x\n", ',"x"\n')
     path.write_bytes(gzip.compress(text.encode())[:-900])
@@ -649,7 +649,7 @@ def test_progress_counts_portions_and_can_stop(rng, tmp_path):
 
 @pytest.mark.parametrize("form", ["csv", "gzip"])
 def test_finding_rows_can_be_watched_and_stopped(tmp_path, monkeypatch, form):
-    monkeypatch.setattr("loopylatent.tables.read.PIECE_BYTES", 7_000)
+    monkeypatch.setattr("loopylatent.tables.read.CHUNK_BYTES", 7_000)
     noise = np.random.default_rng(0).normal(size=(20_000, 2))  # Python unpacks 128 kB at a time
     frame = pd.DataFrame(noise, columns=["a", "b"])
     frame["c"] = ["1", "2"] * 9_990 + ["x"] * 20

@@ -142,7 +142,7 @@ def test_an_impossible_wanted_kind_is_refused() -> None:
     assert "'b' in data row 2 is not a number" in refusal(["1", "b", "3"], "ordinal")
     assert "3 distinct values, so it cannot be binary" in refusal([1, 2, 3], "binary")
     assert "cannot be binary" in refusal(["a", "b", "c"], "binary")
-    assert "use one of binary, categorical" in refusal([1, 2, 3], "nominal")
+    assert "Use one of binary, categorical" in refusal([1, 2, 3], "nominal")
 
 
 def test_cells_that_hold_lists_are_text() -> None:

@@ -29,7 +29,7 @@ def test_more_identifiers_than_can_be_counted_are_refused_as_in_memory(tmp_path,
     frame = numbers(n, 3).assign(id=["", *names[1:]] if gap else names)
     path = tmp_path / "ids.csv"
     path.write_bytes(csv_of(frame))
-    with pytest.raises(DataError, match=rf"'id' has {n - gap} different"):
+    with pytest.raises(DataError, match=rf"'id' has {n - gap} distinct"):
         ll.read_table(path)
     with pytest.raises(DataError, match="'id' has more than 5,000 distinct texts"):
         ll.scan_table(path, block_rows=1000)

@@ -151,7 +151,7 @@ REFUSED = {
         "cannot be read",
     ),
     "a form of its own": (npz_of(**csr_parts(format=np.array(b"spy"))), "cannot be read"),
-    "blocks": (as_npz(sparse.bsr_array(np.eye(4))), "forms csr, csc, coo"),
+    "blocks": (as_npz(sparse.bsr_array(np.eye(4))), "formats csr, csc, coo"),
     "complex numbers": (as_npz(words(6, 5) * 1j), "complex"),
     "complex text": (as_mtx(words(6, 5) * 1j), "complex"),
     "every cell": (as_mtx(np.eye(4)), "is a dense matrix"),
@@ -177,7 +177,7 @@ REFUSED = {
     "nothing but 0": (mtx_of("4 3 1", "1 1 0\n"), "columns are constant"),
     "not a number": (as_npz(words(6, 5) * np.nan), "NaN"),
     "two rows": (as_npz(words(2, 5)), "There are 2 rows"),
-    "one row of cells": (as_npz(sparse.coo_array(np.ones(4))), "forms csr, csc, coo"),
+    "one row of cells": (as_npz(sparse.coo_array(np.ones(4))), "formats csr, csc, coo"),
 }
 
 
@@ -245,7 +245,7 @@ def test_a_damaged_file_is_a_table_or_one_line(data, content):
     [
         ("one\ntwo\n", "2 names for 30 columns"),
         ("\n".join(["same"] * 30), "30 columns are called 'same'"),
-        ("\n".join(["a", "", *"bcdefghijklmnopqrstuvwxyzABC"]), "column 2 of 30 has no name"),
+        ("\n".join(["a", "", *"bcdefghijklmnopqrstuvwxyzABC"]), "Column 2 of 30 has no name"),
         ("\x00" * 30, "not a text file"),
     ],
 )
@@ -333,8 +333,8 @@ def test_repeated_and_constant_columns_are_counted_where_they_are_left_out(tmp_p
         (["words.mtx", "--cutoff", "-1"], "cutoff"),
         (["words.mtx", "--cutoff", "2", "--r", "3"], "beyond the cut-off"),
         (["words.mtx", "--columns", "none.txt"], "no file"),
-        (["words.csv", "--columns", "vocabulary.txt"], "--columns is for sparse files"),
-        (["words.csv", "--cutoff", "3"], "--cutoff is for sparse files"),
+        (["words.csv", "--columns", "vocabulary.txt"], "--columns needs a sparse file"),
+        (["words.csv", "--cutoff", "3"], "--cutoff needs a sparse file"),
         (["none.mtx"], "no file"),
     ],
 )

@@ -200,15 +200,15 @@ def _wire(kind: Any) -> Any:
     return {int: Count, float: float | Odd}.get(kind, kind)
 
 
-def _special(graphs: Sequence[LatentGraph], kind: Any, plain: Any) -> Any:
+def _special(graphs: Sequence[LatentGraph], kind: Any, raw: Any) -> Any:
     """Read graphs and arrays, which msgspec does not know."""
     if kind is _Shared:
-        place = msgspec.convert(plain, Count)
+        place = msgspec.convert(raw, Count)
         if place >= len(graphs):
             raise ValueError("no such graph")
         return graphs[place]
     dtype = get_args(get_args(kind)[1])[0]
-    array = msgspec.convert(plain, _Whole if np.issubdtype(dtype, np.integer) else _Array)
+    array = msgspec.convert(raw, _Whole if np.issubdtype(dtype, np.integer) else _Array)
     return frozen_array(np.array(array.values, dtype=dtype).reshape(array.shape), dtype)
 
 
