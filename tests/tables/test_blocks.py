@@ -207,7 +207,7 @@ def test_repeated_and_constant_columns_are_named_and_can_be_dropped(rng, tmp_pat
     frame = real_table(rng, 500)
     frame["copy"], frame["same"] = frame["b"] * 2, 7
     path = write(frame, tmp_path, "parquet")
-    with pytest.raises(DataError, match=r"'same' \(constant\)"):
+    with pytest.raises(DataError, match="'same' is constant"):
         ll.scan_table(path)
     table = ll.scan_table(path, on_degenerate="drop")
     assert [dropped.name for dropped in table.dropped] == ["same"]
@@ -412,9 +412,9 @@ def test_other_things_than_tables_are_refused(tmp_path, rng):
     }.items():
         with pytest.raises(DataError, match=words):
             ll.scan_table(tmp_path / source)
-    with pytest.raises(DataError, match=r"other columns.*'a', 'z'"):
+    with pytest.raises(DataError, match=r"different columns.*'a', 'z'"):
         ll.scan_table([path, other])
-    with pytest.raises(DataError, match="no files"):
+    with pytest.raises(DataError, match="No files"):
         ll.scan_table([])
     with pytest.raises(ThresholdError, match="block_rows"):
         ll.scan_table(path, block_rows=0)
