@@ -34,9 +34,11 @@ def edges_by_label(graph, labels):
 def test_a_graph_and_the_same_in_another_numbering_share_everything(seed):
     skeleton = nx.disjoint_union(nx.cycle_graph(7), nx.path_graph(3))
     rng = np.random.default_rng(seed)
-    plain = hidden_skeleton(skeleton, 3)
-    lengths = rng.uniform(0.5, 1.5, plain.n_edges)
-    graph = LatentGraph.build(plain.names, plain.n_hidden, plain.edges, lengths)
+    skeleton_graph = hidden_skeleton(skeleton, 3)
+    lengths = rng.uniform(0.5, 1.5, skeleton_graph.n_edges)
+    graph = LatentGraph.build(
+        skeleton_graph.names, skeleton_graph.n_hidden, skeleton_graph.edges, lengths
+    )
     laid = overlay([graph, shuffled(graph, seed)])
     assert laid.graph == graph
     assert (laid.difference(0, 1).edges == BOTH).all()

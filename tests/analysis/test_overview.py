@@ -36,8 +36,8 @@ def test_every_hidden_node_is_described_once(ring):
     assert sorted(one.node for one in found) == list(ring.hidden_nodes)
     for one in found:
         assert one.n_cycles == len(cycles_through(ring, one.node))
-        beside = np.array(ring.neighbours(one.node))
-        assert one.n_columns == (beside < ring.n_observed).sum()
+        neighbours = np.array(ring.neighbours(one.node))
+        assert one.n_columns == (neighbours < ring.n_observed).sum()
         assert one.nearest == nearest_on_graph(ring, one.node, 5)
     sizes = [one.n_columns for one in found]
     assert sizes == sorted(sizes, reverse=True)

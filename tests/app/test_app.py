@@ -131,7 +131,7 @@ def test_a_moved_slider_draws_the_graph_before_the_sidebar(monkeypatch):
     order.clear()
     session_of(page).change(r=0.001)
     page = ran(page)
-    assert order == ["sidebar"], "a refusal is said beside the sliders"
+    assert order == ["sidebar"], "the error is shown next to the sliders"
     assert "below the smallest distance" in page.error[0].value
 
 
@@ -172,7 +172,7 @@ def test_methods_orders_and_distances():
     assert session_of(page).memo.computed["distances"] == 2
 
 
-def test_a_distance_that_does_not_fit_the_data_is_refused_in_one_line():
+def test_a_distance_that_does_not_fit_the_data_is_rejected_in_one_line():
     page = opened(sample="irish_wind12")
     page = ran(page.selectbox(key="metric").set_value("determinant"))
     assert len(page.error) + len(page.info) == 1
@@ -272,7 +272,7 @@ BAD_LINKS: dict[str, dict[str, str]] = {
     "unknown sample": {"sample": "passwords"},
     "a path": {"sample": "../../etc/passwd"},
     "an empty name": {"sample": ""},
-    "r is no number": {"r": "nan"},
+    "r is not a number": {"r": "nan"},
     "r is infinite": {"r": "inf"},
     "r is text": {"r": "many"},
     "r is negative": {"r": "-1"},

@@ -209,7 +209,7 @@ def test_a_pin_may_be_called_anything(name):
 # Stability ---------------------------------------------------------------------------------
 
 
-def sure(**params: str) -> AppTest:
+def bootstrapped(**params: str) -> AppTest:
     """Open Explore and compute the support of its graph."""
     page = opened(**params)
     page.session_state["more"] = "Stability"
@@ -224,7 +224,7 @@ def sure(**params: str) -> AppTest:
 
 @pytest.fixture(scope="module")
 def supported() -> AppTest:
-    return sure(sample=RING)
+    return bootstrapped(sample=RING)
 
 
 def test_support_on_the_page_is_that_of_the_package(supported):
@@ -260,7 +260,7 @@ def test_the_slider_hides_what_has_less_support(supported):
 
 
 def test_support_belongs_to_its_graph_and_comes_back_with_it():
-    page = sure(sample=RING)
+    page = bootstrapped(sample=RING)
     views = next(one for one in page.get("button_group") if one.label == "View")
     assert SUPPORT in views.options
     n_jobs = session_of(page).jobs.current("support")

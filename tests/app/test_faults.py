@@ -76,11 +76,11 @@ def findings() -> Findings:
 
 
 def command(*arguments: str) -> Callable[[Path], object]:
-    """A command that writes a file; its refusal as an error, as the others raise it."""
+    """A command that writes a file; its error message is raised as an error."""
 
     def run(path: Path) -> None:
         if main([*arguments, "-o", str(path)]) != 0:
-            raise DataError("the command was refused; see its one line.")
+            raise DataError("the command failed; see its message.")
 
     return run
 
@@ -138,7 +138,7 @@ def test_a_full_disk_behind_the_standard_output_is_said_in_one_line(capfd):
 
 @contextmanager
 def somebody_else() -> Iterator[None]:
-    """Without the rights of an administrator, whom the system refuses nothing."""
+    """Without administrator rights, which override file permissions."""
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0
     if is_root:
         os.seteuid(NOBODY)
@@ -161,7 +161,7 @@ def open_folder() -> Iterator[Path]:
 
 @pytest.mark.skipif(os.name != "posix", reason="rights are another thing there")
 @pytest.mark.parametrize("name", ["table.csv", "closed/table.csv"])
-def test_a_file_that_may_not_be_read_is_refused_in_one_line(open_folder, name, capsys):
+def test_a_file_that_may_not_be_read_is_rejected_in_one_line(open_folder, name, capsys):
     file = open_folder / name
     file.parent.mkdir(exist_ok=True)
     file.write_text("a,b,c\n1,2,3\n", encoding="utf-8")
@@ -182,7 +182,7 @@ def test_a_file_that_may_not_be_read_is_refused_in_one_line(open_folder, name, c
 
 
 @pytest.mark.skipif(os.name != "posix", reason="rights are another thing there")
-def test_a_folder_that_may_not_be_written_is_refused_in_one_line(open_folder):
+def test_a_folder_that_may_not_be_written_is_rejected_in_one_line(open_folder):
     ring()
     with somebody_else(), pytest.raises(DataError, match="Permission denied") as caught:
         ll.export(ring()[1], open_folder / "graph.json")
@@ -441,7 +441,7 @@ def test_a_project_that_is_written_again_and_again_is_whole_at_every_moment(tmp_
 
 
 def killed_at(line: list[str], mark: bytes) -> int:
-    """Run a command on a terminal and kill it once that stands there; return its exit status."""
+    """Run a command on a terminal and kill it once a text is shown; return its exit status."""
     pty = pytest.importorskip("pty")
     ours, theirs = pty.openpty()
     try:

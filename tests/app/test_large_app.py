@@ -111,7 +111,7 @@ def test_a_large_graph_opens_simplified(page, tree):
     assert len(set(places)) == len(places)
 
 
-def test_a_collapsed_node_says_how_many_it_stands_for(page, tree):
+def test_a_collapsed_node_says_how_many_nodes_it_contains(page, tree):
     graph = tree.graph
     part = fold(graph).show()
     shown = {node["id"]: node for node in drawn(page)["nodes"]}
@@ -225,7 +225,7 @@ def test_the_curve_can_be_stopped_and_begun_again(table, D, monkeypatch):
     page = ran(page.button(key="cancel_curve").click())
     assert job.finished.wait(TIMEOUT)
     page = ran(page)
-    assert curve_of(page) is job, "it is not begun again of itself"
+    assert curve_of(page) is job, "it does not restart automatically"
     assert any("sidebar" in text.value for text in page.info)
     monkeypatch.undo()
     page = ran(page.button(key="follow_curve").click())
@@ -235,7 +235,7 @@ def test_the_curve_can_be_stopped_and_begun_again(table, D, monkeypatch):
 
 
 def _never_done(D: ll.DistanceMatrix, progress: Any) -> None:
-    """A piece of work that ends only when it is stopped."""
+    """A task that ends only when it is stopped."""
     while not threading.Event().wait(0.01):
         progress(1, D.n_columns)
 
@@ -312,7 +312,7 @@ def test_very_many_columns_open_on_a_table(very_large, tree):
     assert sorted(frame["hidden"]) == sorted(graph.labels[graph.n_observed :])
     assert "too many to draw at once" in sentence(page)
     session = session_of(page)
-    assert session.jobs.current("curve") is None, "nothing long begins of itself"
+    assert session.jobs.current("curve") is None, "no long task starts automatically"
     assert session.untested is None
     assert session.memo.computed["positions"] == 1, "only the small sample before was laid out"
 

@@ -70,7 +70,7 @@ def test_distances_within_the_limits_are_taken(way: Callable[[bytes], AppTest]) 
 
 
 @WAYS
-def test_distances_of_too_many_columns_are_refused(
+def test_distances_of_too_many_columns_are_rejected(
     way: Callable[[bytes], AppTest], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in (open_data, results):
@@ -79,7 +79,7 @@ def test_distances_of_too_many_columns_are_refused(
 
 
 @WAYS
-def test_distances_that_cannot_be_learned_from_in_memory_are_refused(
+def test_distances_that_cannot_be_learned_from_in_memory_are_rejected(
     way: Callable[[bytes], AppTest], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def check(n_columns: int, stage: limits.Stage) -> None:
@@ -165,7 +165,7 @@ def test_no_line_advises_what_the_page_does_not_offer(
     assert never not in lines[0]
 
 
-def test_a_refusal_stands_above_what_has_to_be_corrected() -> None:
+def test_an_error_is_shown_above_what_has_to_be_corrected() -> None:
     page = shown(opened(sample=RING), TABLE, "few.csv", b"a,b,c\n1,2,3\n1,x,3\n1,2,3\n")
     assert "found 1" in said(page)[0]
     drawn = [node.type for node in page._tree if node.type in ("error", "checkbox")]

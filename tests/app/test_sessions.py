@@ -90,13 +90,13 @@ def session_on(content: bytes) -> tuple[Session, Observations]:
 def held(root: Any, kind: type) -> list[Any]:
     """Everything of a kind that can be reached from the results of a session."""
     seen: dict[int, Any] = {}
-    waiting = [root]
-    while waiting:
-        one = waiting.pop()
+    stack = [root]
+    while stack:
+        one = stack.pop()
         if id(one) in seen or isinstance(one, type | ModuleType | FunctionType):
             continue
         seen[id(one)] = one
-        waiting.extend(gc.get_referents(one))
+        stack.extend(gc.get_referents(one))
     return [one for one in seen.values() if isinstance(one, kind)]
 
 
@@ -318,7 +318,7 @@ def test_a_bundled_table_can_be_chosen_instead(shown):
     assert link_of(page)["sample"] == "bfi25"
 
 
-def test_a_link_that_does_not_fit_the_file_is_refused_in_one_line(shown):
+def test_a_link_that_does_not_fit_the_file_is_rejected_in_one_line(shown):
     page = AppTest.from_file(str(APP), default_timeout=60)
     for name, value in link_of(shown).items():
         page.query_params[name] = value.removeprefix("['").removesuffix("']")

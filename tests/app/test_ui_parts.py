@@ -151,7 +151,7 @@ def test_undo_redo_and_reset_walk_through_the_settings(session):
     assert session.after == []
 
 
-def test_a_refused_setting_is_said_and_changes_nothing(session):
+def test_an_invalid_setting_is_reported_and_changes_nothing(session):
     before = session.now
     session.change(Lambda=3)
     assert session.now is before
@@ -218,7 +218,7 @@ def test_a_job_reports_finishes_and_is_replaced_by_a_newer_one():
     assert seen == []
 
 
-def test_a_job_that_is_refused_keeps_the_reason():
+def test_a_job_that_fails_keeps_the_reason():
     def work(_report):
         raise DataError("too few rows.")
 

@@ -69,8 +69,8 @@ class Relay:
 
     def _carry(self, source: socket.socket, target: socket.socket) -> None:
         with suppress(OSError):
-            while piece := source.recv(65536):
-                target.sendall(piece)
+            while chunk := source.recv(65536):
+                target.sendall(chunk)
             target.shutdown(socket.SHUT_WR)
 
 

@@ -169,9 +169,9 @@ def test_names_in_every_script_are_written_whatever_the_encoding_of_the_output(
     table.write_text(answers.read_text().replace("a,b", "α😀,β", 1), encoding="utf-8")
     command = [sys.executable, "-m", "loopylatent", "distances", str(table)]
     environment = os.environ | {"PYTHONIOENCODING": encoding}
-    refused = subprocess.run(command, capture_output=True, env=environment, check=False)
-    assert refused.returncode == 2
-    assert b"Traceback" not in refused.stderr
+    rejected = subprocess.run(command, capture_output=True, env=environment, check=False)
+    assert rejected.returncode == 2
+    assert b"Traceback" not in rejected.stderr
     run = subprocess.run(
         [*command, "--drop", "id"], capture_output=True, env=environment, check=True
     )
@@ -299,7 +299,7 @@ def test_what_cannot_be_parsed_is_said_in_one_line_that_names_the_help(command, 
         ("synthetic --r 3", "--r needs --learn"),
     ],
 )
-def test_an_option_that_would_play_no_part_is_refused(command, message, capsys):
+def test_an_option_without_effect_is_rejected(command, message, capsys):
     assert main(command.split()) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert message in line

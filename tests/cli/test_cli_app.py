@@ -1,4 +1,4 @@
-"""``loopylatent app``: what it refuses, and what it would run; test_packaging.py starts it."""
+"""``loopylatent app``: what it rejects, and what it would run; test_packaging.py starts it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def taken_port():
         yield other.getsockname()[1]
 
 
-def test_a_taken_port_is_refused_with_one_that_is_free(taken_port, capsys):
+def test_a_taken_port_is_rejected_with_one_that_is_free(taken_port, capsys):
     assert main(["app", "--headless", "--port", str(taken_port)]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"loopylatent: Port {taken_port} is in use")
@@ -36,7 +36,7 @@ def test_a_taken_port_is_refused_with_one_that_is_free(taken_port, capsys):
 
 
 @pytest.mark.parametrize("port", [-1, 0, 80, 65536])
-def test_a_port_out_of_range_is_refused(port):
+def test_a_port_out_of_range_is_rejected(port):
     with pytest.raises(ThresholdError, match=f"--port {port} must be between 1024 and 65535"):
         cli_app.check_port(port)
 
@@ -54,7 +54,7 @@ def test_the_app_inside_an_installed_package_comes_first(tmp_path, monkeypatch):
     assert cli_app.app_script() == package / "_app" / "app.py"
 
 
-def test_a_missing_app_is_refused_in_one_line(tmp_path, monkeypatch):
+def test_a_missing_app_is_rejected_in_one_line(tmp_path, monkeypatch):
     monkeypatch.setattr(
         samples, "__file__", str(tmp_path / "loopylatent" / "tables" / "samples.py")
     )

@@ -61,7 +61,7 @@ def test_names_of_a_frame_are_kept(X):
     assert model.graph_.names == tuple("abcdef")
 
 
-def test_bad_settings_are_refused_when_fitting(X):
+def test_bad_settings_are_rejected_when_fitting(X):
     with pytest.raises(ll.ThresholdError):
         ll.LocalCLGrouping(Lambda=2).fit(X)
 
@@ -103,7 +103,7 @@ def test_sparse_rows_can_be_transformed():
     assert model.transform(matrix).shape == (600, model.graph_.n_hidden)
 
 
-def test_transform_before_fit_is_refused(X):
+def test_transform_before_fit_is_rejected(X):
     with pytest.raises(NotFittedError):
         ll.LocalCLGrouping().transform(X)
 

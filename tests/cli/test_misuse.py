@@ -1,4 +1,4 @@
-"""What people pass by mistake is refused in one line that says what to pass."""
+"""Wrong arguments raise an error of one line that says what to pass."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def frame():
 
 
 @pytest.mark.parametrize("call", [ll.learn, ll.sweep, ll.edge_density, ll.default_thresholds])
-def test_a_table_in_the_place_of_distances_is_refused_with_the_remedy(call, frame):
+def test_a_table_in_the_place_of_distances_is_rejected_with_the_remedy(call, frame):
     for table in (frame, frame.to_numpy(), ll.Observations.from_frame(frame)):
         with pytest.raises(ll.DistanceError, match=r"use information_distances\(table\)"):
             call(table)
@@ -42,7 +42,7 @@ def test_the_remedy_for_a_frame_in_the_place_of_observations_works(frame):
         assert call(ll.Observations.from_frame(frame)) is not None
 
 
-def test_rows_of_other_columns_are_refused_by_their_names(frame):
+def test_rows_of_other_columns_are_rejected_by_their_names(frame):
     result = ll.learn(ll.information_distances(frame))
     model = ll.fit_parameters(result.graph, ll.Observations.from_frame(frame))
     others = ll.Observations.from_frame(frame.rename(columns={"e": "z"}))
@@ -60,13 +60,13 @@ def test_a_result_and_its_graph_are_told_apart(frame):
         ll.export(result.graph, "graph.html")
 
 
-def test_a_limit_that_nothing_reads_is_refused(frame):
+def test_a_limit_without_effect_is_rejected(frame):
     with pytest.raises(ll.ThresholdError, match="regularize='bic'"):
         ll.learn(ll.information_distances(frame), max_hidden=3)
 
 
 @pytest.mark.parametrize("seed", [1.5, -1, "first", True])
-def test_what_is_no_seed_is_refused_before_any_work(frame, seed):
+def test_an_invalid_seed_is_rejected_before_any_work(frame, seed):
     obs = ll.Observations.from_frame(frame)
     graph = ll.learn(ll.information_distances(obs)).graph
     model = ll.fit_parameters(graph, obs)

@@ -79,8 +79,8 @@ def endless(_shared, path, check):
         Path(path).touch()
 
 
-def refuse(_shared, k, _check):
-    raise DataError(f"piece {k} is wrong; mend it.")
+def reject(_shared, k, _check):
+    raise DataError(f"task {k} is wrong; fix it.")
 
 
 def end_process(path, k, _check):
@@ -187,10 +187,10 @@ def test_distances_survive_the_loss_of_a_worker(parts, workers, on_cluster):
 
 
 @pytest.mark.long
-def test_what_all_pieces_read_is_sent_again_when_it_is_lost(on_cluster, tmp_path):
-    pieces = [0, 1]  # each ends a worker once; both together may take all copies with them
+def test_shared_data_is_sent_again_when_it_is_lost(on_cluster, tmp_path):
+    tasks = [0, 1]  # each ends a worker once; both together may take all copies with them
     with runner(**on_cluster) as run:
-        found = dict(run(end_process, str(tmp_path / "piece "), pieces))
+        found = dict(run(end_process, str(tmp_path / "task "), tasks))
     assert found == {0: 0, 1: 1}
 
 
@@ -224,7 +224,7 @@ def traffic(client):
 
 
 @pytest.mark.long
-def test_progress_that_raises_stops_the_pieces(on_cluster, tmp_path):
+def test_progress_that_raises_stops_the_tasks(on_cluster, tmp_path):
     path = tmp_path / "ended"
 
     def stop(_done, _total):
@@ -244,12 +244,12 @@ def running(address):
         return any(client.processing().values())
 
 
-def test_errors_of_a_piece_arrive_as_they_are(on_cluster):
+def test_errors_of_a_task_arrive_as_they_are(on_cluster):
     with (
-        pytest.raises(DataError, match=r"^piece 7 is wrong; mend it\.$"),
+        pytest.raises(DataError, match=r"^task 7 is wrong; fix it\.$"),
         runner(**on_cluster) as run,
     ):
-        list(run(refuse, None, [7]))
+        list(run(reject, None, [7]))
 
 
 @pytest.mark.long
@@ -267,7 +267,7 @@ def test_an_own_cluster_is_started_and_ended(rows, monkeypatch):
     assert [one.status.name for one in started] == ["closed"]
 
 
-def test_engines_and_addresses_that_cannot_be_used_are_refused(rows, monkeypatch):
+def test_engines_and_addresses_that_cannot_be_used_are_rejected(rows, monkeypatch):
     monkeypatch.setattr(work, "CONNECT_TIMEOUT", 1)
     with pytest.raises(ThresholdError, match="Choose one of threads, dask"):
         ll.stability(rows, engine="ray")
@@ -305,14 +305,14 @@ def test_waiting_for_workers_can_be_stopped_and_ends_in_one_line(monkeypatch):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        list(work.OnCluster(Workerless())(refuse, None, [1, 2], stop))
+        list(work.OnCluster(Workerless())(reject, None, [1, 2], stop))
     assert seen == [(0, 2)] * 3
     monkeypatch.setattr(work, "WORKER_TIMEOUT", 0)
     with pytest.raises(ClusterError, match="no worker for 0 seconds"):
-        list(work.OnCluster(Workerless())(refuse, None, [1]))
+        list(work.OnCluster(Workerless())(reject, None, [1]))
     with pytest.raises(ClusterError, match="could not be sent to the workers"):
-        list(work.OnCluster(Workerless(there=True))(refuse, None, [1]))
-    assert list(work.OnCluster(Workerless())(refuse, None, [])) == []
+        list(work.OnCluster(Workerless(there=True))(reject, None, [1]))
+    assert list(work.OnCluster(Workerless())(reject, None, [])) == []
 
 
 def test_without_dask_one_line_says_what_to_install():

@@ -45,7 +45,7 @@ def test_how_fast_this_machine_is_is_measured_once():
     assert limits.slowness.cache_info().misses == 1
 
 
-def test_too_many_columns_or_cells_are_refused_with_what_would_fit():
+def test_too_many_columns_or_cells_are_rejected_with_what_would_fit():
     with pytest.raises(LimitError, match=f"use at most {APP.columns:,}"):
         limits.check_shape(10, APP.columns + 1, APP)
     with pytest.raises(LimitError, match="use at most 50,000 rows"):
@@ -53,7 +53,7 @@ def test_too_many_columns_or_cells_are_refused_with_what_would_fit():
     limits.check_shape(50_000, 1_000, APP)
 
 
-def test_work_that_takes_too_long_is_refused_with_what_would_fit():
+def test_work_that_takes_too_long_is_rejected_with_what_would_fit():
     with pytest.raises(LimitError, match=r"100 runs take about 2 h 0 min.* at most 50 runs"):
         limits.check_time(Estimate(7200.0), 100, "runs", APP)
     with pytest.raises(LimitError, match="use fewer columns"):
@@ -61,7 +61,7 @@ def test_work_that_takes_too_long_is_refused_with_what_would_fit():
     limits.check_time(Estimate(3599.0), 100, "runs", APP)
 
 
-def test_distances_that_do_not_fit_into_memory_are_refused_before_they_are_begun(monkeypatch):
+def test_distances_that_do_not_fit_into_memory_are_rejected_before_they_are_begun(monkeypatch):
     monkeypatch.setenv(MEMORY_VARIABLE, "50")
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(5, 1_200)))
     with pytest.raises(LimitError, match=r"1,200 columns .* use at most 7\d\d columns") as found:
@@ -82,7 +82,7 @@ def test_distances_take_the_memory_that_is_said(monkeypatch, metric, gaps):
     obs = ll.Observations.from_array(values)
     said = []
     monkeypatch.setattr(limits, "free_bytes", lambda: said.append(1) or 1)
-    with pytest.raises(LimitError, match=r"about \d+ MB") as refused:
+    with pytest.raises(LimitError, match=r"about \d+ MB") as rejected:
         ll.information_distances(obs, metric)
     monkeypatch.undo()
     monkeypatch.setattr("loopylatent.distances.strengths.NULL_PAIRS", 1)
@@ -92,11 +92,11 @@ def test_distances_take_the_memory_that_is_said(monkeypatch, metric, gaps):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    needed = int(str(refused.value).split("about ")[1].split()[0]) * 2**20
+    needed = int(str(rejected.value).split("about ")[1].split()[0]) * 2**20
     assert 0.5 * needed < peak < 1.1 * needed
 
 
-def test_the_command_line_refuses_what_does_not_fit_in_one_line(monkeypatch, tmp_path, capsys):
+def test_the_command_line_rejects_what_does_not_fit_in_one_line(monkeypatch, tmp_path, capsys):
     monkeypatch.setenv(MEMORY_VARIABLE, "1")
     rng = np.random.default_rng(0)
     pd.DataFrame(rng.normal(size=(5, 200))).to_csv(tmp_path / "wide.csv", index=False)

@@ -173,7 +173,7 @@ def test_exact_independence_is_an_infinite_distance():
     assert np.isfinite(D.values[0, 2])
 
 
-def test_columns_that_all_look_independent_are_refused():
+def test_columns_that_all_look_independent_are_rejected():
     table = np.array([[a, b, c] for a in (0, 1) for b in (0, 1) for c in (0, 1)])
     with pytest.raises(DistanceError, match="look independent"):
         information_distances(table)
@@ -217,7 +217,7 @@ def test_permutation_noise_floor_agrees_with_the_formula_for_binary_columns(rng)
         (np.where(np.eye(3) == 1, 0, np.inf), "All distances are infinite"),
     ],
 )
-def test_what_is_no_distance_matrix_is_refused_with_a_reason(values, message):
+def test_an_invalid_distance_matrix_is_rejected_with_a_reason(values, message):
     with pytest.raises(DistanceError, match=message) as caught:
         DistanceMatrix.from_array(values)
     assert "\n" not in str(caught.value)
@@ -236,7 +236,7 @@ def test_unknown_metric_lists_the_known_ones(rng, metric):
         information_distances(chain(rng, 20, 3), metric)
 
 
-def test_correlation_of_letters_and_determinant_of_mixed_states_are_refused():
+def test_correlation_of_letters_and_determinant_of_mixed_states_are_rejected():
     frame = pd.DataFrame({"a": list("xyzx") * 3, "b": list("xxyz") * 3, "c": list("ppqr") * 3})
     with pytest.raises(DistanceError, match="needs numbers"):
         information_distances(frame, "correlation")
@@ -271,7 +271,7 @@ def test_a_file_of_distances_gives_them_back_or_with_another_number_of_rows(tmp_
 
 
 @pytest.mark.parametrize("n_samples", [-5, 0, 2])
-def test_too_few_rows_are_refused_for_every_file(tmp_path, n_samples):
+def test_too_few_rows_are_rejected_for_every_file(tmp_path, n_samples):
     path = packed_with(tmp_path / "d.npz")
     for source in (path, b"a,b,c\n0,1,1\n1,0,1\n1,1,0\n"):
         with pytest.raises(DistanceError, match="too small; use at least 3"):
@@ -283,7 +283,7 @@ def test_a_file_of_distances_that_is_not_there_is_said_to_be_missing(tmp_path):
         read_distances(tmp_path / "d.npz")
 
 
-def test_a_file_of_distances_with_a_changed_byte_is_refused_or_read(tmp_path):
+def test_a_file_of_distances_with_a_changed_byte_is_rejected_or_read(tmp_path):
     whole = packed_with(tmp_path / "d.npz", values=np.add.outer(np.arange(9.0), np.arange(9.0)))
     content = whole.read_bytes()
     damaged = tmp_path / "e.npz"
@@ -298,7 +298,7 @@ def test_arrays_that_are_no_part_of_distances_are_not_read(tmp_path):
     assert read_distances(path).digest == THREE.digest
 
 
-def test_a_file_of_distances_that_grows_as_none_does_is_refused(tmp_path):
+def test_a_file_of_distances_with_an_extreme_compression_ratio_is_rejected(tmp_path):
     path = packed_with(tmp_path / "d.npz", values=np.zeros((2000, 2000)))
     assert path.stat().st_size < 50_000
     with pytest.raises(DataError, match="unpacks to more than"):
@@ -317,7 +317,7 @@ def test_a_file_of_distances_that_grows_as_none_does_is_refused(tmp_path):
         (b"a,b,c\n0,1,2\n1,0,3\n", "3 columns and 2 rows are not a square matrix"),
     ],
 )
-def test_a_first_column_that_holds_no_names_is_refused(table: bytes, says: str) -> None:
+def test_a_first_column_without_names_is_rejected(table: bytes, says: str) -> None:
     with pytest.raises(DistanceError, match=re.escape(says)):
         read_distances(table)
 
@@ -354,12 +354,12 @@ def test_the_column_with_the_most_states_says_how_much_memory_is_needed(monkeypa
 
 
 @pytest.mark.parametrize("states", [2, 30])
-def test_pieces_of_a_long_table_fit_into_memory_together(monkeypatch, states: int) -> None:
+def test_tasks_of_a_long_table_fit_into_memory_together(monkeypatch, states: int) -> None:
     """Each holds the sums of its portions, and its block as features, several times."""
     free, p, rows = 2**40, 50, 200
     monkeypatch.setattr("loopylatent.distances.blocks.free_bytes", lambda: free)
     plan = SumPlan("joint", np.zeros(p), (states,) * p, np.ones(p, dtype=bool))
     held = _held(SimpleNamespace(table=SimpleNamespace(n_columns=p, rows_a_block=rows), plan=plan))
     sums = _portions_together(plan) * (states * p) ** 2
-    piece = 8 * (sums + 8 * rows * states * p)
-    assert 0.4 * free < held * piece < free
+    task = 8 * (sums + 8 * rows * states * p)
+    assert 0.4 * free < held * task < free

@@ -137,7 +137,7 @@ def test_bad_input_gets_one_clear_line():
         )
 
 
-def test_too_many_pairs_are_refused_with_a_cutoff_that_fits(monkeypatch):
+def test_too_many_pairs_are_rejected_with_a_cutoff_that_fits(monkeypatch):
     rng = np.random.default_rng(0)
     table = sparse.csr_array((rng.random((300, 40)) < 0.3).astype(float))
     module = importlib.import_module("loopylatent.distances.sparse")
@@ -154,11 +154,11 @@ def test_work_runs_ahead_by_a_few_blocks_alone(monkeypatch):
     monkeypatch.setattr(module, "COLUMNS_AT_A_TIME", 5)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     table = sparse.csr_array((np.random.default_rng(0).random((50, 300)) < 0.3).astype(float))
-    plain, begun, at_first = module.SparseColumns.near, [], []
+    original, begun, at_first = module.SparseColumns.near, [], []
 
     def near(self, columns, cutoff):
         begun.append(1)
-        return plain(self, columns, cutoff)
+        return original(self, columns, cutoff)
 
     def progress(*_):
         time.sleep(0.0 if at_first else 0.2)  # time for the threads to run ahead
@@ -170,7 +170,7 @@ def test_work_runs_ahead_by_a_few_blocks_alone(monkeypatch):
     assert at_first[-1] == 60
 
 
-def test_columns_far_from_zero_are_refused():
+def test_columns_far_from_zero_are_rejected():
     rng = np.random.default_rng(0)
     x = 1e9 + rng.normal(size=(300, 1)) + rng.normal(size=(300, 4))
     for values in (x, x - 1e9 + 3e5):  # no digit is left, or a few of them
@@ -199,7 +199,7 @@ def test_the_digest_knows_the_rows_behind_far_pairs():
 
 
 @pytest.mark.parametrize("copies", [2, 3])
-def test_too_few_columns_that_differ_are_refused_as_in_the_full_matrix(copies):
+def test_too_few_columns_that_differ_are_rejected_as_in_the_full_matrix(copies):
     rng = np.random.default_rng(0)
     x = np.repeat((rng.random((200, 1)) < 0.3).astype(float), 3, axis=1)
     x[:, copies:] = x[:, copies:] + rng.random((200, 3 - copies)) > 0.8

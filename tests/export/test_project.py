@@ -40,7 +40,7 @@ PROJECT = Project(UPLOAD, TABLE, (MOOD,), {"colour": "groups", "zoom": 1.5, "dar
 
 
 def packed(**members: bytes | str) -> bytes:
-    """A zip archive; ``project`` stands for the description."""
+    """A zip archive; ``project`` is its description."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in members.items():
@@ -48,14 +48,14 @@ def packed(**members: bytes | str) -> bytes:
     return buffer.getvalue()
 
 
-def described(project: Project = PROJECT) -> dict[str, Any]:
+def description(project: Project = PROJECT) -> dict[str, Any]:
     with zipfile.ZipFile(io.BytesIO(save_project(project))) as archive:
         return json.loads(archive.read("project.json"))
 
 
 def changed(**values: Any) -> bytes:
     """The project file with other entries in its description."""
-    return packed(project=json.dumps(described() | values), data=TABLE)
+    return packed(project=json.dumps(description() | values), data=TABLE)
 
 
 def message_of(content: Any, **options: Any) -> str:
@@ -178,15 +178,15 @@ def test_every_truncated_file_raises():
 def test_a_file_with_one_changed_bit_raises_or_opens_equal():
     content = save_project(PROJECT)
     rng = random.Random(0)
-    refused = 0
+    rejected = 0
     for at in range(len(content)):
         damaged = bytearray(content)
         damaged[at] ^= 1 << rng.randrange(8)
         try:
             assert save_project(open_project(bytes(damaged))) == content
         except DataError:
-            refused += 1
-    assert refused > len(content) / 2
+            rejected += 1
+    assert rejected > len(content) / 2
 
 
 @given(st.binary(max_size=200))
@@ -279,21 +279,21 @@ def test_an_invalid_description_raises(values, message):
 
 
 def test_huge_numbers_raise():
-    text = json.dumps(described())
+    text = json.dumps(description())
     for number in ("2.5", "1.5", "0.25"):
         content = packed(project=text.replace(number, "1e999"), data=TABLE)
         assert "not valid JSON" in message_of(content)
 
 
 def test_missing_or_changed_data_raise():
-    text = json.dumps(described())
+    text = json.dumps(description())
     assert "data is missing" in message_of(packed(project=text))
     assert "changed after" in message_of(packed(project=text, data=TABLE + b" "))
 
 
 def test_a_zip_bomb_raises_before_it_is_unpacked(monkeypatch):
     bomb = packed(project=b"0" * (projects.MAX_DESCRIPTION + 1))
-    large = packed(project=json.dumps(described()), data=b"0" * 2**20)
+    large = packed(project=json.dumps(description()), data=b"0" * 2**20)
     results = packed(project="{}", **{"results.json": b"0" * (projects.MAX_RESULTS + 1)})
     pinned = packed(project="{}", data=b"0" * 2**20, data1=b"0" * 2**20)
     many = packed(**{str(k): "" for k in range(1_000)})
@@ -328,7 +328,7 @@ def test_more_values_than_fit_into_memory_raise(monkeypatch):
 
 
 def test_a_member_larger_than_declared_raises():
-    content = bytearray(packed(project=json.dumps(described()), data=b"0" * 2**20))
+    content = bytearray(packed(project=json.dumps(description()), data=b"0" * 2**20))
     directory = content.rindex(b"PK\x01\x02")
     content[directory + 24 : directory + 28] = len(TABLE).to_bytes(4, "little")
     assert "damaged" in message_of(bytes(content))
@@ -364,7 +364,7 @@ def test_a_missing_path_is_named(tmp_path):
 def first_version(project: Project) -> bytes:
     """The file that version 1 of the format wrote."""
     entries = ("format", "written_by", "title", "recipe", "data", "names", "view")
-    values = {name: value for name, value in described(project).items() if name in entries}
+    values = {name: value for name, value in description(project).items() if name in entries}
     members: dict[str, Any] = {"project": json.dumps({"version": 1} | values, indent=1)}
     if project.data is not None:
         members["data"] = project.data
@@ -379,7 +379,7 @@ def test_version_1_still_opens(project):
 
 
 def test_version_1_ignores_pins_and_must_have_names():
-    values = described(Project(UPLOAD, TABLE, pins=(Pin("a", SAMPLE),))) | {"version": 1}
+    values = description(Project(UPLOAD, TABLE, pins=(Pin("a", SAMPLE),))) | {"version": 1}
     assert open_project(packed(project=json.dumps(values), data=TABLE)).pins == ()
     del values["names"]
     assert "missing required field `names`" in message_of(

@@ -198,8 +198,8 @@ def test_a_corrected_type_of_a_column_with_an_equals_sign_is_used(tmp_path, monk
     assert "--kind=a=b=categorical" in to_command(recipe)
     content = saved(frame, "csv")
     run_inside(recipe, tmp_path, content)
-    plain = Recipe(**PLAIN | {"r": 9.0})
-    assert graph_of(recipe, content) != graph_of(plain, content)
+    unpenalised = Recipe(**PLAIN | {"r": 9.0})
+    assert graph_of(recipe, content) != graph_of(unpenalised, content)
 
 
 @given(RECIPES)

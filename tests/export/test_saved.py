@@ -131,13 +131,13 @@ def lied(name: str, value: Any) -> bytes:
     """A file whose results say something else, with all digests put right."""
     s, source = worked("ising")
     project = project_of(s, source)
-    described = json.loads(encoded(project.results))
-    part: Any = described
+    decoded = json.loads(encoded(project.results))
+    part: Any = decoded
     *way, last = name.split(".")
     for step in way:
         part = part[int(step)] if isinstance(part, list) else part[step]
     part[int(last) if isinstance(part, list) else last] = value
-    return saved_with(project, json.dumps(described).encode())
+    return saved_with(project, json.dumps(decoded).encode())
 
 
 def saved_with(project: Project, results: bytes) -> bytes:
@@ -282,14 +282,14 @@ JSON = st.recursive(
 @given(st.randoms(use_true_random=False), JSON)
 def test_results_with_one_changed_value_are_read_or_raise(rng, value):
     s, source = worked("ising")
-    described = json.loads(encoded(project_of(s, source).results))
-    way = rng.choice(leaves(described))
-    part = described
+    decoded = json.loads(encoded(project_of(s, source).results))
+    way = rng.choice(leaves(decoded))
+    part = decoded
     for step in way[:-1]:
         part = part[step]
     part[way[-1]] = value
     project = dataclasses.replace(project_of(s, source), results=None)
-    results, message_of = tried(lambda: read_results(json.dumps(described).encode()))
+    results, message_of = tried(lambda: read_results(json.dumps(decoded).encode()))
     if message_of is None:
         tried(lambda: checked(dataclasses.replace(project, results=results), source))
 
@@ -384,11 +384,11 @@ def test_a_fit_with_other_settings_is_not_shown():
 
 def second_version(project: Project) -> bytes:
     """The file that version 2 of the format wrote: every graph brings its names."""
-    described = json.loads(encoded(project.results))
-    names = described.pop("names")
-    for graph in described["graphs"]:
+    decoded = json.loads(encoded(project.results))
+    names = decoded.pop("names")
+    for graph in decoded["graphs"]:
         graph["names"] = names[graph["names"]]
-    content = saved_with(project, json.dumps(described).encode())
+    content = saved_with(project, json.dumps(decoded).encode())
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     values = json.loads(members["project.json"]) | {"version": 2}

@@ -37,25 +37,25 @@ def nonsense(kind: str, odd: Any) -> Results:
     """Results in which every kind of number is this one, as far as it can be and is let in."""
     s, source = worked(kind)
     project = project_of(s, source)
-    described = json.loads(encoded(project.results))
+    decoded = json.loads(encoded(project.results))
     fields: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
-    for way in numbers(described["results"]):
+    for way in numbers(decoded["results"]):
         fields.setdefault(tuple(step for step in way if isinstance(step, str)), []).append(way)
     for ways in fields.values():
-        before = [at(described["results"], way[:-1])[way[-1]] for way in ways]
+        before = [at(decoded["results"], way[:-1])[way[-1]] for way in ways]
         for way in ways:
-            at(described["results"], way[:-1])[way[-1]] = odd
-        _, refusal = tried(
-            lambda: checked(dataclasses.replace(project, results=reread(described)), source)
+            at(decoded["results"], way[:-1])[way[-1]] = odd
+        _, error_text = tried(
+            lambda: checked(dataclasses.replace(project, results=reread(decoded)), source)
         )
-        if refusal is not None:
+        if error_text is not None:
             for way, value in zip(ways, before, strict=True):
-                at(described["results"], way[:-1])[way[-1]] = value
-    return reread(described)
+                at(decoded["results"], way[:-1])[way[-1]] = value
+    return reread(decoded)
 
 
-def reread(described: Any) -> Results:
-    return read_results(json.dumps(described).encode())
+def reread(decoded: Any) -> Results:
+    return read_results(json.dumps(decoded).encode())
 
 
 def at(value: Any, way: tuple[Any, ...]) -> Any:

@@ -167,7 +167,7 @@ def test_labels_of_close_marks_stand_in_rows_of_their_own():
         ({"r": 1.0, "theme": "pink"}, "light, dark"),
     ],
 )
-def test_wrong_arguments_are_refused_in_one_line(small, arguments, message):
+def test_wrong_arguments_are_rejected_in_one_line(small, arguments, message):
     with pytest.raises(ThresholdError, match=message) as caught:
         density_figure(small, **arguments)
     assert "\n" not in str(caught.value)

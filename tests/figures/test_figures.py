@@ -1,4 +1,4 @@
-"""The pyvis network: plain data, meaningful looks, names that never run."""
+"""The pyvis network: is_json data, meaningful looks, names that never run."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ def star_of(names: tuple[str, ...]) -> LatentGraph:
     return LatentGraph.build(names, 1, [(k, len(names)) for k in range(len(names))])
 
 
-def plain(value: object) -> bool:
+def is_json(value: object) -> bool:
     if isinstance(value, dict):
-        return all(type(key) is str and plain(item) for key, item in value.items())
+        return all(type(key) is str and is_json(item) for key, item in value.items())
     if isinstance(value, list):
-        return all(map(plain, value))
+        return all(map(is_json, value))
     return type(value) in (str, int, float, bool)
 
 
 def test_nodes_and_edges_are_plain_json_with_whole_positions():
     data = network_data(network(STAR, PLACE))
-    assert plain(network(STAR, PLACE).nodes)
-    assert plain(network(STAR, PLACE).edges)
+    assert is_json(network(STAR, PLACE).nodes)
+    assert is_json(network(STAR, PLACE).edges)
     assert json.loads(json.dumps(data, allow_nan=False)) == data
     assert [(node["x"], node["y"]) for node in data["nodes"]] == [
         (-100, 0),
@@ -172,14 +172,14 @@ def test_what_the_caller_gave_is_unchanged():
         ({"theme": "pink"}, ThresholdError, "light, dark"),
     ],
 )
-def test_wrong_arguments_are_refused_in_one_line(arguments, error, message):
+def test_wrong_arguments_are_rejected_in_one_line(arguments, error, message):
     with pytest.raises(error, match=message) as caught:
         network(STAR, PLACE, **arguments)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("place", [np.zeros((3, 2)), np.full((4, 2), np.nan)])
-def test_wrong_positions_are_refused(place):
+def test_wrong_positions_are_rejected(place):
     with pytest.raises(DataError, match="positions"):
         network(STAR, place)
 

@@ -256,12 +256,12 @@ def test_principal_axes_agree_with_the_eigenvectors():
     ("start", "message"),
     [(np.zeros((3, 2)), r"\(3, 2\).*14 nodes"), (np.zeros(28), r"\(28,\).*\(14, 2\)")],
 )
-def test_a_start_of_the_wrong_shape_is_refused(two_rings, start, message):
+def test_a_start_of_the_wrong_shape_is_rejected(two_rings, start, message):
     with pytest.raises(DataError, match=message):
         positions(two_rings, start=start)
 
 
-def test_labels_of_the_wrong_number_are_refused(two_rings):
+def test_labels_of_the_wrong_number_are_rejected(two_rings):
     with pytest.raises(DataError, match="2 labels for 14 nodes"):
         positions(two_rings, labels=["a", "b"])
 

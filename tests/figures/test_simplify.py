@@ -28,7 +28,7 @@ def simplify(graph, most_drawn=MOST_DRAWN, opened=(), focus=None):
 
 @st.composite
 def graphs(draw, max_components=4):
-    """Trees of hidden nodes and columns with some loops and, maybe, several pieces."""
+    """Trees of hidden nodes and columns with some loops and, maybe, several components."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     p, n_hidden = draw(st.integers(3, 40)), draw(st.integers(0, 12))
     n_roots = draw(st.integers(1, max_components))
@@ -55,10 +55,10 @@ def check_nothing_is_lost(part: SimplifiedGraph) -> None:
     assert set(part.counted) <= set(part.nodes)
 
 
-def check_pieces_stay_in_one(part: SimplifiedGraph) -> None:
-    """Drawn nodes of one piece of the graph are joined in the picture, too."""
-    pieces = {int(part.graph.component_of[node]) for node in part.nodes}
-    assert part.part.n_components == len(pieces)
+def check_components_stay_connected(part: SimplifiedGraph) -> None:
+    """Drawn nodes of one component of the graph are connected in the picture."""
+    components = {int(part.graph.component_of[node]) for node in part.nodes}
+    assert part.part.n_components == len(components)
 
 
 @given(graphs(), limits, st.data())
@@ -67,7 +67,7 @@ def test_every_column_is_drawn_or_counted_once_or_not_shown(graph, most_drawn, d
     focus = data.draw(st.none() | st.integers(0, graph.n_nodes - 1))
     part = simplify(graph, most_drawn=most_drawn, opened=opened, focus=focus)
     check_nothing_is_lost(part)
-    check_pieces_stay_in_one(part)
+    check_components_stay_connected(part)
     assert focus is None or focus in part.nodes
 
 
@@ -76,7 +76,7 @@ def test_the_first_picture_keeps_to_its_limit(graph, most_drawn):
     part = simplify(graph, most_drawn=most_drawn)
     assert 1 <= len(part.nodes) <= most_drawn
     check_nothing_is_lost(part)
-    check_pieces_stay_in_one(part)
+    check_components_stay_connected(part)
     assert not part.opened
 
 
@@ -128,13 +128,13 @@ def test_opening_everything_shows_every_folded_node(graph, most_drawn):
 
 
 @given(graphs(), limits, st.data())
-def test_a_node_that_is_sought_stands_among_its_neighbours(graph, most_drawn, data):
+def test_a_node_searched_for_is_drawn_with_its_neighbours(graph, most_drawn, data):
     focus = data.draw(st.integers(0, graph.n_nodes - 1))
     folding = fold(graph, most_drawn)
     part = folding.show(folding.around(focus), focus)
     assert {focus, *graph.neighbours(focus)} <= set(part.nodes)
     check_nothing_is_lost(part)
-    check_pieces_stay_in_one(part)
+    check_components_stay_connected(part)
 
 
 @given(graphs(), limits)
@@ -220,7 +220,7 @@ def test_a_hub_opens_its_nearest_columns_and_counts_the_rest():
     assert far in simplify(star, opened=[p], focus=far).nodes
 
 
-def test_a_limit_below_one_is_refused(two_hubs):
+def test_a_limit_below_one_is_rejected(two_hubs):
     with pytest.raises(ThresholdError, match="most_drawn = 0"):
         fold(two_hubs, 0)
 
@@ -256,7 +256,7 @@ def test_nothing_drawn_yet(two_hubs):
     assert part.not_shown == tuple(range(8))
 
 
-def test_surroundings_of_no_node_are_refused(two_hubs):
+def test_surroundings_of_no_node_are_rejected(two_hubs):
     with pytest.raises(DataError, match="Node 10 does not exist"):
         neighbourhood(two_hubs, 10, 1)
 

@@ -135,14 +135,14 @@ def test_a_graph_without_edges_or_without_nodes_is_a_picture_too():
         ({"theme": "pink"}, ThresholdError, "light, dark"),
     ],
 )
-def test_wrong_arguments_are_refused_in_one_line(arguments, error, message):
+def test_wrong_arguments_are_rejected_in_one_line(arguments, error, message):
     with pytest.raises(error, match=message) as caught:
         to_svg(STAR, PLACE, **arguments)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("place", [np.zeros((3, 2)), np.full((4, 2), np.nan)])
-def test_wrong_positions_are_refused(place):
+def test_wrong_positions_are_rejected(place):
     with pytest.raises(DataError, match="positions"):
         to_svg(STAR, place)
 

@@ -56,7 +56,7 @@ def parquet_of(table: pa.Table | pd.DataFrame) -> bytes:
     return buffer.getvalue()
 
 
-def plain() -> bytes:
+def valid() -> bytes:
     return csv_of(numbers())
 
 
@@ -78,11 +78,11 @@ def continental(x: float) -> str:
 
 
 def ragged() -> bytes:
-    return plain() + b"1,2,3,4,5,6,7,8\n"
+    return valid() + b"1,2,3,4,5,6,7,8\n"
 
 
 def short_rows() -> bytes:
-    return plain() + b"1,2\n3\n"
+    return valid() + b"1,2\n3\n"
 
 
 def mixed_encodings() -> bytes:
@@ -429,66 +429,66 @@ NASTY: tuple[Nasty, ...] = (
     Nasty("ragged.csv", ragged, "line 62 has 8 fields but the header has 6"),
     Nasty("short rows.csv", short_rows),
     Nasty("row names.csv", row_names, "line 2 has 30001 fields but the header has 30000"),
-    Nasty("no end.csv", lambda: plain()[:-9]),
-    Nasty("open quote.csv", lambda: plain() + b'1,2,"3,4,5,6\n', "quotation mark"),
+    Nasty("no end.csv", lambda: valid()[:-9]),
+    Nasty("open quote.csv", lambda: valid() + b'1,2,"3,4,5,6\n', "quotation mark"),
     Nasty("long cell.csv", lambda: with_column(["x" * 140_000, *["y"] * 59]),
           "a value of more than 131,072 characters. Shorten it"),
-    Nasty("long quoted cell.csv", lambda: plain() + b'1,2,"3\n' + b"1,2\n" * 40_000,
+    Nasty("long quoted cell.csv", lambda: valid() + b'1,2,"3\n' + b"1,2\n" * 40_000,
           "a quotation mark is opened and never closed"),
     Nasty("not a table.csv", lambda: bytes(range(256)) * 9, "not a table"),
     Nasty("prose.txt", lambda: b"It was a dark night.\nRain fell.\nNo table here.\n", "one column"),
     Nasty("html.csv", lambda: b"<!doctype html>\n<title>404</title>\n<p>Not found\n", "a web page"),
-    Nasty("web page.xlsx", lambda: b"<html>\n<table>\n<tr>" + plain(), "a web page or XML"),
+    Nasty("web page.xlsx", lambda: b"<html>\n<table>\n<tr>" + valid(), "a web page or XML"),
     Nasty("json.csv", lambda: b'{"a": [1, 2, 3],\n "b": [4, 5, 6]}\n', "this is JSON"),
     Nasty("lines of json.csv", lambda: b'{"a": 1, "b": 2, "c": 3}\n' * 9, "this is JSON"),
-    Nasty("title.csv", lambda: b"My survey\n\n" + plain(), "remove the lines above"),
-    Nasty("comments.csv", lambda: b"# made by hand\n" + plain(), "the lines below it have 6"),
-    Nasty("no names.csv", lambda: plain().partition(b"\n")[2], "not column names"),
+    Nasty("title.csv", lambda: b"My survey\n\n" + valid(), "remove the lines above"),
+    Nasty("comments.csv", lambda: b"# made by hand\n" + valid(), "the lines below it have 6"),
+    Nasty("no names.csv", lambda: valid().partition(b"\n")[2], "not column names"),
     Nasty("no names of items.csv", lambda: b"3,1,3\n1,2,2\n2,2,1\n3,3,1\n", "not column names"),
     Nasty("years.csv", lambda: b"2019,2020,2021\n1,2,7\n3,1,2\n2,9,4\n"),
     Nasty("wave lengths.csv", lambda: b"400.5,401,401.5\n1,2,7\n3,1,2\n2,9,4\n"),
     Nasty("declared.csv", lambda: b"sep=;\r\n" + csv_of(numbers(), ";")),
-    Nasty("declared in quotes.csv", lambda: b'\xef\xbb\xbf"sep=,"\n' + plain()),
+    Nasty("declared in quotes.csv", lambda: b'\xef\xbb\xbf"sep=,"\n' + valid()),
     Nasty("declared oddly.csv", lambda: b"sep=:\n" + csv_of(numbers(), ":")),
     Nasty("declared and ragged.csv", lambda: b"sep=,\n" + ragged(), "line 63 has 8 fields"),
-    Nasty("old mac.csv", lambda: plain().replace(b"\n", b"\r")),
+    Nasty("old mac.csv", lambda: valid().replace(b"\n", b"\r")),
     Nasty("old mac cells.csv", returns_in_cells),
-    Nasty("lone return.csv", lambda: plain() + b"1,2,3\r,4,5,6\n", "line 62 contains a lone"),
-    Nasty("lone return and quotes.csv", lambda: plain() + b'"1",2,3\r,4,5,6\n1,2,3,4,5,6\n',
+    Nasty("lone return.csv", lambda: valid() + b"1,2,3\r,4,5,6\n", "line 62 contains a lone"),
+    Nasty("lone return and quotes.csv", lambda: valid() + b'"1",2,3\r,4,5,6\n1,2,3,4,5,6\n',
           "line 62 contains a lone"),
-    Nasty("half old mac.csv", lambda: plain().replace(b"\n", b"\r", 30)),
-    Nasty("two returns.csv", lambda: plain().replace(b"\n", b"\r\r\n")),
-    Nasty("many returns.csv", lambda: plain().replace(b"\n", b"\r" * 100_000 + b"\n", 1)),
+    Nasty("half old mac.csv", lambda: valid().replace(b"\n", b"\r", 30)),
+    Nasty("two returns.csv", lambda: valid().replace(b"\n", b"\r\r\n")),
+    Nasty("many returns.csv", lambda: valid().replace(b"\n", b"\r" * 100_000 + b"\n", 1)),
     Nasty("database.csv", lambda: b"SQLite format 3\x00" + bytes(range(99)), "not a table"),
     Nasty("open sheet.xlsx", lambda: zipped(mimetype=b"", content_xml=b"<x/>"), "OpenDocument"),
-    Nasty("archive.xlsx", lambda: zipped(table_csv=plain()), "a zip archive"),
-    Nasty("trailing.csv", lambda: plain().replace(b"\n", b",\n")),
+    Nasty("archive.xlsx", lambda: zipped(table_csv=valid()), "a zip archive"),
+    Nasty("trailing.csv", lambda: valid().replace(b"\n", b",\n")),
     Nasty("really parquet.csv", lambda: parquet_of(numbers())),
-    Nasty("really text.xlsx", plain),
-    Nasty("called PAR1.csv", lambda: plain().replace(b"x0", b"PAR1", 1)),
+    Nasty("really text.xlsx", valid),
+    Nasty("called PAR1.csv", lambda: valid().replace(b"x0", b"PAR1", 1)),
     Nasty("really excel.parquet", lambda: book_of(numbers())),
     Nasty("cut.parquet", lambda: parquet_of(numbers())[:-40], "Parquet file is damaged"),
     Nasty("cut.xlsx", lambda: book_of(numbers())[:-200], "workbook is damaged"),
     Nasty("old.xlsx", lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "old or password"),
     # encodings
     Nasty("mixed encodings.csv", mixed_encodings),
-    Nasty("mark.csv", lambda: b"\xef\xbb\xbf" + plain()),
-    Nasty("two marks.csv", lambda: b"\xef\xbb\xbf" * 2 + plain()),
-    Nasty("utf16.csv", lambda: plain().decode().encode("utf-16")),
-    Nasty("utf16le mark.csv", lambda: b"\xff\xfe" + plain().decode().encode("utf-16-le")),
-    Nasty("utf16be mark.csv", lambda: b"\xfe\xff" + plain().decode().encode("utf-16-be")),
-    Nasty("utf16le.csv", lambda: plain().decode().encode("utf-16-le"), "UTF-16 without a byte"),
-    Nasty("utf16be.csv", lambda: plain().decode().encode("utf-16-be"), "UTF-16 without a byte"),
-    Nasty("utf32.csv", lambda: plain().decode().encode("utf-32"), "not a table"),
-    Nasty("cut utf16.csv", lambda: plain().decode().encode("utf-16")[:-1], "not a table"),
-    Nasty("zero byte.csv", lambda: plain() + b"1,2,\x00,4,5,6\n", "line 62 contains a zero byte"),
+    Nasty("mark.csv", lambda: b"\xef\xbb\xbf" + valid()),
+    Nasty("two marks.csv", lambda: b"\xef\xbb\xbf" * 2 + valid()),
+    Nasty("utf16.csv", lambda: valid().decode().encode("utf-16")),
+    Nasty("utf16le mark.csv", lambda: b"\xff\xfe" + valid().decode().encode("utf-16-le")),
+    Nasty("utf16be mark.csv", lambda: b"\xfe\xff" + valid().decode().encode("utf-16-be")),
+    Nasty("utf16le.csv", lambda: valid().decode().encode("utf-16-le"), "UTF-16 without a byte"),
+    Nasty("utf16be.csv", lambda: valid().decode().encode("utf-16-be"), "UTF-16 without a byte"),
+    Nasty("utf32.csv", lambda: valid().decode().encode("utf-32"), "not a table"),
+    Nasty("cut utf16.csv", lambda: valid().decode().encode("utf-16")[:-1], "not a table"),
+    Nasty("zero byte.csv", lambda: valid() + b"1,2,\x00,4,5,6\n", "line 62 contains a zero byte"),
     # compressed
     Nasty("bomb.csv.gz", bomb, "unpacks to more than"),
     Nasty("slow bomb.csv.gz", slow_bomb, "unpacks to more than"),
-    Nasty("twice.csv.gz", lambda: gzip.compress(gzip.compress(plain())), "gzipped twice"),
-    Nasty("in two parts.csv.gz", lambda: gzip.compress(plain()) + gzip.compress(b"1,2,3,4,5,6\n")),
-    Nasty("padded.csv.gz", lambda: gzip.compress(plain()) + bytes(512)),
-    Nasty("cut.csv.gz", lambda: gzip.compress(plain())[:-9], "gzip file is damaged"),
+    Nasty("twice.csv.gz", lambda: gzip.compress(gzip.compress(valid())), "gzipped twice"),
+    Nasty("in two parts.csv.gz", lambda: gzip.compress(valid()) + gzip.compress(b"1,2,3,4,5,6\n")),
+    Nasty("padded.csv.gz", lambda: gzip.compress(valid()) + bytes(512)),
+    Nasty("cut.csv.gz", lambda: gzip.compress(valid())[:-9], "gzip file is damaged"),
     Nasty("wrong.csv.gz", lambda: b"\x1f\x8b" + bytes(range(99)), "gzip file is damaged"),
     Nasty("bomb.xlsx", workbook_bomb, "unpacks to more than"),
     Nasty("lying bomb.xlsx", lambda: workbook_bomb(declared=4096), "damaged"),
@@ -568,8 +568,8 @@ NASTY: tuple[Nasty, ...] = (
     Nasty("control.parquet", lambda: names_of("nul \x00 in", "bell \x07", "esc \x1b[31m", "a\tb")),
     Nasty("odd names.csv", lambda: csv_of(odd_names())),
     Nasty("odd names.xlsx", odd_names_in_a_book),
-    Nasty("long name.csv", lambda: plain().replace(b"x0", b"x" * 100_000, 1), "100,000 characters"),
-    Nasty("longer name.csv", lambda: plain().replace(b"x0", b"x" * 200_000, 1), "first line"),
+    Nasty("long name.csv", lambda: valid().replace(b"x0", b"x" * 100_000, 1), "100,000 characters"),
+    Nasty("longer name.csv", lambda: valid().replace(b"x0", b"x" * 200_000, 1), "first line"),
     # columns
     Nasty("wide.csv", wide),
     Nasty("pair.csv", lambda: with_column(numbers()["x0"] * -2.0), "determine each other"),

@@ -94,9 +94,9 @@ def test_rows_have_the_exact_correlations_within_sampling_error(model: Synthetic
     exact = np.abs(model.correlations())
     error = np.abs(np.exp(-D.values) - exact)
     assert error.max() < 5 / np.sqrt(n)
-    sure = exact > 5 / np.sqrt(n)
+    significant = exact > 5 / np.sqrt(n)
     assert D.signs is not None
-    assert (D.signs[sure] == np.sign(model.correlations())[sure]).all()
+    assert (D.signs[significant] == np.sign(model.correlations())[significant]).all()
 
 
 def test_rows_are_binary_columns_with_the_names_of_the_graph() -> None:

@@ -81,7 +81,7 @@ def test_many_decimals_with_a_comma_are_numbers():
     assert type_column("x", pd.Series(texts)).column.kind == "continuous"
 
 
-def test_money_is_refused_unless_it_names_categories():
+def test_money_is_rejected_unless_it_names_categories():
     with pytest.raises(DataError, match="Column 'pay' contains amounts of money such as '\\$10'"):
         type_column("pay", pd.Series(["$10", "€11"] * 5))
     assert type_column("pay", pd.Series(["$10", "€11"] * 5), "categorical").column.kind

@@ -89,16 +89,16 @@ def assert_reads_back(result: ll.LearnResult) -> None:
 
 
 def check(frame: pd.DataFrame, form: Form, how: str, drop: bool, method: Method) -> None:
-    refusal = ""
+    error_text = ""
     try:
         obs = observed(frame, form, how, drop)
         D = ll.information_distances(obs, on_degenerate="drop" if drop else "error")
         result = ll.learn(D, method=method)
     except LoopyLatentError as error:
-        refusal = str(error)
-    if refusal:
-        assert refusal.isprintable()
-        assert 10 < len(refusal) < 500
+        error_text = str(error)
+    if error_text:
+        assert error_text.isprintable()
+        assert 10 < len(error_text) < 500
         return
     assert not np.isnan(D.values).any()
     assert np.array_equal(D.values, D.values.T)

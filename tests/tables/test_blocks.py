@@ -329,7 +329,7 @@ SAME_WORDS = ("empty", "no rows", "one column", "two names", "few rows", "identi
 
 
 @pytest.mark.parametrize("fault", BAD_TEXTS)
-def test_what_cannot_be_used_is_refused_in_one_line(tmp_path, fault):
+def test_what_cannot_be_used_is_rejected_in_one_line(tmp_path, fault):
     path = tmp_path / "t.csv"
     path.write_bytes(BAD_TEXTS[fault])
     with pytest.raises(LoopyLatentError) as expected:
@@ -393,7 +393,7 @@ def test_a_row_that_is_too_wide_is_found_in_its_block(tmp_path):
         ll.scan_table(path, block_rows=60)
 
 
-def test_other_things_than_tables_are_refused(tmp_path, rng):
+def test_other_things_than_tables_are_rejected(tmp_path, rng):
     frame = real_table(rng, 50)
     other = tmp_path / "other.csv"
     frame.rename(columns={"a": "z"}).to_csv(other, index=False)
@@ -424,7 +424,7 @@ def test_other_things_than_tables_are_refused(tmp_path, rng):
         ll.information_distances(frame, checkpoint=tmp_path / "c.npz")
 
 
-def test_parts_that_disagree_on_a_column_are_refused(rng, tmp_path):
+def test_parts_that_disagree_on_a_column_are_rejected(rng, tmp_path):
     frame = real_table(rng, 50)
     frame.to_parquet(tmp_path / "0.parquet")
     frame.astype({"b": str}).to_parquet(tmp_path / "1.parquet")
@@ -458,7 +458,7 @@ def test_categories_of_parquet_keep_their_order(rng, tmp_path):
     assert np.array_equal(values, whole.values, equal_nan=True)
 
 
-def test_more_texts_than_can_be_counted_are_numbers_or_refused(rng, tmp_path, monkeypatch):
+def test_more_texts_than_can_be_counted_are_numbers_or_rejected(rng, tmp_path, monkeypatch):
     monkeypatch.setattr("loopylatent.tables.blocks.columns.MOST_TEXTS", 60)
     frame = real_table(rng, 500)
     frame["n"] = [f"{x:.6f}" for x in rng.normal(size=500)]
@@ -511,7 +511,7 @@ LATER_HEADERS = {
 
 
 @pytest.mark.parametrize("header", LATER_HEADERS)
-def test_a_later_file_with_another_header_is_refused_by_name(tmp_path, header):
+def test_a_later_file_with_another_header_is_rejected_by_name(tmp_path, header):
     first = ",a,b,c" if ",," in header or header == "a,b,c" else "a,b,c"
     for name, head in (("1.csv", first), ("2.csv", header)):
         row = ",".join("1" if one else "" for one in head.split(","))
@@ -558,7 +558,7 @@ def test_a_packed_file_that_ends_too_soon_is_damaged_also_with_quotation_marks(
 
 
 @pytest.mark.parametrize("mark", ["", '0.5,1,"x"\n'])
-def test_a_carriage_return_inside_a_line_is_refused(tmp_path, mark):
+def test_a_carriage_return_inside_a_line_is_rejected(tmp_path, mark):
     path = tmp_path / "t.csv"
     path.write_bytes(rows_of_text(mark + "0.5,1,x\ry\n0.5,1,x\n").encode())
     with pytest.raises(DataError, match=r"'t\.csv': .* contains a lone carriage return"):
@@ -663,7 +663,7 @@ def test_finding_rows_can_be_watched_and_stopped(tmp_path, monkeypatch, form):
         ll.scan_table(path, block_rows=500, progress=stop_after(finding[0][0]))
 
 
-def test_a_large_row_group_is_read_in_pieces_but_once_by_each_thread(rng, tmp_path, monkeypatch):
+def test_a_large_row_group_is_read_in_parts_but_once_by_each_thread(rng, tmp_path, monkeypatch):
     monkeypatch.setattr("loopylatent.compute.workers.os.cpu_count", lambda: 2)
     monkeypatch.setattr("loopylatent.tables.parquet.BATCH_ROWS", 50)
     frame = real_table(rng, 2000)
@@ -691,8 +691,10 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(rng, tmp_path, monkeypatch,
         ll.information_distances(table, checkpoint=file, progress=stop_after(3))
     assert file.exists()
     summed = []
-    plain = block_sums._sum_portion
-    monkeypatch.setattr(block_sums, "_sum_portion", lambda *a: (summed.append(a[1]), plain(*a))[1])
+    original = block_sums._sum_portion
+    monkeypatch.setattr(
+        block_sums, "_sum_portion", lambda *a: (summed.append(a[1]), original(*a))[1]
+    )
     seen = []
     found = ll.information_distances(
         table, checkpoint=file, progress=lambda done, _: seen.append(done)
@@ -712,9 +714,9 @@ def test_a_scan_that_was_stopped_goes_on_where_it_was(rng, tmp_path, monkeypatch
     with pytest.raises(StopHere):
         ll.scan_table(path, weights="w", checkpoint=file, progress=stop_after(3))
     scanned = []
-    plain = block_scan._scan_portion
+    original = block_scan._scan_portion
     monkeypatch.setattr(
-        block_scan, "_scan_portion", lambda *a: (scanned.append(a[1]), plain(*a))[1]
+        block_scan, "_scan_portion", lambda *a: (scanned.append(a[1]), original(*a))[1]
     )
     seen = []
     found = ll.scan_table(
@@ -746,7 +748,7 @@ def test_the_file_is_written_while_the_work_goes_on(rng, tmp_path, monkeypatch):
     assert list(tmp_path.glob("*.npz")) == []
 
 
-def test_a_checkpoint_of_something_else_is_refused(rng, tmp_path):
+def test_a_checkpoint_of_something_else_is_rejected(rng, tmp_path):
     frame = real_table(rng, 6000)
     table = ll.scan_table(write(frame, tmp_path, "csv"))
     file = tmp_path / "c.npz"
@@ -768,14 +770,14 @@ def test_a_checkpoint_of_something_else_is_refused(rng, tmp_path):
 
 def interrupt_in_merge(monkeypatch, owner, at, after):
     """Let Ctrl-C arrive in the ``at``-th merge, when a part of the sums is already added."""
-    plain, calls = owner.merge, []
+    original, calls = owner.merge, []
 
     def merge(self, other):
         calls.append(1)
         if len(calls) == at:
             after(self, other)
             raise KeyboardInterrupt
-        plain(self, other)
+        original(self, other)
 
     monkeypatch.setattr(owner, "merge", merge)
 
@@ -811,7 +813,7 @@ def test_a_scan_that_was_torn_by_an_interrupt_is_not_saved(rng, tmp_path, monkey
     assert (found.digest, found.n_missing) == (expected.digest, expected.n_missing)
 
 
-def test_a_checkpoint_of_the_same_rows_in_another_order_is_refused(rng, tmp_path):
+def test_a_checkpoint_of_the_same_rows_in_another_order_is_rejected(rng, tmp_path):
     frame = real_table(rng, 3000).round().astype(int)
     file = tmp_path / "c.npz"
     first = ll.scan_table(write(frame, tmp_path, "csv"))
@@ -840,7 +842,7 @@ def test_sums_are_kept_until_the_distances_are_there(rng, tmp_path, monkeypatch)
     assert not file.exists()
 
 
-def test_a_checkpoint_that_would_run_code_is_refused(rng, tmp_path):
+def test_a_checkpoint_that_would_run_code_is_rejected(rng, tmp_path):
     table = ll.scan_table(write(real_table(rng, 500), tmp_path, "csv"))
     file = tmp_path / "c.npz"
     np.savez(file, key=np.array([object()], dtype=object), done=np.array(1))
@@ -916,7 +918,7 @@ def test_the_command_line_says_what_is_wrong(
 @pytest.mark.parametrize("file", [one for one in NASTY if one.name in (
     "called PAR1.csv", "broken text.parquet", "account numbers.csv", "tracking numbers.csv",
     "row names.csv")], ids=str)  # fmt: skip
-def test_a_nasty_file_is_read_in_blocks_or_refused_in_one_line(file, tmp_path):
+def test_a_nasty_file_is_read_in_blocks_or_rejected_in_one_line(file, tmp_path):
     path = tmp_path / file.name
     path.write_bytes(file.content())
     if not file.message:

@@ -1,4 +1,4 @@
-"""Observations: made from frames, arrays and files, and what is refused."""
+"""Observations: from frames, arrays and files, and what is rejected."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def mixed() -> pd.DataFrame:
     )
 
 
-def refusal(df: Any, **options: Any) -> str:
+def error_text(df: Any, **options: Any) -> str:
     with pytest.raises(DataError) as caught:
         Observations.from_frame(df, **options)
     message = str(caught.value)
@@ -94,24 +94,24 @@ def test_nasty_names_are_kept_and_shown_on_one_line() -> None:
     frame = pd.DataFrame(np.eye(5), columns=NASTY_NAMES)
     assert Observations.from_frame(frame).names == tuple(NASTY_NAMES)
     for name in NASTY_NAMES:
-        assert "constant" in refusal(frame.assign(**{name: 1}))
+        assert "constant" in error_text(frame.assign(**{name: 1}))
 
 
 @pytest.mark.parametrize("role", ["drop", "labels"])
-def test_an_unknown_name_is_refused_with_close_ones(mixed: pd.DataFrame, role: str) -> None:
-    assert f"{role}: there is no column 'hight'" in refusal(mixed, **{role: ["hight"]})
-    assert "did you mean 'height'?" in refusal(mixed, **{role: ["hight"]})
-    assert "known names: 'id', 'vote'" in refusal(mixed, **{role: ["zzz"]})
+def test_an_unknown_name_is_rejected_with_close_ones(mixed: pd.DataFrame, role: str) -> None:
+    assert f"{role}: there is no column 'hight'" in error_text(mixed, **{role: ["hight"]})
+    assert "did you mean 'height'?" in error_text(mixed, **{role: ["hight"]})
+    assert "known names: 'id', 'vote'" in error_text(mixed, **{role: ["zzz"]})
 
 
-def test_an_unknown_name_of_kind_or_weights_is_refused(mixed: pd.DataFrame) -> None:
-    assert "kinds: there is no column" in refusal(mixed, kinds={"vot": "binary"})
-    assert "weights names" in refusal(mixed, weights="cuont")
+def test_an_unknown_name_of_kind_or_weights_is_rejected(mixed: pd.DataFrame) -> None:
+    assert "kinds: there is no column" in error_text(mixed, kinds={"vot": "binary"})
+    assert "weights: there is no column" in error_text(mixed, weights="cuont")
 
 
-def test_constant_and_empty_columns_are_refused_or_left_out(mixed: pd.DataFrame) -> None:
+def test_constant_and_empty_columns_are_rejected_or_dropped(mixed: pd.DataFrame) -> None:
     frame = mixed.drop(columns="id").assign(same="x", none=None, one=[np.nan] * 5 + [3.0])
-    message = refusal(frame)
+    message = error_text(frame)
     assert "'same' (constant), 'none' (no values), 'one' (constant)" in message
     assert "on_degenerate='drop'" in message
     obs = Observations.from_frame(frame, on_degenerate="drop")
@@ -119,28 +119,28 @@ def test_constant_and_empty_columns_are_refused_or_left_out(mixed: pd.DataFrame)
     assert obs.dropped == (
         Dropped("same", "constant"), Dropped("none", "no values"), Dropped("one", "constant"),
     )  # fmt: skip
-    assert "on_degenerate = 'keep'" in refusal(mixed, on_degenerate="keep")
+    assert "on_degenerate = 'keep'" in error_text(mixed, on_degenerate="keep")
 
 
-def test_a_column_constant_in_the_rows_that_count_is_refused() -> None:
+def test_a_column_constant_in_the_rows_that_count_is_rejected() -> None:
     frame = pd.DataFrame({"a": [0, 0, 1], "b": [0, 1, 1], "c": [1, 0, 1], "w": [2, 2, 0]})
-    assert "'a' is constant" in refusal(frame, weights="w")
+    assert "'a' is constant" in error_text(frame, weights="w")
 
 
-def test_too_few_columns_or_rows_are_refused(mixed: pd.DataFrame) -> None:
-    assert "found 2" in refusal(mixed[["mood", "vote"]])
-    assert "found 0" in refusal(mixed[[]])
-    assert "There are 2 rows" in refusal(mixed.head(2))
-    assert "There are 0 rows" in refusal(mixed.head(0))
-    assert "sum to 2 rows" in refusal(mixed, weights=[1, 1, 0, 0, 0, 0])
+def test_too_few_columns_or_rows_are_rejected(mixed: pd.DataFrame) -> None:
+    assert "found 2" in error_text(mixed[["mood", "vote"]])
+    assert "found 0" in error_text(mixed[[]])
+    assert "There are 2 rows" in error_text(mixed.head(2))
+    assert "There are 0 rows" in error_text(mixed.head(0))
+    assert "sum to 2 rows" in error_text(mixed, weights=[1, 1, 0, 0, 0, 0])
 
 
-def test_repeated_and_empty_names_are_refused(mixed: pd.DataFrame) -> None:
+def test_repeated_and_empty_names_are_rejected(mixed: pd.DataFrame) -> None:
     twice = mixed.set_axis(["a", "a", "b", "c", "d", "e"], axis=1)
-    assert "2 columns are called 'a'" in refusal(twice)
+    assert "2 columns are called 'a'" in error_text(twice)
     for empty in ("", " ", None, np.nan):
         nameless = mixed.set_axis(["a", empty, "b", "c", "d", "e"], axis=1)
-        assert "Column 2 of 6 has no name" in refusal(nameless)
+        assert "Column 2 of 6 has no name" in error_text(nameless)
 
 
 @pytest.mark.parametrize(
@@ -153,12 +153,12 @@ def test_repeated_and_empty_names_are_refused(mixed: pd.DataFrame) -> None:
         (["many"] * 6, "must be numbers"),
     ],
 )
-def test_bad_weights_are_refused(mixed: pd.DataFrame, weights: Any, expected: str) -> None:
-    assert expected in refusal(mixed, weights=weights)
+def test_bad_weights_are_rejected(mixed: pd.DataFrame, weights: Any, expected: str) -> None:
+    assert expected in error_text(mixed, weights=weights)
 
 
-def test_something_that_is_no_table_is_refused() -> None:
-    assert "is not a DataFrame" in refusal([[1, 2, 3]])
+def test_a_value_that_is_not_a_table_is_rejected() -> None:
+    assert "is not a DataFrame" in error_text([[1, 2, 3]])
     for wrong in (np.ones(3), np.ones((2, 2, 2)), [[1, 2], [1]]):
         with pytest.raises(DataError):
             Observations.from_array(wrong)
@@ -254,7 +254,7 @@ def test_sparse_and_dense_reading_agree_on_kinds(counts: sparse.csr_array) -> No
     assert Observations.from_array(counts).columns == dense.columns
 
 
-def test_an_unusable_sparse_matrix_is_refused(counts: sparse.csr_array) -> None:
+def test_an_unusable_sparse_matrix_is_rejected(counts: sparse.csr_array) -> None:
     cases: list[tuple[Any, dict[str, Any], str]] = [
         (counts * np.nan, {}, "NaN or infinity"),
         (counts, {"kinds": {"x1": "categorical"}}, "cannot be categorical"),
@@ -272,7 +272,7 @@ def test_a_sparse_pair_of_nonzero_values_is_continuous() -> None:
     assert Observations.from_array(matrix).kinds == ("continuous", "binary", "binary")
 
 
-def test_parts_that_do_not_fit_are_refused(mixed: pd.DataFrame) -> None:
+def test_parts_that_do_not_fit_are_rejected(mixed: pd.DataFrame) -> None:
     obs = Observations.from_frame(mixed, labels=["id"])
     with pytest.raises(DataError, match="There are"):
         obs.with_values(np.zeros((6, 2)))

@@ -21,7 +21,7 @@ def kind_of(values: Any, wanted: Kind | None = None) -> str:
     return type_column("x", pd.Series(values), wanted).column.kind
 
 
-def refusal(values: Any, wanted: Any = None) -> str:
+def error_text(values: Any, wanted: Any = None) -> str:
     with pytest.raises(DataError) as caught:
         type_column("the\ncolumn", pd.Series(values), wanted)
     message = str(caught.value)
@@ -95,7 +95,7 @@ def test_an_ordered_category_is_ordinal_only() -> None:
     values = pd.Categorical(["lo", "hi", "mid"], ["lo", "mid", "hi"], ordered=True)
     assert kind_of(values, "ordinal") == "ordinal"
     assert kind_of(values, "categorical") == "categorical"
-    assert "is not a number" in refusal(values, "continuous")
+    assert "is not a number" in error_text(values, "continuous")
 
 
 @pytest.mark.parametrize(
@@ -111,8 +111,8 @@ def test_an_ordered_category_is_ordinal_only() -> None:
         ["12:30", "08:15:20"],
     ],
 )
-def test_dates_are_refused_unless_wanted_as_categories(values: Any) -> None:
-    assert "dates or times. Drop it, or use it as a label" in refusal(values)
+def test_dates_are_rejected_unless_wanted_as_categories(values: Any) -> None:
+    assert "dates or times. Drop it, or use it as a label" in error_text(values)
     assert kind_of(values, "categorical") == "categorical"
 
 
@@ -121,28 +121,28 @@ def test_codes_that_only_resemble_dates_are_text(values: list[str]) -> None:
     assert kind_of(values) == "binary"
 
 
-def test_infinity_is_refused_with_its_row() -> None:
+def test_infinity_is_rejected_with_its_row() -> None:
     for values in ([1.0, 2.0, -np.inf], ["1", "2", "inf"], [1, "2", np.inf]):
-        assert "infinite in data row 3" in refusal(values)
+        assert "infinite in data row 3" in error_text(values)
 
 
-def test_text_with_too_many_levels_is_refused() -> None:
-    assert "51 distinct values" in refusal([f"v{k}" for k in range(51)] * 4)
-    assert "Drop it, or use it as a label" in refusal(["a", "b", "c", "a", "b"])
+def test_text_with_too_many_levels_is_rejected() -> None:
+    assert "51 distinct values" in error_text([f"v{k}" for k in range(51)] * 4)
+    assert "Drop it, or use it as a label" in error_text(["a", "b", "c", "a", "b"])
     assert kind_of([f"v{k}" for k in range(50)] * 2) == "categorical"
     assert kind_of(["a", "b", "c", "a", "b"], "categorical") == "categorical"
 
 
 def test_one_wrong_cell_among_numbers_is_named() -> None:
-    assert "also 'abc' in data row 3" in refusal([1.5, 2.5, "abc", 3.5, 4.5, 5.5])
+    assert "also 'abc' in data row 3" in error_text([1.5, 2.5, "abc", 3.5, 4.5, 5.5])
 
 
-def test_an_impossible_wanted_kind_is_refused() -> None:
-    assert "'b' in data row 2 is not a number" in refusal(["1", "b", "3"], "continuous")
-    assert "'b' in data row 2 is not a number" in refusal(["1", "b", "3"], "ordinal")
-    assert "3 distinct values, so it cannot be binary" in refusal([1, 2, 3], "binary")
-    assert "cannot be binary" in refusal(["a", "b", "c"], "binary")
-    assert "Use one of binary, categorical" in refusal([1, 2, 3], "nominal")
+def test_an_impossible_wanted_kind_is_rejected() -> None:
+    assert "'b' in data row 2 is not a number" in error_text(["1", "b", "3"], "continuous")
+    assert "'b' in data row 2 is not a number" in error_text(["1", "b", "3"], "ordinal")
+    assert "3 distinct values, so it cannot be binary" in error_text([1, 2, 3], "binary")
+    assert "cannot be binary" in error_text(["a", "b", "c"], "binary")
+    assert "Use one of binary, categorical" in error_text([1, 2, 3], "nominal")
 
 
 def test_cells_that_hold_lists_are_text() -> None:
@@ -161,8 +161,8 @@ def test_cells_that_hold_lists_are_text() -> None:
     ],
     ids=["signalling", "endless", "half", "broken"],
 )
-def test_what_cannot_be_written_as_text_is_refused(values: Any) -> None:
-    assert "cannot be written as text" in refusal(values)
+def test_what_cannot_be_written_as_text_is_rejected(values: Any) -> None:
+    assert "cannot be written as text" in error_text(values)
 
 
 @pytest.mark.parametrize("dtype", ["int64", "Int64", "uint64", "int64[pyarrow]", object, str])

@@ -104,15 +104,15 @@ def test_the_command_line_gives_a_graph_or_one_line(
     shown = capsys.readouterr()
     assert shown.out == ""
     said = shown.err.splitlines()
-    refusals = [line for line in said if line.startswith("loopylatent: ")]
+    error_lines = [line for line in said if line.startswith("loopylatent: ")]
     if not expected(file):
-        assert (status, refusals) == (0, [])
+        assert (status, error_lines) == (0, [])
         assert nx.read_graphml(target).number_of_nodes() >= 3
         return
     assert status == 2
-    assert refusals == said[-1:]
-    assert expected(file) in refusals[0]
-    assert is_one_clear_line(refusals[0])
+    assert error_lines == said[-1:]
+    assert expected(file) in error_lines[0]
+    assert is_one_clear_line(error_lines[0])
     assert not target.exists()
 
 
@@ -163,7 +163,7 @@ AT_ONCE = (
     [one if one.name in AT_ONCE else pytest.param(one, marks=pytest.mark.long) for one in NASTY],
     ids=str,
 )
-def test_the_page_takes_a_file_or_refuses_it_in_one_line(page: AppTest, file: Nasty) -> None:
+def test_the_page_takes_a_file_or_rejects_it_in_one_line(page: AppTest, file: Nasty) -> None:
     before = page.session_state["loopylatent"].recipe
     asked(page).file_uploader[0].set_value((file.name, file.content(), "text/csv")).run()
     assert [one.value for one in page.exception] == []
@@ -176,7 +176,7 @@ def test_the_page_takes_a_file_or_refuses_it_in_one_line(page: AppTest, file: Na
         said = [one.value.replace("\\", "") for one in page.error]
     recipe = page.session_state["loopylatent"].recipe
     if recipe == before:
-        assert len(said) == 1, "refused without a word"
+        assert len(said) == 1, "rejected without a message"
         assert "\n" not in said[0]
         assert IN_THE_APP.get(file.name, expected(file)) in said[0]
     else:
@@ -204,13 +204,13 @@ def test_any_threshold_gives_a_graph_or_one_line(
     distances: ll.DistanceMatrix, name: str, value: float
 ) -> None:
     for method in get_args(Method):
-        refusal = ""
+        error_text = ""
         try:
             result = ll.learn(distances, **{name: value}, method=method)
         except LoopyLatentError as error:
-            refusal = str(error)
-        if refusal:
-            assert is_one_clear_line(refusal)
+            error_text = str(error)
+        if error_text:
+            assert is_one_clear_line(error_text)
         else:
             assert np.isfinite(result.graph.lengths).all()
             assert (result.graph.degrees[result.graph.n_observed :] >= 3).all()
@@ -218,14 +218,14 @@ def test_any_threshold_gives_a_graph_or_one_line(
 
 
 @pytest.mark.parametrize("given", ["nan", "inf", "-inf", "1e400", "", "x", "-5", "0"])
-def test_the_command_line_refuses_thresholds_in_one_line(
+def test_the_command_line_rejects_thresholds_in_one_line(
     given: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = tmp_path / "table.csv"
     table.write_bytes(csv_of(numbers()))
     try:
         status = main(["learn", str(table), f"--r={given}"])
-    except SystemExit as end:  # what is no number at all
+    except SystemExit as end:  # not a number
         status = int(str(end.code))
     lines = capsys.readouterr().err.splitlines()
     assert status == 2
@@ -246,7 +246,7 @@ def test_the_command_line_refuses_thresholds_in_one_line(
         ([1e12] * 60, ""),
     ],
 )
-def test_weights_count_or_are_refused_in_one_line(weights: list[object], says: str) -> None:
+def test_weights_count_or_are_rejected_in_one_line(weights: list[object], says: str) -> None:
     def graph() -> ll.LatentGraph:
         obs = ll.Observations.from_frame(numbers().assign(w=weights), weights="w")
         return ll.learn(ll.information_distances(obs)).graph
@@ -298,7 +298,7 @@ def test_no_command_writes_over_its_table(
     assert table.read_bytes() == csv_of(numbers())
 
 
-def test_a_number_of_rows_beside_a_table_is_refused(
+def test_a_number_of_rows_for_a_table_is_rejected(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = tmp_path / "table.csv"

@@ -1,4 +1,4 @@
-"""Files that nobody likes, in blocks: read as the whole table is, or refused in one line."""
+"""Hostile files in blocks: read like the whole table, or rejected in one line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from loopylatent.tables.read import read_frame
 
 @pytest.mark.parametrize("gap", [False, True])
 @pytest.mark.parametrize("digits", [18, 20, 22])
-def test_more_identifiers_than_can_be_counted_are_refused_as_in_memory(tmp_path, digits, gap):
+def test_more_identifiers_than_can_be_counted_are_rejected_as_in_memory(tmp_path, digits, gap):
     n = MOST_TEXTS + 1000
     names = [str(10 ** (digits - 1) + k) for k in range(n)]
     frame = numbers(n, 3).assign(id=["", *names[1:]] if gap else names)
@@ -56,7 +56,7 @@ def test_long_numbers_that_differ_are_numbers_in_blocks_as_in_memory(tmp_path):
     assert np.array_equal(values, whole.values)
 
 
-def test_long_whole_numbers_of_parquet_are_refused_in_blocks(tmp_path):
+def test_long_whole_numbers_of_parquet_are_rejected_in_blocks(tmp_path):
     path = tmp_path / "ids.parquet"
     numbers().assign(id=[10**17 + k % 3 for k in range(60)]).to_parquet(path)
     with pytest.raises(DataError, match="whole numbers too long to be distinct"):
@@ -77,11 +77,11 @@ OTHER_WORDS = {
     "really parquet.csv.gz": "a packed Parquet file",
     "declared and ragged.csv": "data row 61 has 8 fields",
 }
-"""What text in blocks is refused with, where in memory it is read or told on which line."""
+"""Errors for text in blocks that differ from those in memory."""
 
 
 @pytest.mark.parametrize("name", [*SAME_IN_BLOCKS, *OTHER_WORDS])
-def test_nasty_text_is_read_in_blocks_as_in_memory_or_refused(tmp_path, name):
+def test_nasty_text_is_read_in_blocks_as_in_memory_or_rejected(tmp_path, name):
     file = next(one for one in NASTY if one.name == name.removesuffix(".gz"))
     path = tmp_path / name
     path.write_bytes(gzip.compress(file.content()) if name.endswith(".gz") else file.content())

@@ -1,4 +1,4 @@
-"""The bundled tables are what their catalogue says, and the made-up one follows its truth."""
+"""The bundled tables match their catalogue, and the synthetic one its true graph."""
 
 from __future__ import annotations
 
@@ -100,12 +100,12 @@ def test_packed_files_carry_no_time_and_no_name() -> None:
         assert header[4:8] == bytes(4), path.name
 
 
-def test_an_unknown_sample_is_refused_with_close_names() -> None:
+def test_an_unknown_sample_is_rejected_with_close_names() -> None:
     with pytest.raises(DataError, match=r"no sample 'bfi'.*'bfi25'"):
         load_sample("bfi")
 
 
-def test_a_missing_folder_is_refused_in_one_line(
+def test_a_missing_folder_is_rejected_in_one_line(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     sample_names.cache_clear()

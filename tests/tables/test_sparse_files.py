@@ -133,10 +133,10 @@ def test_columns_can_be_left_out_or_weigh_rows():
     assert obs.n_samples == 800
 
 
-# Files that are refused --------------------------------------------------------------------
+# Files that are rejected --------------------------------------------------------------------
 
 PICKLED = npz_of(**csr_parts(data=np.array([{}], dtype=object)))
-REFUSED = {
+REJECTED = {
     "nothing": (b"", "neither"),
     "a table": (b"a,b,c\n1,2,3\n", "neither"),
     "another archive": (npz_of(values=np.eye(3)), "does not contain a sparse matrix"),
@@ -181,9 +181,9 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
-def test_a_bad_file_is_refused_with_one_line(case, tmp_path):
-    content, says = REFUSED[case]
+@pytest.mark.parametrize("case", REJECTED)
+def test_a_bad_file_is_rejected_with_one_line(case, tmp_path):
+    content, says = REJECTED[case]
     path = tmp_path / "bad.mtx"
     path.write_bytes(content)
     with pytest.raises(LoopyLatentError) as caught:
@@ -217,7 +217,7 @@ def test_nothing_in_a_file_is_run(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_an_archive_that_unpacks_to_far_more_is_refused():
+def test_an_archive_that_unpacks_to_far_more_is_rejected():
     target = io.BytesIO()
     np.savez_compressed(target, **csr_parts(data=np.zeros(4_000_000)))
     with pytest.raises(DataError, match="unpacks to more than"):
@@ -249,7 +249,7 @@ def test_a_damaged_file_is_a_table_or_one_line(data, content):
         ("\x00" * 30, "not a text file"),
     ],
 )
-def test_names_that_do_not_fit_are_refused(text, says, tmp_path):
+def test_names_that_do_not_fit_are_rejected(text, says, tmp_path):
     path = tmp_path / "vocabulary.txt"
     path.write_text(text)
     with pytest.raises(DataError, match=says):
@@ -338,14 +338,14 @@ def test_repeated_and_constant_columns_are_counted_where_they_are_left_out(tmp_p
         (["none.mtx"], "no file"),
     ],
 )
-def test_what_does_not_go_together_is_refused(options, says, files, monkeypatch, capsys):
+def test_what_does_not_go_together_is_rejected(options, says, files, monkeypatch, capsys):
     monkeypatch.chdir(files)
     assert main(["learn", *options]) == 2
     said = capsys.readouterr().err.splitlines()
     assert says in said[-1]
 
 
-def test_a_file_that_near_pairs_are_not_written_to_is_refused_first(files, monkeypatch, capsys):
+def test_a_file_that_near_pairs_are_not_written_to_is_rejected_first(files, monkeypatch, capsys):
     monkeypatch.setattr("loopylatent.cli.inputs.read_sparse", lambda *_: pytest.fail("read"))
     command = ["distances", str(files / "words.mtx"), "-o", str(files / "pairs.npz")]
     assert main(command) == 2

@@ -1,4 +1,4 @@
-"""Reading files into data frames: what is accepted, and what each refusal says."""
+"""Reading files into data frames: what is accepted, and what each error says."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def csv_of(frame: pd.DataFrame, sep: str = ",") -> bytes:
     return frame.to_csv(index=False, sep=sep).encode()
 
 
-def refusal(source: object, **options: object) -> str:
+def error_text(source: object, **options: object) -> str:
     with pytest.raises(DataError) as caught:
         read_frame(source, **options)  # type: ignore[arg-type]
     message = str(caught.value)
@@ -171,8 +171,8 @@ def test_excel_header_may_stand_below_empty_rows() -> None:
     pd.testing.assert_frame_equal(read_frame(book), PLAIN, check_dtype=False)
 
 
-def test_an_unknown_sheet_is_refused_with_the_known_ones() -> None:
-    assert "'one'" in refusal(excel_of({"one": PLAIN}), sheet="two")
+def test_an_unknown_sheet_is_rejected_with_the_known_ones() -> None:
+    assert "'one'" in error_text(excel_of({"one": PLAIN}), sheet="two")
 
 
 @pytest.mark.parametrize(
@@ -199,54 +199,54 @@ def test_an_unknown_sheet_is_refused_with_the_known_ones() -> None:
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", ".xlsx"),
     ],
 )
-def test_an_unusable_file_is_refused_with_the_reason(content: bytes, expected: str) -> None:
-    assert expected in refusal(content)
+def test_an_unusable_file_is_rejected_with_the_reason(content: bytes, expected: str) -> None:
+    assert expected in error_text(content)
 
 
-def test_a_wrong_delimiter_is_refused_with_the_right_one() -> None:
-    assert "try delimiter=';'" in refusal(b"a;b;c\n1;2;3\n", delimiter=",")
-    assert "must be one ASCII character" in refusal(b"a;b;c\n1;2;3\n", delimiter="::")
+def test_a_wrong_delimiter_is_rejected_with_the_right_one() -> None:
+    assert "try delimiter=';'" in error_text(b"a;b;c\n1;2;3\n", delimiter=",")
+    assert "must be one ASCII character" in error_text(b"a;b;c\n1;2;3\n", delimiter="::")
 
 
 def test_a_late_wide_row_is_named_by_its_line() -> None:
     rows = [b"a,b,c"] + [b"1,2,3"] * 400_000 + [b"1,2,3,4", b""]
-    assert "line 400002 has 4 fields" in refusal(b"\n".join(rows))
+    assert "line 400002 has 4 fields" in error_text(b"\n".join(rows))
 
 
 def test_a_trailing_delimiter_makes_no_column() -> None:
     assert list(read_frame(b"a,b,c,\n1,2,3,\n4,5,6,\n").columns) == ["a", "b", "c"]
 
 
-def test_a_zip_archive_that_is_no_workbook_is_refused() -> None:
+def test_a_zip_archive_that_is_not_a_workbook_is_rejected() -> None:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         archive.writestr("table.csv", "a,b,c\n1,2,3\n")
-    assert "unpack it" in refusal(buffer.getvalue())
+    assert "unpack it" in error_text(buffer.getvalue())
 
 
-def test_paths_that_are_no_file_are_refused(tmp_path: Path) -> None:
-    assert "no file" in refusal(tmp_path / "missing.csv")
-    assert "is a folder" in refusal(tmp_path)
-    assert "Cannot open" in refusal("x" * 5000)
+def test_paths_without_a_file_are_rejected(tmp_path: Path) -> None:
+    assert "no file" in error_text(tmp_path / "missing.csv")
+    assert "is a folder" in error_text(tmp_path)
+    assert "Cannot open" in error_text("x" * 5000)
 
 
 @pytest.mark.parametrize(
     "url", ["http://host/t.csv", "https://host/t.csv", "s3://b/t", "file:///t"]
 )
-def test_web_addresses_are_refused(url: str) -> None:
-    assert "web address" in refusal(url)
+def test_web_addresses_are_rejected(url: str) -> None:
+    assert "web address" in error_text(url)
 
 
-def test_tables_beyond_the_limit_are_refused_also_when_packed() -> None:
+def test_tables_beyond_the_limit_are_rejected_also_when_packed() -> None:
     large = b"a,b,c\n" + b"1,2,3\n" * 10_000
     parquet = io.BytesIO()
     pd.DataFrame(np.zeros((10_000, 3)), columns=list("abc")).to_parquet(parquet)
     for content in (large, gzip.compress(large, mtime=0), io.BytesIO(large), parquet.getvalue()):
-        assert "larger than" in refusal(content, max_bytes=20_000)
-    assert "larger than" in refusal(excel_of({"one": PLAIN}), max_bytes=1000)
+        assert "larger than" in error_text(content, max_bytes=20_000)
+    assert "larger than" in error_text(excel_of({"one": PLAIN}), max_bytes=1000)
 
 
-def test_tables_of_more_cells_than_asked_for_are_refused() -> None:
+def test_tables_of_more_cells_than_asked_for_are_rejected() -> None:
     book, rows = excel_of({"one": PLAIN}), csv_of(PLAIN)
     for content in (rows, book):
         assert read_frame(content, max_cells=9).shape == (3, 3)
@@ -308,15 +308,15 @@ def test_values_of_fixed_width_count_in_every_cell_before_they_are_read(tmp_path
     assert "larger than 512 MB" in said_with_little_memory(buffer.getvalue(), tmp_path, 200)
 
 
-def test_the_name_of_the_source_stands_in_the_message() -> None:
-    assert refusal(b"", name="answers.csv").startswith("'answers.csv':")
+def test_the_name_of_the_source_is_in_the_message() -> None:
+    assert error_text(b"", name="answers.csv").startswith("'answers.csv':")
 
 
 def assert_frame_or_one_line(content: bytes) -> None:
     try:
         frame = read_frame(content)
     except DataError:
-        refusal(content)
+        error_text(content)
     else:
         assert len(frame) > 0
 
@@ -368,17 +368,17 @@ def test_carriage_returns_end_all_lines_or_none() -> None:
     assert read_frame(old.encode())["c"].tolist() == ["x\ny", "z", "x\ny"]
     inside = PLAIN.assign(c=["x\ry", "z", "x"]).to_csv(index=False, quoting=1)
     assert read_frame(inside.encode())["c"].tolist() == ["x\ry", "z", "x"]
-    assert "line 3 contains a lone" in refusal(b"a,b\n1,2\n3\r,4\n5,6\n")
+    assert "line 3 contains a lone" in error_text(b"a,b\n1,2\n3\r,4\n5,6\n")
 
 
-def test_a_delimiter_beyond_ascii_is_refused() -> None:
-    assert "must be one ASCII character; try ','" in refusal(csv_of(PLAIN), delimiter="é")
+def test_a_delimiter_beyond_ascii_is_rejected() -> None:
+    assert "must be one ASCII character; try ','" in error_text(csv_of(PLAIN), delimiter="é")
 
 
 def test_a_pipe_is_no_file_and_is_not_waited_for(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    assert "is a pipe or a device" in refusal(pipe)
+    assert "is a pipe or a device" in error_text(pipe)
 
 
 def test_half_a_character_is_no_name() -> None:

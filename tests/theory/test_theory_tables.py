@@ -131,13 +131,13 @@ def test_theorem_3_is_drawn_where_it_applies():
 
 
 def test_node_potentials_shorten_nothing_and_count_in_the_ensemble():
-    plain, tilted = (
+    without_field, tilted = (
         ensemble_of(latent_cycle(6, 2, potentials=(0.1, 0.2), fields=fields, seed=1))
         for fields in (None, (0.2, 0.4))
     )
-    assert (plain.field_max, plain.theta_max) == (0, tilted.theta_max)
+    assert (without_field.field_max, without_field.theta_max) == (0, tilted.theta_max)
     assert tilted.field_max >= 0.2
-    assert tilted.d_min > plain.d_min
+    assert tilted.d_min > without_field.d_min
 
 
 # Figures -----------------------------------------------------------------------------------

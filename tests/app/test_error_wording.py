@@ -1,4 +1,4 @@
-"""Refusals speak of buttons and fields on a page, and never of Python."""
+"""Error messages on a page name buttons and fields, never Python."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ NOT_IN_COMMANDS = {
 
 
 def outside_remedies(node: ast.AST) -> Iterator[ast.AST]:
-    """The parts of a piece of code, without those of remedies."""
+    """The parts of a syntax tree, without those of remedies."""
     if not (isinstance(node, ast.Call) and ast.unparse(node.func) in ("Remedy", "wrong_type")):
         yield node
         for child in ast.iter_child_nodes(node):
@@ -86,7 +86,7 @@ def outside_remedies(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def strings(node: ast.AST) -> Iterator[str]:
-    """Texts in a piece of code; what is put into them is a 7."""
+    """Texts in a syntax tree; formatted values are replaced by 7."""
     for part in outside_remedies(node):
         if isinstance(part, ast.Constant) and isinstance(part.value, str):
             yield part.value
@@ -116,7 +116,7 @@ def trees() -> Iterator[tuple[Path, ast.AST]]:
         yield path, ast.parse(path.read_text(encoding="utf-8"))
 
 
-def test_advice_in_python_stands_in_remedies_alone() -> None:
+def test_advice_for_python_is_only_in_remedies() -> None:
     others = [(path, tree) for path, tree in trees() if path.parent.name != "cli"]
     texts = {text: path for path, tree in others for text in error_texts(tree)}
     assert len(texts) > 200
@@ -150,8 +150,8 @@ def test_every_kind_of_remedy_has_words_or_is_out_of_reach(
         assert not PYTHON.search(advised.replace("{", "")), text
 
 
-def test_no_page_shows_a_refusal_without_the_table() -> None:
-    bare = re.compile(r"\bplain\((?:str\()?[\w.\[\]]*(?:error|reason|refus|notice)\w*\b")
+def test_no_page_shows_an_error_without_the_table() -> None:
+    bare = re.compile(r"\bescaped\((?:str\()?[\w.\[\]]*(?:error|reason|notice)\w*\b")
     for path in sorted((PACKAGE / "ui").rglob("*.py")):
         assert not bare.search(path.read_text(encoding="utf-8")), path.name
 
@@ -262,10 +262,10 @@ SAID: list[tuple[Callable[[], AppTest], str]] = [
 
 
 @pytest.mark.parametrize(("page", "says"), SAID, ids=[says[:24] for _, says in SAID])
-def test_a_page_refuses_in_its_own_words(page: Callable[[], AppTest], says: str) -> None:
+def test_an_error_on_a_page_names_its_widgets(page: Callable[[], AppTest], says: str) -> None:
     found = page()
     assert [one.value for one in found.exception] == []
     texts = [one.value.replace("\\", "") for one in [*found.error, *found.info, *found.warning]]
-    refused = [text for text in texts if says in text]
-    assert refused, texts
-    assert not PYTHON.search(refused[0].replace(".csv", ""))
+    shown = [text for text in texts if says in text]
+    assert shown, texts
+    assert not PYTHON.search(shown[0].replace(".csv", ""))

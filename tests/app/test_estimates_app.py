@@ -75,9 +75,9 @@ def test_computations_beyond_the_limit_are_disabled_and_the_page_says_what_would
     monkeypatch.setattr(limits, "slowness", lambda: 1e7)
     page = opened(*BUTTONS[key])
     assert control(page, key).disabled
-    refusals = [text for text in words_on(page) if "longer than the 1 h 0 min" in text]
-    assert refusals
-    assert all("choose" in text and "\n" not in text for text in refusals)
+    errors = [text for text in words_on(page) if "more than the limit of 1 h 0 min" in text]
+    assert errors
+    assert all("use" in text and "\n" not in text for text in errors)
 
 
 def test_nothing_long_starts_automatically(monkeypatch):
