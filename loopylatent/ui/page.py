@@ -43,7 +43,7 @@ from loopylatent.ui.shell.results import (
     source_of,
 )
 from loopylatent.ui.shell.session import Session, bound, offer_pin, params_of, pin_params, session
-from loopylatent.ui.shell.widgets import TimeNeeded, said, time_needed, wait_for, words
+from loopylatent.ui.shell.widgets import TimeNeeded, text_of, time_needed, wait_for, words
 
 OWN = "own"
 
@@ -354,7 +354,7 @@ def show_seeds(s: Session, D: DistanceMatrix) -> None:
     elif job.is_running:
         wait_for(job, lambda: f"{job.done} of {N_SEEDS} seeds", key="cancel_seeds", columns=None)
     else:
-        st.caption(said(job.error) if job.error else seeds_sentence(job.result))
+        st.caption(text_of(job.error) if job.error else seeds_sentence(job.result))
 
 
 def seeds_sentence(effect: SeedEffect) -> str:
@@ -499,7 +499,7 @@ def _regularized(s: Session, source: Source, meanwhile: LearnResult) -> LearnRes
     try:
         job = regularized_job(s.jobs, s.memo, source, s.recipe)
     except LimitError as error:
-        st.warning(f"Shown without BIC penalty: {said(error)}")
+        st.warning(f"Shown without BIC penalty: {text_of(error)}")
         return meanwhile
     if job is None:
         return meanwhile
@@ -514,7 +514,7 @@ def _regularized(s: Session, source: Source, meanwhile: LearnResult) -> LearnRes
 
         wait_for(job, line, key="cancel_bic", every=0.7, cancel=cancel)
     elif job.error is not None:
-        st.warning(f"Shown without BIC penalty: {said(job.error)}")
+        st.warning(f"Shown without BIC penalty: {text_of(job.error)}")
     return job.found or meanwhile
 
 
@@ -546,7 +546,7 @@ def errors_shown(s: Session, *, history: bool = True) -> Iterator[None]:
             with st.sidebar:
                 step_through_history(s)
         back = " Undo restores the previous settings." if s.before else ""
-        st.error(said(error) + back, icon=":material/error:")
+        st.error(text_of(error) + back, icon=":material/error:")
         st.stop()
 
 
@@ -554,7 +554,7 @@ def say_notices(s: Session) -> None:
     """Show a notice until it is closed."""
     if s.notice is not None:
         left, right = st.columns([20, 1], vertical_alignment="center")
-        left.info(said(s.notice), icon=":material/info:")
+        left.info(text_of(s.notice), icon=":material/info:")
 
         more: dict[str, Any] = {"key": "close_notice", "help": "Close", "type": "tertiary"}
         right.button(":material/close:", on_click=partial(setattr, s, "notice", None), **more)

@@ -19,10 +19,10 @@ def test_every_cycle_has_its_columns_and_groups():
     assert len(found) == GRAPH.n_cycles == 2
     first, second = found
     assert set(first.columns) == {0, 1}
-    assert set(first.beside) == {2, 3}
+    assert set(first.adjacent) == {2, 3}
     assert first.groups == (("oil", 2), ("banks", 1), ("shops", 1))
     assert set(second.columns) == {2, 3}
-    assert set(second.beside) == {0, 1, 4}
+    assert set(second.adjacent) == {0, 1, 4}
     graph = GRAPH.to_networkx()
     for one in found:
         ring = [*one.cycle, one.cycle[0]]

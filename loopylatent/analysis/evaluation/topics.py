@@ -165,7 +165,7 @@ class CycleGroups:
     cycle: tuple[int, ...]
     columns: tuple[int, ...]
     """On the cycle."""
-    beside: tuple[int, ...]
+    adjacent: tuple[int, ...]
     """Adjacent to its hidden nodes."""
     groups: tuple[tuple[str, int], ...]
 
@@ -191,7 +191,7 @@ def cycle_groups(graph: LatentGraph, groups: Mapping[str, str]) -> tuple[CycleGr
     >>> edges = [(0, 5), (1, 5), (2, 5), (0, 6), (1, 6), (3, 6), (3, 4)]
     >>> graph = LatentGraph.build(list("abcde"), 2, edges)
     >>> found, = cycle_groups(graph, {"a": "oil", "b": "banks", "c": "oil", "d": "oil"})
-    >>> found.cycle, found.beside, found.groups
+    >>> found.cycle, found.adjacent, found.groups
     ((0, 5, 1, 6), (2, 3), (('oil', 3), ('banks', 1)))
     """
     p = graph.n_observed

@@ -27,9 +27,9 @@ from loopylatent.ui.shell.session import Session, add_pin, bound, remove_pin, re
 from loopylatent.ui.shell.widgets import (
     escaped,
     progress_line,
-    said,
     table,
     tabs,
+    text_of,
     texts,
     viewed,
     wait_for,
@@ -55,7 +55,7 @@ class Pair:
 def say_notices(s: Session) -> None:
     """Show a notice once."""
     if s.notice is not None:
-        st.info(said(s.notice), icon=":material/info:")
+        st.info(text_of(s.notice), icon=":material/info:")
         s.notice = None
 
 
@@ -66,7 +66,7 @@ def choose_pair(s: Session, now: Present) -> Pair | None:
         return None
     sides = sides_of(s, now)
     for name, reason in sides.rejected:
-        st.warning(f"{escaped(name)}: {said(reason)}")
+        st.warning(f"{escaped(name)}: {text_of(reason)}")
     names = list(sides.by_name)
     if len(names) < 2:
         st.info("The only pin is the current setting. Change a threshold, or compare with a tree:")
@@ -108,7 +108,7 @@ def show(s: Session, pair: Pair | None) -> None:
     try:
         laid = overlay_of(s, pair.left, pair.right)
     except LoopyLatentError as error:
-        st.error(said(error), icon=":material/error:")
+        st.error(text_of(error), icon=":material/error:")
         _pins(s)
         return
     difference = laid.difference(0, 1)

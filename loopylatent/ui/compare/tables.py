@@ -49,9 +49,9 @@ from loopylatent.ui.shell.widgets import (
     TimeNeeded,
     escaped,
     progress_line,
-    said,
     start_button,
     table,
+    text_of,
     texts,
     time_needed,
     wait_for,
@@ -192,7 +192,7 @@ def show_numbers(s: Session, sides: Sequence[Side]) -> None:
     table(frame, placeholder="", column_config=COLUMNS)
     for side, one in zip(sides, scores, strict=True):
         if isinstance(one, str):
-            st.caption(f"{escaped(side.name)} cannot be scored: {said(one)}")
+            st.caption(f"{escaped(side.name)} cannot be scored: {text_of(one)}")
     _scores_job(s, sides, complete=all(one is not None for one in scores))
     _errors(s, sides)
 
@@ -217,7 +217,7 @@ def _scores_job(s: Session, sides: Sequence[Side], *, complete: bool) -> None:
         wait_for(job, line, key="cancel_compare")
     elif not complete or _unknown_errors(s, sides):
         if job is not None and job.error not in (None, "stopped"):
-            st.error(said(job.error))
+            st.error(text_of(job.error))
         with st.container(horizontal=True, vertical_alignment="center"):
             start_button(
                 "Score graphs",

@@ -14,7 +14,7 @@ from loopylatent.ui.evaluate.topics import GraphTopics, show_topics, topics_of
 from loopylatent.ui.page import Present, read_groups, say_notices, summary_line
 from loopylatent.ui.shell.results import frame_of
 from loopylatent.ui.shell.session import GROUPS, Session
-from loopylatent.ui.shell.widgets import escaped, said, table, tabs, texts
+from loopylatent.ui.shell.widgets import escaped, table, tabs, text_of, texts
 
 __all__ = ["headline", "say_notices", "show"]
 
@@ -122,7 +122,7 @@ def _cycles(s: Session, now: Present, found: GraphTopics) -> None:
             "groups": [groups_text(one.groups) for one in cycles],
             "edges": [len(one.cycle) for one in cycles],
             "cycle": [" – ".join(found.labels[node] for node in one.cycle) for one in cycles],
-            "adjacent columns": [", ".join(graph.names[k] for k in one.beside) for one in cycles],
+            "adjacent columns": [", ".join(graph.names[k] for k in one.adjacent) for one in cycles],
         }
     )
     if not groups:
@@ -149,6 +149,6 @@ def _upload_groups(s: Session, now: Present) -> None:
     try:
         s.view[GROUPS] = read_groups(frame_of(s.memo, file.getvalue(), file.name), now.result.graph)
     except LoopyLatentError as error:
-        st.error(said(error))
+        st.error(text_of(error))
         return
     st.rerun()

@@ -45,10 +45,10 @@ from loopylatent.ui.shell.widgets import (
     job_bar,
     progress_line,
     remembered,
-    said,
     save_button,
     start_button,
     table,
+    text_of,
     texts,
     time_needed,
     viewed,
@@ -239,7 +239,7 @@ def _choose(s: Session, now: Present, board: Scoreboard, obs: Observations) -> C
         try:
             choice = replace(choice, radii=_choose_radii(s, now), methods=_choose_methods(s))
         except LoopyLatentError as error:
-            st.error(said(error))
+            st.error(text_of(error))
             return None
         if not all(kind in ("ordinal", "continuous") for kind in obs.kinds):
             tied = _stored(s, "belief", False)
@@ -323,13 +323,13 @@ def _choose_methods(s: Session) -> tuple[Method, ...]:
 def _table(s: Session, board: Scoreboard, obs: Observations, choice: Choice) -> None:
     job = s.jobs.current(JOB)
     if job is not None and job.finished.is_set() and job.error not in (None, "stopped"):
-        st.error(said(job.error))
+        st.error(text_of(job.error))
     key = choice.split_key(obs, s.recipe.metric)
     entries = entries_of(board, key, choice.contestants(s.recipe), choice.belief)
     for one in entries:
         if isinstance(one, NotEvaluated):
             kind = words.kinds.get(one.contestant.kind, "LDA")
-            st.caption(f"Not scored: {kind}. {said(one.reason)}")
+            st.caption(f"Not scored: {kind}. {text_of(one.reason)}")
     rows = [one for one in entries if isinstance(one, Evaluation)]
     if not rows:
         if s.jobs.running(JOB) is None:

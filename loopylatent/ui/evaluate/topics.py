@@ -46,10 +46,10 @@ from loopylatent.ui.shell.widgets import (
     fit_job,
     fit_time,
     fitted_of,
-    said,
     start_button,
     style,
     table,
+    text_of,
     texts,
     viewed,
     wait_for_fit,
@@ -163,7 +163,7 @@ def _choose_corpus(
     try:
         return _pairs(s, now, board, obs, choice)
     except LoopyLatentError as error:
-        st.error(said(error))
+        st.error(text_of(error))
         return None
 
 
@@ -222,7 +222,7 @@ def _wait_for_fit(s: Session, now: Present, found: GraphTopics) -> None:
     if not job.finished.is_set():
         wait_for_fit(job)
     elif job.error is not None and job.error != "stopped":
-        st.error(said(job.error))
+        st.error(text_of(job.error))
 
 
 def ordered(found: GraphTopics, measured: Coherence | None, order: str) -> list[Topic]:

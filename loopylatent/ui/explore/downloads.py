@@ -30,7 +30,14 @@ from loopylatent.ui.page import file_stem
 from loopylatent.ui.shell.background import Job, Key
 from loopylatent.ui.shell.results import digest_or_none
 from loopylatent.ui.shell.session import Session
-from loopylatent.ui.shell.widgets import escaped, said, save_button, texts, time_needed, wait_for
+from loopylatent.ui.shell.widgets import (
+    escaped,
+    save_button,
+    text_of,
+    texts,
+    time_needed,
+    wait_for,
+)
 
 KIND = "report"
 words = texts("explore")
@@ -82,7 +89,7 @@ def _offer_report(s: Session, scene: Scene, stem: str) -> None:
     if job is not None and job.is_running:
         wait_for(job, lambda: _progress_line(job), key="cancel_report")
     elif job is not None and job.failure:
-        st.error(said(job.failure))
+        st.error(text_of(job.failure))
 
 
 def _begin(s: Session, scene: Scene, key: ReportKey) -> None:
@@ -195,7 +202,7 @@ def offer_code(s: Session) -> None:
     try:
         st.code(to_command(s.recipe), language="bash", wrap_lines=True)
     except LoopyLatentError as error:
-        st.caption(said(error))
+        st.caption(text_of(error))
 
 
 def _svg(scene: Scene) -> str:

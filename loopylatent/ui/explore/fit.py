@@ -23,10 +23,10 @@ from loopylatent.ui.shell.widgets import (
     fit_job,
     fit_time,
     fitted_of,
-    said,
     save_button,
     start_button,
     table,
+    text_of,
     wait_for_fit,
     words,
 )
@@ -53,7 +53,7 @@ def show_fit(s: Session, source: Source, result: LearnResult, labels: tuple[str,
         wait_for_fit(job)
         return
     if job is not None and job.failure:
-        st.error(said(job.failure))
+        st.error(text_of(job.failure))
     fitted = fitted_of(s, source, graph)
     if fitted is None:
         with st.container(horizontal=True, vertical_alignment="center"):

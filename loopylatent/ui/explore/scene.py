@@ -50,10 +50,10 @@ from loopylatent.ui.shell.session import GROUPS, Session, bound
 from loopylatent.ui.shell.widgets import (
     chart,
     escaped,
-    said,
     select_by_row,
     share_column,
     table,
+    text_of,
     viewed,
 )
 
@@ -271,7 +271,7 @@ def _detected(s: Session, source: Source, graph: LatentGraph) -> Colouring:
     if job.is_running:
         return _numbered(quick, None, job)
     if job.error is not None:
-        return _numbered(quick, f"Groups of this graph only: {said(job.error)}")
+        return _numbered(quick, f"Groups of this graph only: {text_of(job.error)}")
     found: Groups = job.result
     line = f"{found.n_groups} consensus groups of {found.n_resamples} resamples"
     if source.groups:
@@ -308,7 +308,7 @@ def _uploaded(s: Session, graph: LatentGraph) -> Colouring:
         try:
             s.view[GROUPS] = read_groups(frame_of(s.memo, file.getvalue(), file.name), graph)
         except LoopyLatentError as error:
-            st.error(said(error))
+            st.error(text_of(error))
     uploaded: dict[str, str] = s.view.get(GROUPS, {})
     known = {name: group for name, group in uploaded.items() if name in graph.names}
     if len(known) < 2:

@@ -32,10 +32,10 @@ from loopylatent.ui.shell.session import Session
 from loopylatent.ui.shell.widgets import (
     RUNS,
     progress_line,
-    said,
     save_button,
     share_column,
     table,
+    text_of,
     texts,
     time_needed,
     viewed,
@@ -92,7 +92,7 @@ def show_stability(
         )
         return
     if job is not None and job.failure:
-        st.error(said(job.failure))
+        st.error(text_of(job.failure))
     if found is not None:
         _summary(found)
         _tables(found, labels)
@@ -209,7 +209,7 @@ def _summary(found: Stability) -> None:
         help=words.instability,
     )
     for reason, count in list(found.reasons.items())[:3]:
-        st.caption(f"{count} could not be learned and are not counted: {said(reason)}")
+        st.caption(f"{count} could not be learned and are not counted: {text_of(reason)}")
 
 
 def _tables(found: Stability, labels: tuple[str, ...]) -> None:

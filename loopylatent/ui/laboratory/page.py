@@ -54,11 +54,11 @@ from loopylatent.ui.shell.widgets import (
     chart,
     job_bar,
     progress_line,
-    said,
     start_button,
     style,
     table,
     tabs,
+    text_of,
     texts,
     wait_for,
 )
@@ -87,7 +87,7 @@ def show(s: Session, here: Lab) -> None:
     """Draw the model, and tabs with recovery, curves, and the paper's experiment."""
     error = model_error(s, here.specification)
     if error is not None:
-        st.error(said(error), icon=":material/error:")
+        st.error(text_of(error), icon=":material/error:")
         return
     model = model_of(s, here.specification)
     learned_back(s, here, model)
@@ -124,7 +124,7 @@ def _with_progress(s: Session, here: Lab, kind: str, draw: Callable[[], None]) -
     stage()
     last = s.jobs.current(kind)
     if last is not None and last.finished.is_set() and last.error not in (None, "stopped"):
-        st.error(said(last.error))
+        st.error(text_of(last.error))
 
 
 # Recovery ----------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ def _graphs(s: Session, here: Lab, model: SyntheticModel) -> None:
         wait_for(job, line, key=f"cancel {LEARN}", **more)
         return
     if job.error is not None:
-        st.error(said(job.error), icon=":material/error:")
+        st.error(text_of(job.error), icon=":material/error:")
         return
     found: Recovery = job.result
     _numbers(found.comparison, model)
@@ -279,7 +279,7 @@ def _curve(points: list[Tried], by: Literal["n", "r"], mark: float | None) -> No
         chart(figure, about, f"lab_curve_{by}", theme=None)
         st.caption(words.curves)
     if failed:
-        st.caption(f"{len(failed)} graphs could not be learned: {said(failed[0].reason)}")
+        st.caption(f"{len(failed)} graphs could not be learned: {text_of(failed[0].reason)}")
     with st.expander("Table"):
         table(frame)
 
@@ -316,7 +316,7 @@ def _experiment(outcomes: list[Outcome]) -> None:
         chart(figure, "Scores of the experiment", "lab_experiment_figure", theme=None)
     failed = [one for one in outcomes if isinstance(one, FailedTrial)]
     if failed:
-        st.caption(f"{len(failed)} graphs could not be scored: {said(failed[0].reason)}")
+        st.caption(f"{len(failed)} graphs could not be scored: {text_of(failed[0].reason)}")
 
 
 # To Explore --------------------------------------------------------------------------------

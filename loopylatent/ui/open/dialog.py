@@ -39,7 +39,7 @@ from loopylatent.ui.shell.results import (
     table_of,
 )
 from loopylatent.ui.shell.session import NOTHING, Session
-from loopylatent.ui.shell.widgets import escaped, said, table, texts, wait_for
+from loopylatent.ui.shell.widgets import escaped, table, text_of, texts, wait_for
 
 EVERY = 1.0
 """Seconds between two updates of a progress bar."""
@@ -70,7 +70,7 @@ def follow_curve(s: Session, D: DistanceMatrix) -> None:
         wait_to_stop(job, "Initial graphs: ball {done:,} of {total:,}", "cancel_curve")
         return
     if job is not None and job.error not in (None, "stopped"):
-        st.caption(said(job.error))
+        st.caption(text_of(job.error))
     st.button(
         "Compute initial graphs over all r",
         on_click=begin_curve,
@@ -168,7 +168,7 @@ def _errors_shown(place: DeltaGenerator) -> Iterator[None]:
     try:
         yield
     except LoopyLatentError as error:
-        place.error(said(error), icon=":material/error:")
+        place.error(text_of(error), icon=":material/error:")
 
 
 def _open_table(s: Session, name: str, content: bytes) -> None:

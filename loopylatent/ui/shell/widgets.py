@@ -54,12 +54,12 @@ def texts(page: str) -> SimpleNamespace:
 words = texts("shell")
 
 
-def said(error: object) -> str:
+def text_of(error: object) -> str:
     """Return an error, or a notice with one, as Markdown, with the remedies of the pages.
 
     Examples
     --------
-    >>> print(said(ValueError("The name 'a*b' occurs twice.")))
+    >>> print(text_of(ValueError("The name 'a*b' occurs twice.")))
     The name \\'a\\*b\\' occurs twice\\.
     """
     return escaped(in_words(error, words.on_pages))
@@ -119,7 +119,7 @@ def time_needed(work: Estimate, times: int, what: str) -> TimeNeeded:
     try:
         check_time(work, times, what, APP)
     except LimitError as error:
-        return TimeNeeded(False, said(error))
+        return TimeNeeded(False, text_of(error))
     return TimeNeeded(True, f"Takes {_unbroken(work.words)}.")
 
 

@@ -45,10 +45,10 @@ from loopylatent.ui.shell.widgets import (
     job_bar,
     progress_line,
     remembered,
-    said,
     start_button,
     style,
     table,
+    text_of,
     texts,
 )
 
@@ -129,7 +129,7 @@ def _custom_values(here: Theory) -> None:
                 **bound(f"theory_{name}", int(value) if whole else float(value), change),
             )
     if here.error:
-        st.error(said(here.error))
+        st.error(text_of(here.error))
 
 
 def _constants(here: Theory) -> None:
@@ -178,7 +178,7 @@ def _numbers(s: Session, here: Theory) -> tuple[Ensemble, Thresholds] | None:
         e = ensemble_for(s, room.specification, here.decay)
         learned_back(s, room, model_of(s, room.specification))
     except LoopyLatentError as error:
-        st.error(said(error), icon=":material/error:")
+        st.error(text_of(error), icon=":material/error:")
         st.caption(
             "The theorems cover binary columns. Choose such a model on the page *Laboratory*."
         )

@@ -49,7 +49,7 @@ from loopylatent.ui.shell.results import (
     digest_or_none,
 )
 from loopylatent.ui.shell.session import Session, session
-from loopylatent.ui.shell.widgets import remembered, said, texts, time_needed
+from loopylatent.ui.shell.widgets import remembered, text_of, texts, time_needed
 
 KEY = "loopylatent tune"
 GRAPHS, SCORES = "sweep", "sweep scores"
@@ -336,11 +336,11 @@ def _card(s: Session, t: Tuning, plan: Plan, one: Suggestion) -> None:
 def _failures(s: Session, plan: Plan, found: Results) -> None:
     job = s.jobs.current(SCORES)
     if job is not None and has_key(job, plan.key_of(SCORES)) and job.error not in (None, "stopped"):
-        st.error(said(job.error))
+        st.error(text_of(job.error))
     failed = [one for one in found.scores if isinstance(one, Failed)]
     if failed:
         n, of = len(failed), found.n_settings
-        st.caption(f"{n} of {of} settings could not be scored: {said(failed[0].reason)}")
+        st.caption(f"{n} of {of} settings could not be scored: {text_of(failed[0].reason)}")
 
 
 def _loops(s: Session, t: Tuning, plan: Plan) -> None:
