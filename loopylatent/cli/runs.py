@@ -23,7 +23,7 @@ from loopylatent.tables.files import table_to_csv
 def _sweep(options: argparse.Namespace) -> None:
     D, obs = all_distances(options)
     if options.score and obs is None:
-        raise DataError("--score needs the rows. Pass the table instead of its distances.")
+        raise DataError("--score needs the rows. Use the table instead of its distances.")
     found = sweep(
         D, options.r, options.Lambda, options.tau, method=options.method, order=options.order,
         seed=options.seed, most=options.most, obs=obs if options.score else None,

@@ -111,7 +111,7 @@ def opened(source: Source, name: str | None = None, max_bytes: int = MAX_BYTES) 
 
 def _check_no_address(source: object) -> None:
     if isinstance(source, str) and _URL.match(source):
-        raise DataError(f"{quoted(source)} is a web address. Download the file and pass its path.")
+        raise DataError(f"{quoted(source)} is a web address. Download the file first.")
 
 
 def _read_path(source: FilePath, name: str | None, max_bytes: int) -> File:
@@ -125,7 +125,7 @@ def _read_path(source: FilePath, name: str | None, max_bytes: int) -> File:
     except (OSError, ValueError) as error:  # a name with a NUL is a ValueError
         raise not_opened(source, error) from None
     if is_folder:
-        raise DataError(f"{quoted(str(source))} is a folder. Pass the path of one file.")
+        raise DataError(f"{quoted(str(source))} is a folder. Choose a file in it.")
     raise _no_file(str(source), "Save its content to a file first" if is_there else None)
 
 
@@ -152,7 +152,7 @@ def find_files(source: FilePath | Sequence[FilePath]) -> list[Path]:
     except OSError as error:
         raise not_opened(error.filename or sources[0], error) from None
     if not found:
-        raise DataError("No files were passed. Pass at least one path.")
+        raise DataError("No files were named. Name at least one.")
     return found
 
 
@@ -160,10 +160,10 @@ def _files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
     if not path.is_dir():
-        raise _no_file(str(path), "Pass a file" if path.exists() else None)
+        raise _no_file(str(path), "Choose a file" if path.exists() else None)
     inside = [one for one in sorted(path.iterdir()) if one.is_file() and one.name[0] not in "._"]
     if not inside:
-        raise DataError(f"The folder {quoted(str(path))} contains no files. Pass one with a table.")
+        raise DataError(f"The folder {quoted(str(path))} contains no files. Choose another one.")
     return inside
 
 

@@ -160,7 +160,7 @@ def test_a_message_keeps_its_remedies_wherever_it_is_kept() -> None:
     inner = DataError("column 'Lambda = x' is constant", Remedy("drop_degenerate"), ".")
     outer = DataError("none could be learned: ", str(inner))
     for kept in (outer, str(outer), pickle.loads(pickle.dumps(outer)), deepcopy(str(outer))):
-        assert str(kept).endswith("'Lambda = x' is constant, or use on_degenerate='drop'.")
+        assert str(kept).endswith("'Lambda = x' is constant, or pass on_degenerate='drop'.")
         assert in_words(kept, IN_OPTIONS).endswith("is constant, or use --drop-degenerate.")
     assert in_words("plain text", words.on_pages) == "plain text"
 

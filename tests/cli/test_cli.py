@@ -330,7 +330,7 @@ def test_what_only_distances_lack_is_asked_for_by_the_names_of_options(answers, 
     rows.write_text("a,b\n1,2\n2,1\n3,3\n")
     given = [str(text), "--from-distances"]
     for command, message in (
-        (["learn", *given, "--regularize", "bic"], "pass the table instead of its distances"),
+        (["learn", *given, "--regularize", "bic"], "use the table instead of its distances"),
         (["stability", *given], "add --n-samples"),
         (["stability", *given, "--scheme", "bootstrap"], "use --scheme noise"),
         (["stability", *given, "--n-samples", "300", "--resamples", "0"], "--resamples 0 is"),
