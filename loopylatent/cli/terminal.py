@@ -36,7 +36,7 @@ IN_OPTIONS: Mapping[str, str] = {
     "rows_for_bic": "use the table instead of its distances",
     "n_samples": "add --n-samples",
     "or_rows": ", or use the table instead of its distances",
-    "rows_or_scheme": "use the table instead, or --scheme noise or --scheme orders",
+    "rows_or_scheme": "use the table instead, or use --scheme noise or --scheme orders",
     "scheduler": "--scheduler needs --engine dask",
     "dask": "--engine dask",
     "metric rank": "--metric rank",

@@ -356,7 +356,7 @@ def test_many_numbers_with_commas_give_the_distances_of_the_whole_table(
     assert (again.columns, again.digest) == (table.columns, table.digest)
     text = path.read_text()
     path.write_text(text.replace(",", "x", 1))
-    with pytest.raises(DataError, match=r"'a' has the value '\d+x\d+'.*scan it again"):
+    with pytest.raises(DataError, match=r"'a' has the value '\d+x\d+'.*Scan it again"):
         list(table.blocks())
 
 
