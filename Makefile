@@ -90,6 +90,7 @@ $(VENV)/.run-installed: requirements.lock pyproject.toml setup.py | $(VENV)/bin/
 	@echo "Installing the app into $(VENV) (once, a minute or two) ..."
 	@$(INSTALL) --require-hashes -r requirements.lock
 	@$(INSTALL) --no-deps -e .
+	@$(BIN)/python -m compileall -q loopylatent
 	@touch $@
 
 $(VENV)/.test-installed: requirements-dev.lock $(VENV)/.run-installed

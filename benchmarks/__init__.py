@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 
+os.environ.setdefault("LOOPYLATENT_COMPILE", "always")  # small inputs would be interpreted
+
 Variant = Callable[[], object]
 
 

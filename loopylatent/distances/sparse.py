@@ -200,7 +200,8 @@ class SparseDistances(AnyDistances):
     def listed(self, left: IntArray, right: IntArray) -> FloatArray:
         """Return the distances of pairs; NaN beyond the cut-off."""
         lists = (self.start, self.other, self.length)
-        return _kernels.columns.listed_lengths(*lists, left, right)
+        ends = map(np.ascontiguousarray, (left, right))  # one kind for the compiler
+        return _kernels.columns.listed_lengths(*lists, *ends)
 
 
 Distances: TypeAlias = DistanceMatrix | SparseDistances

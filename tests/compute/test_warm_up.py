@@ -38,6 +38,7 @@ new = {name: sorted(after[0][name] - before[0][name]) for name in after[0]}
 print(json.dumps({
     "new": {name: kinds for name, kinds in new.items() if kinds},
     "known": sorted(name for name, kinds in before[0].items() if kinds),
+    "kinds": {name: sorted(kinds) for name, kinds in after[0].items()},
     "files": [before[1], after[1]],
     "compiled": [before[2], after[2]],
 }))
@@ -101,6 +102,11 @@ def test_after_a_warm_up_samples_bring_no_new_kind_of_argument(warmed):
     used = {"grouping.group_by_quartets", "grouping.best_split", "grouping.join_neighbors"}
     used |= {"initial.curve_by_pairs", "circuit.run_backward"}
     assert used <= set(warmed["known"])
+
+
+def test_each_function_called_from_python_has_one_compiled_version(warmed):
+    several = {name: kinds for name, kinds in warmed["kinds"].items() if len(kinds) > 1}
+    assert several == {}
 
 
 @pytest.mark.long
