@@ -203,6 +203,19 @@ def junction_tree(size: int, what: str) -> Variant:
     return partial(getattr(found, what), tables)
 
 
+def trial(size: int) -> Variant:
+    """Five steps of a fit on a ring."""
+    from loopylatent.inference.discrete import DiscreteProblem, Method
+    from loopylatent.inference.evidence import Rows
+    from loopylatent.inference.parameters import Layout
+    from loopylatent.inference.trials import Effort, climb
+
+    layout = Layout(ring(size), np.full(size + size // 10, 2))
+    problem = DiscreteProblem(layout, Rows.of(states(size, 5 * size)), Method.choose(layout))
+    start = np.full(layout.n_parameters, 0.1)
+    return lambda: climb(problem, start, Effort(5)).point
+
+
 def partition(size: int) -> Variant:
     from loopylatent.inference.exact import ExactPartition
 
@@ -276,6 +289,7 @@ CASES = (
          partial(junction_tree, what="evaluate"), "columns", 50, 300),
     Case("junction tree, a grid: log Z and marginals", ("circuit",), partition,
          "nodes", 25, 144),
+    Case("five steps of a fit, a ring", ("climb", "products"), trial, "columns", 30, 300),
     Case("equal rows", ("pairwise",), equal_rows, "rows", 2_000, 100_000),
     Case("belief propagation, a grid", ("pairwise",), propagation, "nodes", 49, 400),
     Case("Gibbs sampling, a grid", ("pairwise",), gibbs, "nodes", 49, 900),

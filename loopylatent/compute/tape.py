@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from loopylatent.compute.values import IntArray
+from loopylatent.compute.values import BoolArray, FloatArray, IntArray
 
 LOCALS, CLAMPS, RECORDS, INPUTS, STRIDES, SCOPES, ROOTS, CELLS = range(8)
 N_COUNTS = 8
@@ -79,3 +79,51 @@ LENGTHS = {
 """The entry of ``counts`` that gives the length of each array."""
 ONE_MORE = ("first_clamp", "first_input", "first_stride", "first_scope")
 """Arrays of offsets, with one more entry for the end of the last item."""
+
+
+class Sums(NamedTuple):
+    """A tape with the weight of each record as a root."""
+
+    net: Network
+    tape: Tape
+    weights: FloatArray
+    """(records,) total weight of the rows whose root each record is."""
+    most_inputs: int
+    """Of one record."""
+
+
+class Sparse(NamedTuple):
+    """A sparse matrix, row after row."""
+
+    first: IntArray
+    column: IntArray
+    value: FloatArray
+
+
+class Likelihood(NamedTuple):
+    """The mean log-likelihood of a row: sums over the rows, log Z, and the parameters."""
+
+    rows: Sums
+    whole: Sums
+    clamped: FloatArray
+    """(cells,) the weight of the rows in which each cell is known."""
+    total_weight: float
+    basis: Sparse
+    """(cells, parameters)"""
+    transposed: Sparse
+
+
+class Limits(NamedTuple):
+    """When a climb ends."""
+
+    max_steps: int
+    tolerance: float
+    """Converged if no entry of the gradient is larger."""
+    settled: float
+    """Converged if the last 20 steps gain less."""
+    target: float
+    """Given up where ``extrapolation`` times the gain of the last ``window`` steps ends below."""
+    window: int
+    extrapolation: float
+    stop: BoolArray
+    """(1,) may be set by another thread."""

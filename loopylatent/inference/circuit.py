@@ -26,6 +26,7 @@ from loopylatent.compute.tape import (
     SCOPES,
     STRIDES,
     Network,
+    Sums,
     Tape,
 )
 from loopylatent.compute.values import BoolArray, FloatArray, IntArray, StateArray, frozen_array
@@ -37,6 +38,8 @@ LARGEST_TABLE = 2**20
 WORTH_A_SEARCH = 2**14
 """From this many entries in total, several random tie-breaks are tried and the best is kept."""
 MORE_ORDERS = 4
+ROWS_AT_FIRST = 16
+"""The arrays of a circuit have room for this many different rows before they grow."""
 MOST_CELLS = 2**24
 """Limit of the cells of one circuit, if rows can be split over several."""
 
@@ -156,6 +159,11 @@ class Circuit:
         sums = np.bincount(self.roots, weights=by_root, minlength=self.n_messages)
         return sums.astype(np.float64)
 
+    def sums(self, root_weights: FloatArray) -> Sums:
+        """Return what the compiled optimiser reads."""
+        inputs = np.diff(self.tape.first_input[: self.n_messages + 1])
+        return Sums(self.network, self.tape, root_weights, int(inputs.max(initial=0)))
+
     def backward(self, cells: FloatArray, root_weights: FloatArray) -> FloatArray:
         """Return the derivatives of the weighted sum of the roots with respect to every cell."""
         adjoint = np.zeros(self.n_cells)
@@ -196,7 +204,7 @@ def _record(
     layout: Layout, network: Network, states: StateArray, share: bool, room: IntArray,
     most_cells: int,
 ) -> Circuit:  # fmt: skip
-    tape = _empty_tape(room, layout.n_cells)
+    tape = _empty_tape(room, layout.n_cells, min(max(len(states), 2), ROWS_AT_FIRST))
     row_roots = np.zeros(len(states) + 1, np.int64)
     most = max(most_cells, int(tape.counts[CELLS] + room[CELLS]))
     row = 0
@@ -221,14 +229,14 @@ def _room_of_a_row(layout: Layout, elimination: Elimination) -> IntArray:
     return room
 
 
-def _empty_tape(room: IntArray, first_cell: int) -> Tape:
+def _empty_tape(room: IntArray, first_cell: int, n_rows: int) -> Tape:
     arrays = {
-        name: np.zeros(2 * room[kind] + (name in ONE_MORE), np.int64)
+        name: np.zeros(n_rows * room[kind] + (name in ONE_MORE), np.int64)
         for name, kind in LENGTHS.items()
     }
     counts = np.zeros(N_COUNTS, np.int64)
     counts[CELLS] = first_cell
-    slots = 1 << int(4 * max(room[LOCALS], 1)).bit_length()
+    slots = 1 << int(2 * n_rows * max(room[LOCALS], 1)).bit_length()
     empty = {name: np.full(slots, -1, np.int64) for name in ("local_slots", "record_slots")}
     return Tape(counts=counts, **empty, **arrays)
 

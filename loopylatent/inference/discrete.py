@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from loopylatent.compute.tape import Likelihood
 from loopylatent.compute.values import FloatArray, IntArray, frozen_array
 from loopylatent.errors import InferenceError, Remedy
 from loopylatent.graph import LatentGraph
@@ -16,7 +17,7 @@ from loopylatent.inference.circuit import LARGEST_TABLE, Elimination, eliminate
 from loopylatent.inference.evidence import Rows, encode
 from loopylatent.inference.exact import ExactPartition, ExactRows, Sum
 from loopylatent.inference.optimise import Value
-from loopylatent.inference.parameters import Basis, Layout
+from loopylatent.inference.parameters import Basis, Layout, sparse_of
 from loopylatent.settings import Inference
 from loopylatent.tables.kinds import Column
 from loopylatent.tables.observations import Observations
@@ -107,6 +108,17 @@ class DiscreteProblem:
         rows, whole = self._sums.evaluate(tables), self._partition.evaluate(tables)
         by_cells = rows.by_cells / total - whole.by_cells
         return Value(rows.value / total - whole.value, self.basis.gradient(by_cells))
+
+    @cached_property
+    def likelihood(self) -> Likelihood | None:
+        """What the compiled optimiser reads; None if the sums are not exact."""
+        rows, whole = self._sums, self._partition
+        if not (isinstance(rows, ExactRows) and isinstance(whole, ExactPartition)):
+            return None
+        return Likelihood(
+            rows.sums, whole.sums, rows.clamped_counts, self.total_weight,
+            sparse_of(self.basis.matrix), sparse_of(self.basis.transposed),
+        )  # fmt: skip
 
     def marginals(self, point: FloatArray) -> FloatArray:
         """(cells,) the marginal probabilities of all nodes and edges."""

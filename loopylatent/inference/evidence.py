@@ -36,6 +36,7 @@ class Rows:
     """(rows, columns) -1 where a value is missing."""
     weights: FloatArray = field(repr=False)
     _patterns: dict[tuple[int, ...], Patterns] = field(default_factory=dict, repr=False)
+    _counts: dict[tuple[int, ...], FloatArray] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, states: NDArray[np.int64] | StateArray, weights: FloatArray | None = None) -> Rows:
@@ -72,12 +73,14 @@ class Rows:
         return _kernels.pairwise.group_rows(self.states, np.array(columns, np.int64))
 
     def counts(self, columns: tuple[int, ...], n_states: tuple[int, ...]) -> FloatArray:
-        """The weight of every combination of states of some columns, over complete rows."""
-        found = self.patterns(columns)
-        present = (found.states >= 0).all(axis=1)
-        counts = np.zeros(n_states)
-        np.add.at(counts, tuple(found.states[present].T), found.weights[present])
-        return counts
+        """The weight of every combination of states of some columns, over complete rows; cached."""
+        if columns not in self._counts:
+            found = self.patterns(columns)
+            present = (found.states >= 0).all(axis=1)
+            counts = np.zeros(n_states)
+            np.add.at(counts, tuple(found.states[present].T), found.weights[present])
+            self._counts[columns] = frozen_array(counts, np.float64)
+        return self._counts[columns]
 
 
 def encode(obs: Observations, columns: Sequence[Column]) -> Rows:

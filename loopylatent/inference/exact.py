@@ -14,6 +14,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from loopylatent.compute import _kernels
+from loopylatent.compute.tape import Sums
 from loopylatent.compute.values import BoolArray, FloatArray, IntArray, StateArray
 from loopylatent.inference.circuit import Circuit, Elimination, circuits, eliminate
 from loopylatent.inference.evidence import Patterns, Rows
@@ -37,6 +38,10 @@ class ExactPartition:
         self._circuit = Circuit.of(layout, elimination, empty)
         self._n_cells = layout.n_cells
         self._weights = self._circuit.root_weights(np.ones(1))
+
+    @property
+    def sums(self) -> Sums:
+        return self._circuit.sums(self._weights)
 
     def evaluate(self, tables: FloatArray) -> Sum:
         """Return log Z; its derivatives are the marginals of all nodes and edges."""
@@ -73,13 +78,17 @@ class ExactRows:
             found = whole
         return cls(layout, rows, found)
 
+    @property
+    def sums(self) -> Sums:
+        return self._circuit.sums(self._root_weights)
+
     def evaluate(self, tables: FloatArray) -> Sum:
         """Return the weighted sum over all rows and its derivatives."""
         cells = self._circuit.forward(tables)
         found = self._circuit.backward(cells, self._root_weights)[: self.layout.n_cells]
-        total = self._clamped_counts @ tables
+        total = self.clamped_counts @ tables
         total += self._weights @ self._circuit.row_sums(cells)
-        return Sum(float(total), found + self._clamped_counts)
+        return Sum(float(total), found + self.clamped_counts)
 
     def row_values(self, tables: FloatArray) -> FloatArray:
         """(rows,) the log of each row's sum."""
@@ -167,17 +176,17 @@ class ExactRows:
         return self._circuit.root_weights(self._weights)
 
     @cached_property
-    def _clamped_counts(self) -> FloatArray:
-        layout, p = self.layout, self.layout.graph.n_observed
-        counts = np.zeros(layout.n_cells)
-        for v in range(p):
-            table = layout.node_table(counts, v)
-            table[:] = self.rows.counts((v,), table.shape)
-        for edge, (u, v) in enumerate(layout.graph.edges.tolist()):
-            if v < p:
-                table = layout.edge_table(counts, edge)
-                table[:] = self.rows.counts((u, v), table.shape)
-        return counts
+    def clamped_counts(self) -> FloatArray:
+        """(cells,) the weight of the rows in which each cell is known."""
+        graph, sizes = self.layout.graph, self.layout.n_states.tolist()
+        p = graph.n_observed
+        nodes = [self.rows.counts((v,), (sizes[v],)) for v in range(p)]
+        edges = [
+            self.rows.counts((u, v), (sizes[u], sizes[v])).ravel()
+            if v < p else np.zeros(sizes[u] * sizes[v])
+            for u, v in graph.edges.tolist()
+        ]  # fmt: skip
+        return np.concatenate([*nodes, np.zeros(sum(sizes[p:])), *edges])
 
 
 def _always_known(rows: Rows, layout: Layout) -> BoolArray:

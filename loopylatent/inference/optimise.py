@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -21,11 +21,18 @@ STRONGEST = 0.97
 PSEUDO_COUNT = 0.5
 
 
-def representatives(graph: LatentGraph) -> IntArray:
-    """(nodes,) the column nearest to each node along the graph; a column represents itself."""
+def representatives(graph: LatentGraph, hidden: Sequence[int] | IntArray | None = None) -> IntArray:
+    """(nodes,) the column nearest to each node along the graph; a column represents itself.
+
+    Given some hidden nodes, the others get column 0.
+    """
     p = graph.n_observed
-    lengths = graph.path_lengths(graph.hidden_nodes)[:, :p]
-    return np.concatenate([np.arange(p), lengths.argmin(axis=1)]).astype(np.int64)
+    chosen = np.asarray(graph.hidden_nodes if hidden is None else hidden, np.int64)
+    found = np.zeros(graph.n_nodes, np.int64)
+    found[:p] = np.arange(p)
+    if len(chosen):
+        found[chosen] = graph.path_lengths(chosen.tolist())[:, :p].argmin(axis=1)
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,17 +62,17 @@ class DiscreteStart:
 
     @cached_property
     def shares(self) -> tuple[FloatArray, ...]:
-        graph, n_states = self.layout.graph, self.layout.n_states
-        found = [self._column_shares(j) for j in range(graph.n_observed)]
-        for h in graph.hidden_nodes:
-            rep = int(self.anchors.column[h])
-            if n_states[h] == n_states[rep]:
-                found.append(found[rep])
-            else:
-                up = (contrasts_of(found[rep]) @ self._direction(h)) > 0
-                share = float(np.clip(found[rep][up].sum(), 0.2, 0.8))
-                found.append(np.array([1 - share, share]))
-        return tuple(found)
+        return tuple(self.share(v) for v in range(self.layout.graph.n_nodes))
+
+    def share(self, v: int) -> FloatArray:
+        """(K,) the starting probabilities of a node."""
+        n_states, rep = self.layout.n_states, int(self.anchors.column[v])
+        share = self._column_shares(rep)
+        if n_states[v] == n_states[rep]:
+            return share
+        up = (contrasts_of(share) @ self._direction(v)) > 0
+        second = float(np.clip(share[up].sum(), 0.2, 0.8))
+        return np.array([1 - second, second])
 
     def cells(self) -> FloatArray:
         """(cells,) starting log-potentials of all nodes and edges."""

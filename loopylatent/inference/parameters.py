@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from scipy.sparse import block_diag, csr_array
+from scipy.sparse import csr_array
 
-from loopylatent.compute.tape import Network
+from loopylatent.compute.tape import Network, Sparse
 from loopylatent.compute.values import FloatArray, IntArray, frozen_array
 from loopylatent.graph import LatentGraph
 
@@ -102,15 +102,43 @@ class Basis:
     @cached_property
     def matrix(self) -> csr_array[np.float64, tuple[int, int]]:
         """(cells, parameters): cells = matrix @ parameters; a block for each node and edge."""
-        contrasts, edges = self.contrasts, self.layout.graph.edges.tolist()
-        sizes = [(len(contrasts[u]), len(contrasts[v])) for u, v in edges]
-        ends = dict(zip(sizes, edges, strict=True))
-        products = {size: np.kron(contrasts[u], contrasts[v]) for size, (u, v) in ends.items()}
-        return csr_array(block_diag([*contrasts, *(products[size] for size in sizes)]))
+        sizes, edges = self.layout.n_states.tolist(), self.layout.graph.edges.tolist()
+        contrasts = dict(zip(sizes, self.contrasts, strict=True))
+        shapes = [(sizes[u], sizes[v]) for u, v in edges]
+        products = {(k, n): _kron(contrasts[k], contrasts[n]) for k, n in set(shapes)}
+        return _block_diagonal([*self.contrasts, *(products[shape] for shape in shapes)])
 
     @cached_property
     def transposed(self) -> csr_array[np.float64, tuple[int, int]]:
         return csr_array(self.matrix.T)
+
+    @cached_property
+    def _places(self) -> tuple[list[int], list[int]]:
+        """Where the parameters of each node and of each edge begin, and where the last ends."""
+        u, v = self.layout.graph.edges.T
+        free = self.layout.n_states - 1
+        nodes = np.concatenate([[0], np.cumsum(free)])
+        return nodes.tolist(), (nodes[-1] + np.cumsum(np.append(0, free[u] * free[v]))).tolist()
+
+    def fields(self, node: int) -> slice:
+        """Return the places of the parameters of a node."""
+        return slice(self._places[0][node], self._places[0][node + 1])
+
+    def couplings(self, edge: int) -> slice:
+        """Return the places of the parameters of an edge."""
+        return slice(self._places[1][edge], self._places[1][edge + 1])
+
+    def field_of(self, node: int, table: FloatArray) -> FloatArray:
+        """(K - 1,) the parameters of a node with this table."""
+        contrasts = self.contrasts[node]
+        result: FloatArray = contrasts.T @ table / len(contrasts)
+        return result
+
+    def coupling_of(self, edge: int, table: FloatArray) -> FloatArray:
+        """((K - 1)(L - 1),) the parameters of an edge with this table."""
+        u, v = self.layout.graph.edges[edge].tolist()
+        result: FloatArray = (self.contrasts[u].T @ table @ self.contrasts[v]).ravel() / table.size
+        return result
 
     def cells(self, parameters: FloatArray) -> FloatArray:
         tables: FloatArray = np.asarray(self.matrix @ parameters)
@@ -123,16 +151,30 @@ class Basis:
 
     def parameters(self, cells: FloatArray) -> FloatArray:
         """(parameters,) of an equivalent model with these tables."""
-        layout, contrasts = self.layout, self.contrasts
+        layout = self.layout
         fields = [layout.node_table(cells, v) for v in range(layout.graph.n_nodes)]
         couplings = []
         for edge, (u, v) in enumerate(layout.graph.edges.tolist()):
             table = layout.edge_table(cells, edge)
             fields[u] = fields[u] + table.mean(axis=1)
             fields[v] = fields[v] + table.mean(axis=0)
-            couplings.append((contrasts[u].T @ table @ contrasts[v]).ravel() / table.size)
-        projected = [c.T @ f / len(c) for c, f in zip(contrasts, fields, strict=True)]
+            couplings.append(self.coupling_of(edge, table))
+        projected = [self.field_of(v, field) for v, field in enumerate(fields)]
         return np.concatenate([*projected, *couplings])
+
+
+def _kron(first: FloatArray, second: FloatArray) -> FloatArray:
+    return np.asarray(np.kron(first, second), np.float64)
+
+
+def _block_diagonal(blocks: list[FloatArray]) -> csr_array[np.float64, tuple[int, int]]:
+    rows, columns = np.array([block.shape for block in blocks]).reshape(-1, 2).T
+    width = np.repeat(columns, rows)
+    first = np.concatenate([[0], np.cumsum(width)])
+    place = np.arange(first[-1]) - np.repeat(first[:-1], width)  # within its row
+    column = place + np.repeat(np.repeat(np.cumsum(columns) - columns, rows), width)
+    data = np.concatenate([np.zeros(0), *(block.ravel() for block in blocks)])
+    return csr_array((data, column, first), shape=(int(rows.sum()), int(columns.sum())))
 
 
 def contrasts_of(shares: FloatArray) -> FloatArray:
@@ -144,3 +186,9 @@ def contrasts_of(shares: FloatArray) -> FloatArray:
     reflection = np.eye(len(root)) - np.outer(normal, normal) * (2.0 / (normal @ normal))
     rest: FloatArray = reflection[:, 1:] / root[:, None]
     return rest
+
+
+def sparse_of(matrix: csr_array[np.float64, tuple[int, int]]) -> Sparse:
+    """Return a matrix in the form of the kernels."""
+    first, column = np.asarray(matrix.indptr, np.int64), np.asarray(matrix.indices, np.int64)
+    return Sparse(first, column, np.asarray(matrix.data, np.float64))

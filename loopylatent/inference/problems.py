@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, Protocol
 
 import numpy as np
@@ -32,7 +33,6 @@ from loopylatent.inference.gaussian import (
     start_correlations,
 )
 from loopylatent.inference.optimise import Anchors, DiscreteStart, Value, representatives
-from loopylatent.inference.parameters import Layout
 from loopylatent.settings import FitSettings
 from loopylatent.tables.kinds import Column
 from loopylatent.tables.observations import Observations
@@ -56,7 +56,7 @@ class Problem(Protocol):
     def evaluate(self, point: FloatArray) -> Value: ...
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Fitted:
     """A problem with fitted parameters."""
 
@@ -64,6 +64,33 @@ class Fitted:
     point: FloatArray
     value: float
     """The mean log-likelihood of a row."""
+
+    @cached_property
+    def kept(self) -> Kept:
+        """What fits of changed graphs start from; discrete models only."""
+        assert isinstance(self.problem, DiscreteProblem)
+        layout = self.problem.layout
+        graph = layout.graph
+        marginals = np.maximum(self.problem.marginals(self.point), LEAST_PROBABILITY)
+        parts = tuple(
+            _parts_of_edge(layout.edge_table(marginals, edge)) for edge in range(graph.n_edges)
+        )
+        signs = signs_towards_columns(graph, strengths_of(layout, marginals))
+        shares = tuple(_normed(layout.node_table(marginals, v)) for v in range(graph.n_nodes))
+        edge_of = {(u, v): edge for edge, (u, v) in enumerate(graph.edges.tolist())}
+        return Kept(parts, shares, Anchors(representatives(graph), signs), edge_of)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kept:
+    """The parts of a fitted discrete model that a changed graph can take over."""
+
+    parts_of_edges: tuple[tuple[FloatArray, FloatArray], ...]
+    """What each edge contributes to the tables of its ends."""
+    shares: tuple[FloatArray, ...]
+    """For each node the probabilities of its states."""
+    anchors: Anchors
+    edge_of: dict[tuple[int, int], int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,29 +123,43 @@ class DiscreteFamily:
         assert isinstance(problem, DiscreteProblem)
         assert isinstance(old.problem, DiscreteProblem)
         before, after = old.problem.layout, problem.layout
-        marginals = np.maximum(old.problem.marginals(old.point), LEAST_PROBABILITY)
-        cells = _as_on_a_tree(before, old.problem.basis.cells(old.point), marginals)
-        signs = signs_towards_columns(before.graph, strengths_of(before, marginals))
-        anchors = _kept_anchors(before.graph, signs, after.graph, origin)
-        start = DiscreteStart(after, self.rows, anchors)
+        kept, is_new = old.kept, origin < 0
+        near = representatives(after.graph, np.flatnonzero(is_new))
+        column = np.where(is_new, near, kept.anchors.column[origin])
+        sign = np.where(is_new, 1.0, kept.anchors.sign[origin])
+        start = DiscreteStart(after, self.rows, Anchors(column, sign))
         shares = tuple(
-            start.shares[v] if w < 0 else _normed(before.node_table(marginals, w))
-            for v, w in enumerate(origin.tolist())
+            start.share(v) if w < 0 else kept.shares[w] for v, w in enumerate(origin.tolist())
         )
-        known = {tuple(edge): k for k, edge in enumerate(before.graph.edges.tolist())}
-        found = np.zeros(after.n_cells)
+        basis, point = problem.basis, np.zeros(after.n_parameters)
         for v, w in enumerate(origin.tolist()):
-            table = after.node_table(found, v)
-            table[:] = np.log(shares[v]) if w < 0 else before.node_table(cells, w)
+            own = point[basis.fields(v)]
+            own[:] = (
+                basis.field_of(v, np.log(shares[v])) if w < 0
+                else old.point[old.problem.basis.fields(w)]
+            )  # fmt: skip
+        node_of = {w: v for v, w in enumerate(origin.tolist()) if w >= 0}
+        removed = set(range(before.graph.n_edges))
         for edge, (u, v) in enumerate(after.graph.edges.tolist()):
-            a, b = sorted((int(origin[u]), int(origin[v])))
-            table = after.edge_table(found, edge)
-            if (a, b) in known:
-                kept = before.edge_table(cells, known[a, b])
-                table[:] = kept if origin[u] < origin[v] else kept.T
-            else:
-                table[:] = start.edge_table(edge, shares)
-        return problem.basis.parameters(found)
+            a, b = int(origin[u]), int(origin[v])
+            known = kept.edge_of.get((min(a, b), max(a, b)))
+            if known is None:
+                table = start.edge_table(edge, shares)
+                point[basis.couplings(edge)] = basis.coupling_of(edge, table)
+                point[basis.fields(u)] += basis.field_of(u, table.mean(axis=1))
+                point[basis.fields(v)] += basis.field_of(v, table.mean(axis=0))
+                continue
+            removed.discard(known)
+            same = old.point[old.problem.basis.couplings(known)]
+            if a > b:
+                same = same.reshape(after.n_states[v] - 1, -1).T.ravel()
+            point[basis.couplings(edge)] = same
+        for edge in removed:
+            ends = zip(before.graph.edges[edge].tolist(), kept.parts_of_edges[edge], strict=True)
+            for w, part in ends:
+                if w in node_of:
+                    point[basis.fields(node_of[w])] -= basis.field_of(node_of[w], part)
+        return point
 
     def perturbed(
         self, problem: Problem, point: FloatArray, rng: np.random.Generator
@@ -235,17 +276,10 @@ def family_of(obs: Observations, names: tuple[str, ...], settings: FitSettings) 
     return GaussianFamily(chosen.columns, scale, scale.rows(chosen), settings)
 
 
-def _as_on_a_tree(layout: Layout, cells: FloatArray, marginals: FloatArray) -> FloatArray:
-    """Rewrite the model so that each edge table includes its contribution to its ends."""
-    result = cells.copy()
-    for edge, (u, v) in enumerate(layout.graph.edges.tolist()):
-        joint = layout.edge_table(marginals, edge)
-        ratio = np.log(joint / np.outer(joint.sum(axis=1), joint.sum(axis=0)))
-        first, second = ratio.mean(axis=1), ratio.mean(axis=0)
-        layout.node_table(result, u)[:] -= first
-        layout.node_table(result, v)[:] -= second
-        layout.edge_table(result, edge)[:] += first[:, None] + second
-    return result
+def _parts_of_edge(joint: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return what an edge with these marginals contributes to its ends, as on a tree."""
+    ratio = np.log(joint / np.outer(joint.sum(axis=1), joint.sum(axis=0)))
+    return ratio.mean(axis=1), ratio.mean(axis=0)
 
 
 def _kept_anchors(

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from loopylatent.inference.fit import maximise_likelihood, model_at
 from loopylatent.inference.model import Model
 from loopylatent.inference.problems import Family, Fitted, Problem, family_of
 from loopylatent.inference.scores import bic
+from loopylatent.inference.trials import TOLERANCE, Effort, climb
 from loopylatent.learning.learner import (
     LearnResult,
     Workspace,
@@ -37,16 +38,16 @@ from loopylatent.learning.trace import CleanUpStep, InitialStep, VisitStep
 from loopylatent.settings import FitSettings, LearnSettings
 from loopylatent.tables.observations import Observations
 
+T = TypeVar("T")
 TAUS = (0.1, 0.2, 0.4)
 """Contraction thresholds to choose from by training BIC, if none is given."""
 TRIAL_STEPS = 40
 CONFIRM_STEPS = 100
-WINDOW, EXTRAPOLATION = 5, 4.0
-"""A fit is abandoned if this many times the gain of the last steps would not reach the target."""
 LOG2_TABLE = 16.0
 """Proposals may need tables of 2^16 entries, or as many as the initial graph."""
 FIRST_STEPS = LAST_STEPS = 1000
-TOLERANCE = 1e-4
+PULSE = 0.2
+"""Seconds between two calls of ``progress`` while a fit goes on."""
 Reason = Literal[
     "taken", "no gain", "no gain after refit", "too many hidden nodes", "too large a table"
 ]
@@ -129,18 +130,13 @@ def learn_regularized(
                 f"2^{_log2_table(problem):.0f} entries, but the BIC penalty allows at most 2^20; "
                 "use a larger r."
             )
-        first = maximise_likelihood(
-            problem,
-            family.start(problem),
-            max_steps=FIRST_STEPS,
-            tolerance=TOLERANCE,
-            progress=lambda _step, _value: report.pulse(),
-        )
+        job = pool.submit(climb, problem, family.start(problem), report.effort(FIRST_STEPS))
+        first = report.result_of(job)
         runs = []
         for tau in (settings.thresholds.tau,) if taus is None else taus:
             chosen = replace(settings, thresholds=replace(settings.thresholds, tau=tau))
             run = _Run(D, family, chosen, max_hidden, pool, report)
-            runs.append(run.go(initial, Fitted(problem, first.point, first.value)))
+            runs.append(run.go(initial, first))
         best = max(runs, key=lambda run: run.bic)
         return best.result(obs, tuple((run.settings.thresholds.tau, run.bic) for run in runs))
 
@@ -150,12 +146,26 @@ class _Report:
 
     def __init__(self, progress: Progress | None) -> None:
         self._progress = progress
+        self._stop = np.zeros(1, np.bool_)
         self.done = self.known = 0
 
     def pulse(self) -> None:
-        """Call ``progress``, which may raise to stop."""
+        """Call ``progress``, which may raise; then the fits under way stop as well."""
         if self._progress is not None:
-            self._progress(self.done, max(self.known, self.done, 1))
+            try:
+                self._progress(self.done, max(self.known, self.done, 1))
+            except BaseException:
+                self._stop[0] = True
+                raise
+
+    def effort(self, steps: int, target: float = -np.inf) -> Effort:
+        return Effort(steps, target, self._stop)
+
+    def result_of(self, job: Future[T]) -> T:
+        """Wait for a job, with a pulse now and then."""
+        while not wait([job], timeout=PULSE).done:
+            self.pulse()
+        return job.result()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -193,27 +203,31 @@ class _Run:
         self._workspace = Workspace(initial, node_distances(self._D))
         self._initial = InitialStep(initial)
         self._visits: list[VisitStep] = []
-        pending = list(visiting_order(initial, self.settings))
-        proposals: dict[int, Replacement] = {}
-        stale = set(pending)
-        while pending:
+        self._pending = list(visiting_order(initial, self.settings))
+        self._proposals: dict[int, Replacement] = {}
+        self._stale = set(self._pending)
+        while self._pending:
             self._round += 1
-            self._score([node for node in pending if node in stale], proposals)
-            accepted = self._accept_best(proposals)
+            self._score([node for node in self._pending if node in self._stale])
+            accepted = self._accept_best()
             if accepted is None:
                 break
-            pending.remove(accepted.node)
-            proposals.pop(accepted.node)
-            stale = self._touched(accepted, pending)
+            self._pending.remove(accepted.node)
+            self._proposals.pop(accepted.node)
+            self._stale = self._touched(accepted, self._pending)
         return self
 
     def result(
         self, obs: Observations, bic_by_tau: tuple[tuple[float, float], ...]
     ) -> RegularizedResult:
         fitted, visits, D = self._fitted, self._visits, self._D
-        last = maximise_likelihood(
-            fitted.problem, fitted.point, max_steps=LAST_STEPS, tolerance=TOLERANCE
+        job = self._pool.submit(
+            climb, fitted.problem, fitted.point, self._report.effort(LAST_STEPS)
         )
+        last = maximise_likelihood(
+            fitted.problem, self._report.result_of(job).point, max_steps=LAST_STEPS,
+            tolerance=TOLERANCE,
+        )  # fmt: skip
         model = model_at(self._family, fitted.problem, last, obs)
         clean_up = CleanUpStep((), (), (), self._workspace.hidden_ids)
         n_stuck, n_capped = sum(step.stuck for step in visits), sum(step.capped for step in visits)
@@ -223,46 +237,53 @@ class _Run:
             bic_by_tau,
         )  # fmt: skip
 
-    def _score(self, nodes: Sequence[int], proposals: dict[int, Replacement]) -> None:
+    def _score(self, nodes: Sequence[int]) -> None:
         """Compute the proposals of ``nodes`` on the current graph."""
         self._report.known += len(nodes)
         jobs = [self._pool.submit(self._propose, node) for node in nodes]
         try:
             for node, job in zip(nodes, jobs, strict=True):
-                proposal = job.result()
+                proposal = self._report.result_of(job)
                 self._report.done += 1
                 self._report.pulse()
-                proposals.pop(node, None)
+                self._proposals.pop(node, None)
                 if proposal is not None:
-                    proposals[node] = proposal
+                    self._proposals[node] = proposal
                     if proposal.gain <= 0:
                         self._records.append(proposal)
         finally:
             for job in jobs:
                 job.cancel()
 
-    def _accept_best(self, proposals: dict[int, Replacement]) -> VisitStep | None:
-        """Refit the best proposal on the current graph; if the gain is gone, try the next one."""
+    def _accept_best(self) -> VisitStep | None:
+        """Accept the best proposal whose gain survives a longer refit on the current graph."""
         while True:
-            best = max(proposals.values(), key=lambda proposal: proposal.gain, default=None)
+            best = max(self._proposals.values(), key=lambda one: one.gain, default=None)
             if best is None or best.gain <= 0:
                 return None
-            change = self._change(best.node, CONFIRM_STEPS)
-            if change is None:
-                del proposals[best.node]
-                continue
-            proposal = change.proposal
-            if change.fitted is not None and proposal.gain > 0:
-                self._records.append(replace(proposal, accepted=True, reason="taken"))
-                self._workspace, self._graph = change.workspace, change.graph
-                self._fitted = change.fitted
-                self._visits.append(change.step)
-                return change.step
-            proposals[best.node] = proposal
-            refitted = change.fitted is not None
-            self._records.append(
-                replace(proposal, reason="no gain after refit") if refitted else proposal
-            )
+            step = self._confirm(best.node)
+            if step is not None:
+                return step
+
+    def _confirm(self, node: int) -> VisitStep | None:
+        """Refit a proposal for longer; accept it if it still gains."""
+        change = self._report.result_of(self._pool.submit(self._change, node, CONFIRM_STEPS))
+        if change is None:
+            del self._proposals[node]
+            return None
+        proposal = change.proposal
+        if change.fitted is not None and proposal.gain > 0:
+            self._records.append(replace(proposal, accepted=True, reason="taken"))
+            self._workspace, self._graph = change.workspace, change.graph
+            self._fitted = change.fitted
+            self._visits.append(change.step)
+            return change.step
+        self._proposals[node] = proposal
+        refitted = change.fitted is not None
+        self._records.append(
+            replace(proposal, reason="no gain after refit") if refitted else proposal
+        )
+        return None
 
     def _propose(self, node: int) -> Replacement | None:
         change = self._change(node, TRIAL_STEPS)
@@ -291,14 +312,8 @@ class _Run:
         """Fit a changed graph from the current parameters; stop early if it cannot gain."""
         n = problem.total_weight
         target = (self.bic - bic(0.0, problem.df, n)) / n  # the mean log-likelihood to reach
-        found = maximise_likelihood(
-            problem,
-            self._family.continued(self._fitted, problem, origin),
-            max_steps=steps,
-            tolerance=TOLERANCE,
-            give_up=lambda values: _cannot_reach(values, target),
-        )
-        return Fitted(problem, found.point, found.value)
+        start = self._family.continued(self._fitted, problem, origin)
+        return climb(problem, start, self._report.effort(steps, target))
 
     def _exceeds_limits(self, graph: LatentGraph, problem: Problem) -> Reason | None:
         if graph.n_hidden > self._max_hidden:
@@ -329,12 +344,6 @@ def _log2_table(problem: Problem) -> float:
     if isinstance(problem, DiscreteProblem):
         return problem.method.elimination.log2_largest
     return 0.0
-
-
-def _cannot_reach(values: list[float], target: float) -> bool:
-    if len(values) <= WINDOW:
-        return False
-    return values[-1] + EXTRAPOLATION * (values[-1] - values[-1 - WINDOW]) < target
 
 
 def _origin(before: Workspace, after: Workspace) -> IntArray:

@@ -11,7 +11,6 @@ import pytest
 import loopylatent as ll
 from loopylatent.learning.regularized import (
     RegularizedResult,
-    _cannot_reach,
     _Run,
     learn_regularized,
 )
@@ -101,12 +100,15 @@ def test_it_gives_the_same_twice(D, rows, result):
     assert again.replacements == result.replacements
 
 
-@pytest.mark.parametrize("threads", [1, 5])
+@pytest.mark.parametrize("threads", [1, 2, 4])
 def test_it_does_not_depend_on_the_number_of_threads(D, rows, monkeypatch, threads):
     few = {"obs": rows, "regularize": "bic", "max_hidden": 3, "Lambda": 0.02, "tau": 0.1}
     expected = ll.learn(D, **few)
     monkeypatch.setattr("loopylatent.learning.regularized.os.cpu_count", lambda: threads)
-    assert ll.learn(D, **few).graph == expected.graph
+    found = ll.learn(D, **few)
+    assert found.graph == expected.graph
+    assert found.replacements == expected.replacements
+    assert found.model.digest == expected.model.digest
 
 
 def test_gaussian_columns():
@@ -166,13 +168,6 @@ def test_unsuitable_input_is_rejected(D, rows, truth):
         ll.learn(D, obs=rows.select(list(rows.names[:5])), regularize="bic")
     with pytest.raises(ll.DataError, match="does not belong"):
         ll.learn(D, obs=rows, regularize="bic", start=truth.graph)
-
-
-def test_a_fit_is_given_up_where_four_more_rises_do_not_reach_the_target():
-    values = [-100.0, -10.0, 1.0, 2.0, 4.0, 5.0, 6.0]  # 16 in the last five steps
-    assert not _cannot_reach(values, target=6.0 + 4 * 16)
-    assert _cannot_reach(values, target=6.0 + 4 * 16 + 0.01)
-    assert not _cannot_reach(values[:5], target=1000.0)
 
 
 def test_a_replacement_touches_what_hidden_nodes_connect_to_it():

@@ -2,10 +2,12 @@
 
 from . import (
     circuit as circuit,
+    climb as climb,
     columns as columns,
     cycles as cycles,
     graphs as graphs,
     grouping as grouping,
     initial as initial,
     pairwise as pairwise,
+    products as products,
 )

@@ -67,39 +67,32 @@ def sum_clamped(
 
 
 @kernel
-def _missing_pairs(linked: BoolArray, nodes: IntArray, limit: int) -> int:
-    """Count the pairs of ``nodes`` that are not linked; stop counting beyond ``limit``."""
+def _missing_pairs(linked: BoolArray, nodes: IntArray) -> int:
+    """Count the pairs of ``nodes`` that are not linked."""
     missing = 0
     for a in range(len(nodes)):
         for b in range(a):
             if not linked[nodes[a], nodes[b]]:
                 missing += 1
-        if missing > limit:
-            break
     return missing
 
 
 @kernel
 def _cheapest_node(
-    linked: BoolArray, active: BoolArray, log_states: FloatArray, burden: FloatArray
+    active: BoolArray, fill: IntArray, log_size: FloatArray, burden: FloatArray
 ) -> int:
     """Return the node with the fewest missing pairs, then the smallest table, then burden."""
-    n = len(active)
-    best, best_fill, best_size, best_burden = -1, n * n, np.inf, np.inf
-    for v in range(n):
-        if not active[v]:
+    best = -1
+    for v in range(len(active)):
+        if not active[v] or (best >= 0 and fill[v] > fill[best]):
             continue
-        around = np.flatnonzero(linked[v] & active)
-        fill = _missing_pairs(linked, around, best_fill)
-        if fill > best_fill:
-            continue
-        size = log_states[v] + log_states[around].sum()
         if (
-            fill < best_fill
-            or size < best_size - 1e-9
-            or (size < best_size + 1e-9 and burden[v] < best_burden)
+            best < 0
+            or fill[v] < fill[best]
+            or log_size[v] < log_size[best] - 1e-9
+            or (log_size[v] < log_size[best] + 1e-9 and burden[v] < burden[best])
         ):
-            best, best_fill, best_size, best_burden = v, fill, size, burden[v]
+            best = v
     return best
 
 
@@ -115,18 +108,26 @@ def eliminate_by_fill(
     """
     total = int(active.sum())
     order, width, log_table = np.empty(total, np.int64), np.empty(total, np.int64), np.empty(total)
-    load = burden.copy()
+    load, changed = burden.copy(), active.copy()
+    fill, log_size = np.zeros(len(active), np.int64), np.zeros(len(active))
     for step in range(total):
-        v = _cheapest_node(linked, active, log_states, load)
+        for v in range(len(active)):
+            if changed[v] and active[v]:
+                around = np.flatnonzero(linked[v] & active)
+                fill[v] = _missing_pairs(linked, around)
+                log_size[v] = log_states[v] + log_states[around].sum()
+        v = _cheapest_node(active, fill, log_size, load)
         active[v] = False
         around = np.flatnonzero(linked[v] & active)
-        order[step], width[step] = v, len(around)
-        log_table[step] = log_states[v] + log_states[around].sum()
+        order[step], width[step], log_table[step] = v, len(around), log_size[v]
+        changed[:] = False
         for a in around:
             load[a] += load[v]
+            changed[a] = True
             for b in around:
-                if a != b:
+                if a != b and not linked[a, b]:
                     linked[a, b] = True
+                    changed |= linked[a]
     return order, width, log_table
 
 

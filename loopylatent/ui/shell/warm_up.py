@@ -27,6 +27,8 @@ from loopylatent.distances.matrix import DistanceMatrix, information_distances
 from loopylatent.distances.sparse import sparse_distances
 from loopylatent.graph import LatentGraph, minimum_cycle_basis
 from loopylatent.inference.fit import fit_parameters
+from loopylatent.inference.problems import family_of
+from loopylatent.inference.trials import Effort, climb
 from loopylatent.learning.grouping import quartets
 from loopylatent.learning.initial_graph import (
     default_thresholds,
@@ -146,6 +148,9 @@ def _fit(table: Observations) -> None:
         model.hidden_posteriors(table)
         if model.is_exact and model.kind != "gaussian":
             model.lbp_error()
+        family = family_of(table, graph.names, FitSettings())
+        problem = family.problem(graph)
+        climb(problem, family.start(problem), Effort(2))
 
 
 def _ring(names: tuple[str, ...]) -> LatentGraph:
