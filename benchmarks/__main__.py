@@ -20,6 +20,7 @@ from benchmarks.speed import (
     initial_graph,
     kernels,
     learn,
+    regularized,
     rows,
     scale,
     side_by_side,
@@ -32,6 +33,7 @@ REPORTS: Mapping[str, Callable[[], str]] = {
     "rows": rows.report,
     "sweep": sweep.report,
     "fit": fit.report,
+    "regularized": regularized.report,
     "first_graph": first_graph.report,
     "slider": slider.report,
     "slider_profile": slider_profile.report,
@@ -62,7 +64,11 @@ def main() -> None:
         help=f"older checkout to compare with (default: ${kernels.OLDER})",
     )
     chosen = parser.parse_args()
-    compared = {"kernels": kernels.report, "first_graph": first_graph.report}
+    compared = {
+        "kernels": kernels.report,
+        "first_graph": first_graph.report,
+        "regularized": regularized.report,
+    }
     older = {name: partial(report, chosen.against) for name, report in compared.items()}
     reports = {**REPORTS, **older}
     for name in chosen.names or [name for name in every if name not in ONLY_NAMED]:
