@@ -205,7 +205,7 @@ def test_reasons_read_as_sentences(count, as_many, sentence):
     ("call", "message"),
     [
         (lambda D: loop_test(D, 1.5, n_simulations=0), "n_simulations = 0 is too small"),
-        (lambda D: opening_radius(D, n_simulations=18), "give at least 19"),
+        (lambda D: opening_radius(D, n_simulations=18), "use at least 19"),
         (lambda D: loop_test(D, 1.5, seed=-1), "seed = -1"),
         (lambda D: loop_test(D, -1), "r = -1 is negative"),
         (lambda D: loop_test(D, 1e-6), "below the smallest distance"),

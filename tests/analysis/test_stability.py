@@ -362,7 +362,7 @@ def test_progress_is_reported_and_can_stop():
     ("arguments", "message"),
     [
         ({"n_resamples": 1}, "too small"),
-        ({"scheme": "dice"}, "unknown"),
+        ({"scheme": "dice"}, "Unknown scheme"),
         ({"scheme": "blocks", "block": 0}, "block = 0"),
         ({"scheme": "subsample", "share": 1.0}, "share = 1"),
         ({"scheme": "subsample", "share": 0.001}, "at least 3 are needed"),

@@ -438,7 +438,7 @@ def test_the_command_scores_and_names_the_best(answers, capsys):
     [
         (["--r", "0.0001"], "below the smallest distance"),
         (["--Lambda", "2"], "Lambda = 2"),
-        (["-o", "sweep.txt"], "must end in .csv or .json"),
+        (["-o", "sweep.txt"], "must have the extension .csv or .json"),
         (["--score", "--test-share", "2"], "--test-share 2"),
         (["--most", "1"], "most = 1"),
     ],

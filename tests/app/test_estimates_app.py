@@ -87,7 +87,7 @@ def test_nothing_long_starts_automatically(monkeypatch):
     assert page.button(key=f"tune_learn {CELLS}").disabled
     page = opened(LABORATORY, {}, {})
     assert session_of(page).jobs.current("lab learn") is None
-    assert any("longer than" in one.value for one in page.error)
+    assert any("more than the limit of" in one.value for one in page.error)
 
 
 def test_the_bic_of_a_link_is_rejected_if_it_takes_too_long(monkeypatch):
@@ -95,7 +95,7 @@ def test_the_bic_of_a_link_is_rejected_if_it_takes_too_long(monkeypatch):
     page = opened(None, {"regularize": "bic"}, {})
     assert session_of(page).recipe.regularize == "bic"
     assert session_of(page).jobs.current("bic") is None
-    assert any("Shown without BIC penalty: this takes" in one.value for one in page.warning)
+    assert any("Shown without BIC penalty: This takes" in one.value for one in page.warning)
     assert not page.toggle(key="bic").disabled, "it can be switched off"
 
 

@@ -63,7 +63,7 @@ def test_thresholds_outside_their_limits_are_rejected_in_one_line(values, messag
     ("options", "message"),
     [
         ({"method": "magic"}, "Unknown method = 'magic'"),
-        ({"order": "best"}, "choose one of degree, index, random"),
+        ({"order": "best"}, "Choose one of degree, index, random"),
         ({"seed": -1}, "seed = -1"),
         ({"seed": 1.5}, "seed = 1.5"),
         ({"max_outsiders": 1}, "at least 2"),

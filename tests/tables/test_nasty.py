@@ -240,7 +240,7 @@ def test_the_command_line_rejects_thresholds_in_one_line(
         ([-1.0, *[1.0] * 59], "weight of data row 1 is -1"),
         ([*[1.0] * 59, np.nan], "weight of data row 60 is nan"),
         ([np.inf, *[1.0] * 59], "weight of data row 1 is inf"),
-        (["many", *[1.0] * 59], "not numbers"),
+        (["many", *[1.0] * 59], "must be numbers"),
         ([1.0, 1.0, 1.0, *[0.0] * 57], ""),
         ([1e-9] * 60, "sum to"),
         ([1e12] * 60, ""),
