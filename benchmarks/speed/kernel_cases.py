@@ -105,6 +105,35 @@ def cycle_basis(size: int) -> Variant:
     return partial(minimum_cycle_basis, graph.n_nodes, graph.edges)
 
 
+def resampled_distances(size: int) -> Variant:
+    from loopylatent.analysis.stability.resampling import bootstrapped_rows
+
+    draw = bootstrapped_rows(topic_table(20 * size, size), "correlation")
+    return lambda: [draw(np.random.default_rng(k)).values for k in range(8)]
+
+
+def topic_table(n_rows: int, n_columns: int) -> Any:
+    from loopylatent import Observations
+
+    return Observations.from_array(topic_words(n_rows, n_columns), on_degenerate="drop")
+
+
+def support(size: int) -> Variant:
+    """Find the parts of a ring again in a ring that lacks one column."""
+    from loopylatent.analysis.stability.support import Reference, found_again
+    from loopylatent.graph import LatentGraph
+
+    graph = ring(size)
+    other = LatentGraph.build(graph.names, graph.n_hidden, graph.edges[1:], graph.lengths[1:])
+    reference = Reference.of(graph)
+
+    def once() -> object:
+        found = found_again(reference, LatentGraph.build(other.names, other.n_hidden, other.edges))
+        return found.edges, found.hidden, found.cycles, found.agreement
+
+    return once
+
+
 def new_nodes(size: int, members: int = 15, created: int = 3) -> Variant:
     from loopylatent.compute._kernels.graphs import extend_distances, tree_path_lengths
 
@@ -273,6 +302,10 @@ CASES = (
     Case("initial graph from lists of neighbours", ("graphs",), list_trees,
          "columns", 200, 5_000),
     Case("minimum cycle basis, a grid", ("cycles",), cycle_basis, "nodes", 36, 144),
+    Case("distances of a resample, sparse binary", ("columns",), resampled_distances,
+         "columns", 20, 100),
+    Case("parts found again in another graph, a ring", ("support", "cycles"), support,
+         "columns", 50, 300),
     Case("distances of new hidden nodes", ("graphs",), new_nodes, "columns", 300, 2_000),
     Case("the same, computed on demand", ("graphs", "columns"),
          lazy_distances, "columns", 200, 2_000),

@@ -31,9 +31,6 @@ SAME_HIDDEN = 0.95
 FEWEST_COMMON = 3
 """With fewer common columns, profiles of different nodes look similar."""
 
-Split = frozenset[frozenset[str]]
-"""The two sides of an edge, unordered."""
-
 
 @dataclass(frozen=True, slots=True)
 class HiddenPair:
@@ -198,17 +195,6 @@ def follow_names(
     )
 
 
-def inner_splits(graph: LatentGraph) -> dict[tuple[int, int], Split]:
-    """Return the columns on each side of every edge between hidden nodes, which identify it."""
-    p = graph.n_observed
-    lengths = dict(zip(graph.hidden_nodes, _column_lengths(graph), strict=True))
-    return {
-        (u, w): frozenset(_nearer(graph, lengths[a], lengths[b]) for a, b in ((u, w), (w, u)))
-        for u, w in graph.edges.tolist()
-        if u >= p
-    }
-
-
 def cycle_columns(graph: LatentGraph) -> tuple[frozenset[str], ...]:
     """Return for each of ``graph.cycles`` the columns on it and next to its hidden nodes."""
     return tuple(
@@ -220,11 +206,6 @@ def cycle_columns(graph: LatentGraph) -> tuple[frozenset[str], ...]:
         )
         for cycle in graph.cycles
     )
-
-
-def _nearer(graph: LatentGraph, from_u: FloatArray, from_w: FloatArray) -> frozenset[str]:
-    nearer = from_u < from_w * (1 - ROUNDING)
-    return frozenset(name for name, near in zip(graph.names, nearer, strict=True) if near)
 
 
 def column_order(left: LatentGraph, right: LatentGraph) -> IntArray:

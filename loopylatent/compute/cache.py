@@ -65,7 +65,9 @@ def size_of(result: Any) -> int:
         elif isinstance(one, sparse.csr_array):
             stack.extend((one.data, one.indices, one.indptr))
         elif is_dataclass(one) and not isinstance(one, type):
-            stack.extend(getattr(one, field.name, None) for field in fields(one))
+            held = getattr(one, "__dict__", None)  # what it holds, and not what it could compute
+            own = (getattr(one, field.name, None) for field in fields(one))
+            stack.extend(own if held is None else held.values())
         elif isinstance(one, Mapping):
             stack.extend(one.values())
         elif isinstance(one, (tuple, list)):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import pickle
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import combinations
 
@@ -10,12 +12,15 @@ import networkx as nx
 import numpy as np
 import pytest
 from helpers.graphs import hidden_skeleton, shuffled
+from helpers.plain_support import plain_found_again
 from hypothesis import given, strategies as st
+from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import roc_auc_score
 
 import loopylatent as ll
-from loopylatent.analysis.stability import runs
+from loopylatent.analysis.stability import resampling, runs
 from loopylatent.analysis.stability.resampling import (
+    Resamples,
     Resampling,
     block_bootstrapped_rows,
     bootstrapped_rows,
@@ -32,8 +37,9 @@ from loopylatent.analysis.stability.runs import (
     support_csv,
     support_frame,
 )
-from loopylatent.analysis.stability.support import Counter, Reference, edges_found, found_again
+from loopylatent.analysis.stability.support import Reference, Tally, edges_found, found_again
 from loopylatent.cli.main import main
+from loopylatent.compute._kernels.support import best_assignment
 from loopylatent.distances.matrix import DistanceMatrix, information_distances
 from loopylatent.errors import DataError, ThresholdError
 from loopylatent.graph import LatentGraph
@@ -49,10 +55,7 @@ def stability(table, settings=None, *, result=None, progress=None, **how):
 
 
 def consensus_graph(graphs, share):
-    counter = Counter(graphs[0].names)
-    for graph in graphs:
-        counter.add(graph)
-    return counter.tally().graph(share)
+    return Tally.of(graphs).graph(share)
 
 
 def ring_rows(seed: int = 0, n: int = 500, girth: int = 8) -> Observations:
@@ -145,7 +148,113 @@ def test_edges_between_columns_are_found_exactly_where_both_have_them(one, two):
     )
 
 
+@st.composite
+def graph_pairs(draw):
+    """Two graphs on the same columns; hidden nodes may be isolated, lengths equal or 0."""
+    p = draw(st.integers(1, 8))
+    names, rng = [f"x{k}" for k in range(p)], np.random.default_rng(draw(st.integers(0, 2**31)))
+    kinds = [np.ones(1), np.array([0.0, 0.5, 1.0]), rng.random(40)]
+    lengths = kinds[draw(st.integers(0, 2))]
+
+    def one():
+        n = p + draw(st.integers(0, 7))
+        pairs = [pair for pair in combinations(range(n), 2) if rng.random() < 2.5 / n]
+        return LatentGraph.build(names, n - p, pairs, rng.choice(lengths, len(pairs)))
+
+    return one(), shuffled(one(), draw(st.integers(0, 9)))
+
+
+def assert_found_as_in_plain_python(graph, other):
+    found, plain = found_again(Reference.of(graph), other), plain_found_again(graph, other)
+    for part in ("edges", "hidden", "cycles"):
+        assert getattr(found, part).tolist() == getattr(plain, part).tolist()
+    assert found.agreement == plain.agreement
+
+
+@given(graph_pairs())
+def test_the_same_edges_and_cycles_are_found_again_as_by_plain_python(graphs):
+    graph, other = graphs
+    found, plain = found_again(Reference.of(graph), other), plain_found_again(graph, other)
+    assert found.cycles.tolist() == plain.cycles.tolist()
+    p = graph.n_observed
+    beyond = (graph.edges[:, 1] < p) | (graph.edges[:, 0] >= p)  # ends that need no matching
+    assert found.edges[beyond].tolist() == plain.edges[beyond].tolist()
+    if graph.n_hidden == other.n_hidden == 1:
+        assert_found_as_in_plain_python(graph, other)
+
+
+@pytest.mark.parametrize("name", ["newsgroups100_roweislike", "bfi25", "holzinger24"])
+def test_the_same_parts_are_found_again_in_resamples_of_a_sample(name):
+    obs = ll.load_sample(name).observations
+    D, draw = information_distances(obs), bootstrapped_rows(obs, "auto")
+    for r in (loop_radius(D), D.r_max):
+        settings = LearnSettings(Thresholds(r, 0.0, 0.1))
+        graph = learn(D, settings, trace=False).graph
+        for k in range(3):
+            again = learn(draw(np.random.default_rng([0, k])), settings, trace=False).graph
+            assert_found_as_in_plain_python(graph, again)
+
+
+@given(st.integers(0, 2**31), st.integers(1, 12), st.integers(1, 12), st.booleans())
+def test_assignments_are_those_of_scipy_ties_included(seed, n, m, has_ties):
+    rng = np.random.default_rng(seed)
+    gains = rng.integers(0, 4, (n, m)) / 4 if has_ties else rng.random((n, m))
+    rows, columns = linear_sum_assignment(gains, maximize=True)
+    expected = np.full(n, -1)
+    expected[rows] = columns
+    assert best_assignment(gains).tolist() == expected.tolist()
+
+
+def test_eight_threads_find_the_same_parts():
+    skeleton = nx.grid_2d_graph(4, 4)
+    graph = hidden_skeleton(nx.convert_node_labels_to_integers(skeleton), 3)
+    reference, other = Reference.of(graph), shuffled(graph, 1)
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: found_again(reference, other), range(40)))
+    known = found_again(reference, other)
+    assert all((one.edges == known.edges).all() for one in found)
+    assert {one.agreement for one in found} == {known.agreement}
+
+
 # The whole ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scheme", ["bootstrap", "blocks", "subsample", "orders"])
+def test_kept_resamples_give_the_same_support_for_every_setting(scheme):
+    obs = ring_rows()
+    how = Resampling(scheme=scheme, n_resamples=11, seed=2)
+    kept = Resamples.of(obs, how)
+    for settings in (loop_settings(obs), None, loop_settings(obs)):
+        fresh = runs.stability(obs, settings, how)
+        again = runs.stability(obs, settings, how, resamples=kept)
+        assert numbers(fresh) == numbers(again)
+        assert fresh.consensus() == again.consensus()
+
+
+def test_resamples_are_drawn_once_and_kept_within_bounds(monkeypatch):
+    obs = ring_rows()
+    how = Resampling(n_resamples=20)
+    kept = Resamples.of(obs, how)
+    for _ in range(2):
+        runs.stability(obs, loop_settings(obs), how, resamples=kept)
+    assert sorted(kept.kept) == [0, 8, 16]
+    first = kept.distances(range(8), lambda *_: None)
+    assert first is kept.distances(range(8), lambda *_: None)
+    assert pickle.loads(pickle.dumps(kept)).kept == {}
+    monkeypatch.setattr(resampling, "MOST_BYTES", 17 * kept.D.values.nbytes)
+    bounded = Resamples.of(obs, how)
+    runs.stability(obs, loop_settings(obs), how, resamples=bounded)
+    assert sorted(bounded.kept) == [0]
+
+
+def test_a_tally_is_counted_when_it_is_read():
+    graph = hidden_skeleton(nx.path_graph(3), 3)
+    tally = Tally.of([graph, shuffled(graph)])
+    assert "edges" not in vars(tally)
+    assert tally.counts.tolist() == [2] * graph.n_edges
+    assert (tally.n_graphs, tally.n_hidden) == (2, 3)
+    with pytest.raises(AttributeError):
+        _ = tally.unknown
 
 
 def test_support_equals_counting_by_hand():

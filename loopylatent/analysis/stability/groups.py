@@ -29,6 +29,7 @@ from loopylatent.compute.values import (
 )
 from loopylatent.compute.workers import Engine, runner
 from loopylatent.distances.matrix import DistanceMatrix, Metric
+from loopylatent.distances.resampled import BATCH, Outcome
 from loopylatent.errors import DataError, LoopyLatentError
 from loopylatent.graph import LatentGraph
 from loopylatent.learning.initial_graph import default_thresholds
@@ -169,12 +170,22 @@ def groups(
     for _ in range(n_resamples):  # the state after k draws, so that threads do not change results
         generators.append(deepcopy(rng))
         draw.draw(rng)
+    batches = [generators[k : k + BATCH] for k in range(0, n_resamples, BATCH)]
+    done = 0
+
+    def report(*_: int) -> None:
+        if progress is not None:
+            progress(done, n_resamples)
+
     with runner(engine, scheduler) as run, one_thread():
-        for _, labels in run(_learned_labels, (draw, thresholds, seed), generators, progress):
-            if labels is None:
-                failed += 1
-            else:
-                together += labels[:, None] == labels
+        for _, found in run(_learned_labels, (draw, thresholds, seed), batches, report):
+            for labels in found:
+                if labels is None:
+                    failed += 1
+                else:
+                    together += labels[:, None] == labels
+            done += len(found)
+    report()
     if failed == n_resamples:
         raise DataError("No resample could be learned; check that enough rows differ.")
     together /= n_resamples - failed
@@ -202,17 +213,24 @@ def agreed(together: FloatArray) -> IntArray:
 
 
 def _learned_labels(
-    run: tuple[Resampler, Thresholds | None, int], rng: np.random.Generator, check: Check
-) -> IntArray | None:
-    """Return the communities of one resample; None if no graph could be learned."""
+    run: tuple[Resampler, Thresholds | None, int],
+    generators: list[np.random.Generator],
+    check: Check,
+) -> list[IntArray | None]:
+    """Return the communities of some resamples; None if no graph could be learned."""
     draw, thresholds, seed = run
-    try:
-        D = draw(rng)
+
+    def one(D: Outcome) -> IntArray | None:
+        if isinstance(D, LoopyLatentError):
+            return None
         settings = LearnSettings(thresholds or default_thresholds(D))
-        result = learn(D, settings, trace=False, progress=check)
-    except LoopyLatentError:
-        return None
-    return communities(result.graph, seed).labels
+        try:
+            result = learn(D, settings, trace=False, progress=check)
+        except LoopyLatentError:
+            return None
+        return communities(result.graph, seed).labels
+
+    return [one(D) for D in draw.distances([draw.draw(rng) for rng in generators], check)]
 
 
 def _labelled(parts: list[list[int]], n_columns: int) -> IntArray:

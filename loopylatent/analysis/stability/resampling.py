@@ -11,6 +11,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from loopylatent.analysis.overlay import overlay
+from loopylatent.compute.limits import MEGABYTE
 from loopylatent.compute.values import (
     Check,
     FloatArray,
@@ -20,8 +21,8 @@ from loopylatent.compute.values import (
     frozen_array,
 )
 from loopylatent.compute.workers import Engine, as_they_finish
-from loopylatent.distances.matrix import DistanceMatrix, Metric
-from loopylatent.distances.resampled import Outcome, Weighted, weighted_distances
+from loopylatent.distances.matrix import DistanceMatrix, Metric, information_distances
+from loopylatent.distances.resampled import BATCH, Outcome, Weighted, weighted_distances
 from loopylatent.errors import DataError, LoopyLatentError, Remedy, ThresholdError
 from loopylatent.graph import LatentGraph
 from loopylatent.learning.initial_graph import initial_graph
@@ -84,6 +85,62 @@ def default_block(n_rows: int) -> int:
     """Return the block length for rows in time order: the cube root of their number, rounded up."""
     root = round(math.cbrt(n_rows))
     return max(2, root if root**3 >= n_rows else root + 1)
+
+
+MOST_BYTES = 256 * MEGABYTE
+"""Of the distances that `Resamples` keeps."""
+
+
+@dataclass(frozen=True, eq=False)
+class Resamples:
+    """The distances of all resamples of one table.
+
+    Those that fit are kept, so that other settings need no more than to learn again.
+    """
+
+    D: DistanceMatrix
+    scheme: Scheme
+    draw: Resampler
+    seed: int
+    n_resamples: int
+    kept: dict[int, list[Outcome]] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        table: Observations | DistanceMatrix,
+        how: Resampling,
+        D: DistanceMatrix | None = None,
+    ) -> Resamples:
+        """Prepare the resamples of a table; ``D`` are its distances, if they are known."""
+        scheme = how.scheme_for(table)
+        if isinstance(table, DistanceMatrix):
+            D = table
+        elif D is None:
+            D = information_distances(table, how.metric)
+        return cls(D, scheme, how.resampler(table, D), how.seed, how.n_resamples)
+
+    @property
+    def batches(self) -> list[range]:
+        """The resamples whose distances are computed at once."""
+        numbers = range(self.n_resamples)
+        return [numbers[first : first + BATCH] for first in numbers[::BATCH]]
+
+    def distances(self, numbers: range, check: Check) -> list[Outcome]:
+        """Return the distances of a batch, or why a resample has none."""
+        known = self.kept.get(numbers.start)
+        if known is None:
+            drawn = [self.draw.draw(self.generator(number)) for number in numbers]
+            known = self.draw.distances(drawn, check)
+            if (numbers.stop + BATCH) * self.D.values.nbytes <= MOST_BYTES:
+                self.kept[numbers.start] = known
+        return known
+
+    def generator(self, number: int) -> np.random.Generator:
+        return np.random.default_rng([self.seed, number])
+
+    def __getstate__(self) -> dict[str, object]:
+        return vars(self) | {"kept": {}}  # what is kept does not travel
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,10 +16,9 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from loopylatent.analysis.stability.resampling import Resampler, Resampling, Scheme
+from loopylatent.analysis.stability.resampling import Resamples, Resampling, Scheme
 from loopylatent.analysis.stability.support import (
     MAJORITY,
-    Counter,
     Found,
     Reference,
     Tally,
@@ -37,7 +36,8 @@ from loopylatent.compute.values import (
     frozen_array,
 )
 from loopylatent.compute.workers import in_order, runner
-from loopylatent.distances.matrix import DistanceMatrix, information_distances
+from loopylatent.distances.matrix import DistanceMatrix
+from loopylatent.distances.resampled import Outcome
 from loopylatent.errors import DataError, LoopyLatentError
 from loopylatent.graph import LatentGraph
 from loopylatent.learning.initial_graph import default_thresholds
@@ -141,12 +141,16 @@ def stability(
     *,
     result: LearnResult | None = None,
     progress: Progress | None = None,
+    resamples: Resamples | None = None,
 ) -> Stability:
     """Return the support of every part of a learned graph.
 
-    A radius of at least r_max means one tree: every resample then uses its own r_max.
+    A radius of at least r_max means one tree: every resample then uses its own r_max. ``resamples``
+    of the same table and scheme keep their distances from one call to the next.
     """
-    steps = iter_stability(table, settings, how, result=result, progress=progress)
+    steps = iter_stability(
+        table, settings, how, result=result, progress=progress, resamples=resamples
+    )
     (found,) = deque(steps, maxlen=1)  # it yields or raises
     return found
 
@@ -158,30 +162,30 @@ def iter_stability(
     *,
     result: LearnResult | None = None,
     progress: Progress | None = None,
+    resamples: Resamples | None = None,
 ) -> Generator[Stability, None, None]:
     """Yield the support after each resample that was learned; raise `DataError` if all fail."""
-    total = how.n_resamples
-    check_many("n_resamples", total, 2, ", such as 50")
-    scheme = how.scheme_for(table)
-    D = table if isinstance(table, DistanceMatrix) else information_distances(table, how.metric)
+    check_many("n_resamples", how.n_resamples, 2, ", such as 50")
+    drawn = Resamples.of(table, how) if resamples is None else resamples
+    D, total = drawn.D, drawn.n_resamples
     chosen = LearnSettings(default_thresholds(D)) if settings is None else settings
     reference = learn(D, chosen, trace=False) if result is None else result
     is_tree = chosen.thresholds.r >= D.r_max
     initial, known = reference.initial_graph, Reference.of(reference.graph)
-    draw = how.resampler(table, D)
-    run = _Run(is_tree, chosen, scheme, draw, how.seed, initial, known)
-    count = _Count(reference, scheme, total)
+    run = _Run(is_tree, chosen, drawn, initial, known)
+    count = _Count(reference, drawn.scheme, total)
 
     def report(*_: int) -> None:
         if progress is not None:
             progress(count.n_done, total)
 
     with runner(how.engine, how.scheduler, how.n_threads) as on, one_thread():
-        for outcome in in_order(on(_learn_again, run, range(total), report)):
-            count.add(outcome)
-            report()
-            if count.n_used:
-                yield count.so_far()
+        for batch in in_order(on(_learn_again, run, drawn.batches, report)):
+            for outcome in batch:
+                count.add(outcome)
+                report()
+                if count.n_used:
+                    yield count.so_far()
     if not count.n_used:
         reason = next(iter(Occurrences(f.reason for f in count.failures)))
         raise DataError(f"None of {total} resamples could be learned: {reason}")
@@ -198,32 +202,36 @@ class _Learned:
 class _Run:
     is_tree: bool
     settings: LearnSettings
-    scheme: Scheme
-    draw: Resampler
-    seed: int
+    resamples: Resamples
     initial: LatentGraph
     reference: Reference
 
-    def settings_for(self, D: DistanceMatrix, rng: np.random.Generator) -> LearnSettings:
+    def settings_for(self, D: DistanceMatrix, number: int) -> LearnSettings:
         settings = self.settings
         if self.is_tree:
             r = max(settings.thresholds.r, D.r_max)
             settings = replace(settings, thresholds=replace(settings.thresholds, r=r))
-        if self.scheme == "orders":
-            settings = replace(settings, order="random", seed=int(rng.integers(2**31)))
+        if self.resamples.scheme == "orders":
+            seed = int(self.resamples.generator(number).integers(2**31))
+            settings = replace(settings, order="random", seed=seed)
         return settings
 
 
-def _learn_again(run: _Run, number: int, check: Check) -> _Learned | str:
-    """Learn one resample; return its graph and what was found again, or why it failed."""
-    rng = np.random.default_rng([run.seed, number])
+def _learn_again(run: _Run, numbers: range, check: Check) -> list[_Learned | str]:
+    """Learn a batch of resamples; return graphs and what was found again, or why they failed."""
+    distances = zip(numbers, run.resamples.distances(numbers, check), strict=True)
+    return [_learn_once(run, number, D, check) for number, D in distances]
+
+
+def _learn_once(run: _Run, number: int, D: Outcome, check: Check) -> _Learned | str:
+    if isinstance(D, LoopyLatentError):
+        return str(D)
     try:
-        D = run.draw(rng)
-        learned = learn(D, run.settings_for(D, rng), trace=False, progress=check)
-        found = found_again(run.reference, learned.graph)
-        return _Learned(learned.graph, found, edges_found(run.initial, learned.initial_graph))
+        learned = learn(D, run.settings_for(D, number), trace=False, progress=check)
     except LoopyLatentError as error:
         return str(error)
+    found = found_again(run.reference, learned.graph)
+    return _Learned(learned.graph, found, edges_found(run.initial, learned.initial_graph))
 
 
 class _Count:
@@ -235,7 +243,7 @@ class _Count:
         sizes = (graph.n_edges, graph.n_hidden, len(graph.cycles), initial.n_edges)
         self._sums = [np.zeros(size) for size in sizes]
         self._agreement = 0.0
-        self._counter = Counter(graph.names)
+        self._graphs: list[LatentGraph] = []
         self._n_asked = n_asked
         self.n_used = 0
         self.failures: list[Failure] = []
@@ -253,7 +261,7 @@ class _Count:
         for total, part in zip(self._sums, parts, strict=True):
             total += part
         self._agreement += found.agreement
-        self._counter.add(outcome.graph)
+        self._graphs.append(outcome.graph)
         self.n_used += 1
 
     def so_far(self) -> Stability:
@@ -261,7 +269,7 @@ class _Count:
             frozen_array(total / self.n_used, np.float64) for total in self._sums
         )
         graph, initial, scheme = self._of
-        failures, tally = tuple(self.failures), self._counter.tally()
+        failures, tally = tuple(self.failures), Tally.of(self._graphs)
         return Stability(
             graph, initial, scheme, edges, hidden, cycles, initial_edges,
             1 - self._agreement / self.n_used, self.n_used, failures, self._n_asked, tally,

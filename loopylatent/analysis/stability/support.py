@@ -5,23 +5,19 @@ docs/guide/stability.md defines when an edge, a hidden node or a cycle is found 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from threading import Lock
+from typing import Any
 
 import numpy as np
 
-from loopylatent.analysis.matching import (
-    SAME_HIDDEN,
-    HiddenIndex,
-    HiddenMatching,
-    Split,
-    column_order,
-    cycle_columns,
-    inner_splits,
-    match_hidden,
-)
+from loopylatent.analysis.matching import ROUNDING, SAME_HIDDEN, HiddenIndex, column_order
+from loopylatent.compute import _kernels
 from loopylatent.compute.values import BoolArray, FloatArray, IntArray, frozen_array
 from loopylatent.errors import ThresholdError
-from loopylatent.graph import LatentGraph
+from loopylatent.graph import LatentGraph, tie_breakers
 
 SAME_CYCLE = 0.8
 """Two cycles are the same if the Jaccard index of their columns is at least this."""
@@ -39,72 +35,69 @@ class Found:
     """(cycles,) in the order of ``graph.cycles``."""
     agreement: float
     """Edges found again, as a share of the edges of either graph (the Jaccard index)."""
-    matching: HiddenMatching
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reference:
-    """A graph with the splits and columns that identify its parts; built once."""
+    """A graph with what identifies its parts; built once."""
 
     graph: LatentGraph
-    splits: dict[tuple[int, int], Split]
-    cycles: tuple[frozenset[str], ...]
+    profiles: FloatArray
+    """(hidden, columns) of norm 1."""
+    splits: IntArray
+    """(edges between hidden nodes, 2) keys of the columns nearer to each end."""
+    cycles: IntArray
+    """(cycles, 1 + words) the number of columns of each cycle, and these as a set of bits."""
+    same_columns: IntArray
+    """(columns,) for graphs with the same columns in the same order."""
 
     @classmethod
     def of(cls, graph: LatentGraph) -> Reference:
-        return cls(graph, inner_splits(graph), cycle_columns(graph))
+        same = np.arange(graph.n_observed)
+        profiles, splits = _kernels.support.described(
+            graph.n_nodes, graph.edges, graph.lengths, same, column_marks(len(same)), ROUNDING
+        )
+        start, other, _ = _kernels.cycles.half_edges(graph.n_nodes, graph.edges)
+        first = np.cumsum([0, *map(len, graph.cycles)])
+        nodes = np.array([node for cycle in graph.cycles for node in cycle], dtype=np.int64)
+        cycles = _kernels.support.cycle_sets(first, nodes, start, other, same)
+        return cls(graph, profiles, splits, cycles, same)
 
 
 def found_again(reference: Reference, other: LatentGraph) -> Found:
     """Return which parts of the reference occur in the other graph."""
-    graph = reference.graph
-    matching = match_hidden(graph, other, SAME_HIDDEN)
-    counterpart = counterparts(graph, other, matching)
-    edges = _ends_adjacent(graph, other, counterpart)
-    splits = set(inner_splits(other).values())
-    inner = graph.edges[:, 0] >= graph.n_observed
-    edges[inner] = [reference.splits[u, w] in splits for u, w in graph.edges[inner].tolist()]
-    others = cycle_columns(other)
-    cycles = [any(_overlap(one, two) >= SAME_CYCLE for two in others) for one in reference.cycles]
+    graph, node = reference.graph, reference.same_columns
+    if other.names != graph.names:
+        node = column_order(graph, other)
+    column, ends = np.argsort(node), other.edges
+    profiles, splits = _kernels.support.described(
+        other.n_nodes, ends, other.lengths, column, column_marks(len(node)), ROUNDING
+    )
+    hidden = _kernels.support.matched(reference.profiles, profiles, SAME_HIDDEN, ROUNDING)
+    counterpart = np.concatenate([node, np.where(hidden < 0, -1, len(node) + hidden)])
+    edges = _kernels.support.edges_again(
+        graph.edges, len(node), reference.splits, counterpart, other.n_nodes, ends, splits
+    )
+    sets = _kernels.support.cycle_columns(other.n_nodes, ends, column, tie_breakers(len(ends)))
+    cycles = _kernels.support.cycles_again(reference.cycles, sets, SAME_CYCLE)
     n_found = int(edges.sum())
     union = graph.n_edges + other.n_edges - n_found  # two graphs without edges agree
-    return Found(
-        frozen_array(edges, np.bool_),
-        frozen_array(counterpart[graph.n_observed :] >= 0, np.bool_),
-        frozen_array(cycles, np.bool_),
-        min(1.0, n_found / union) if union else 1.0,
-        matching,
-    )
+    return Found(edges, hidden >= 0, cycles, min(1.0, n_found / union) if union else 1.0)
+
+
+@lru_cache(maxsize=8)
+def column_marks(n_columns: int) -> IntArray:
+    """Return a random number for each column; their exclusive or identifies a set of columns."""
+    return np.random.default_rng(0).integers(2**62, size=n_columns)
 
 
 def edges_found(graph: LatentGraph, other: LatentGraph) -> BoolArray:
     """(edges,) whether each edge of a graph without hidden nodes is in another one."""
-    counterpart = np.full(graph.n_nodes, -1)
-    counterpart[: graph.n_observed] = column_order(graph, other)
-    return _ends_adjacent(graph, other, counterpart)
-
-
-def counterparts(graph: LatentGraph, other: LatentGraph, matching: HiddenMatching) -> IntArray:
-    """(nodes,) the matching node of ``other``, or -1."""
-    found = np.full(graph.n_nodes, -1, dtype=np.int64)
-    found[: graph.n_observed] = column_order(graph, other)
-    for pair in matching.pairs:
-        found[pair.left] = pair.right
+    ends, p = graph.edges, graph.n_observed
+    if other.names != graph.names:
+        ends = np.sort(column_order(graph, other)[ends], axis=1)
+    found: BoolArray = np.isin(ends @ (p, 1), other.edges @ (p, 1), kind="sort")
     return found
-
-
-def _ends_adjacent(graph: LatentGraph, other: LatentGraph, counterpart: IntArray) -> BoolArray:
-    """(edges,) whether the counterparts of the ends are adjacent."""
-    ends = np.sort(counterpart[graph.edges], axis=1)
-    known = other.edges[:, 0] * other.n_nodes + other.edges[:, 1]
-    queried = ends[:, 0] * other.n_nodes + ends[:, 1]
-    found: BoolArray = np.isin(queried, known) & (ends >= 0).all(axis=1)
-    return found
-
-
-def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
-    union = len(one | other)
-    return len(one & other) / union if union else 0.0
 
 
 MAJORITY = 0.5
@@ -113,7 +106,7 @@ FEWEST_NEIGHBOURS = 3
 """Hidden nodes with fewer are removed (or replaced by an edge), as in the learner."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Tally:
     """In how many graphs each edge occurs, and its mean length."""
 
@@ -127,6 +120,20 @@ class Tally:
     """(edges,) in how many graphs."""
     lengths: FloatArray
     """(edges,) mean over those."""
+
+    @classmethod
+    def of(cls, graphs: Sequence[LatentGraph]) -> Tally:
+        """Return the tally of graphs on the same columns; it is counted when it is first read."""
+        tally = cls.__new__(cls)
+        vars(tally)["_graphs"] = tuple(graphs)
+        return tally
+
+    def __getattr__(self, name: str) -> Any:
+        with _counting:
+            if "_graphs" in vars(self):
+                vars(self).update(vars(_counted(vars(self)["_graphs"])))
+                del vars(self)["_graphs"]
+        return object.__getattribute__(self, name)
 
     def graph(self, share: float = MAJORITY) -> LatentGraph:
         """Return the graph of the edges that at least ``share`` of the graphs have."""
@@ -147,34 +154,28 @@ class Tally:
         return LatentGraph.build(self.names, len(left), ends, [links[u][v] for u, v in pairs])
 
 
-class Counter:
-    """Counts the edges of graphs, added one by one."""
+_counting = Lock()
 
-    def __init__(self, names: tuple[str, ...]) -> None:
-        self._index = HiddenIndex(names)
-        self._counts: dict[tuple[int, int], tuple[int, float]] = {}
-        self._n_graphs = 0
 
-    def add(self, graph: LatentGraph) -> None:
-        """Add a graph on the same columns, in any order."""
-        numbers, _ = self._index.add(graph)
+def _counted(graphs: Sequence[LatentGraph]) -> Tally:
+    index = HiddenIndex(graphs[0].names)
+    counts: dict[tuple[int, int], tuple[int, float]] = {}
+    for graph in graphs:
+        numbers, _ = index.add(graph)
         ends = np.sort(numbers[graph.edges], axis=1).tolist()
         for (u, v), length in zip(ends, graph.lengths.tolist(), strict=True):
-            count, total = self._counts.get((u, v), (0, 0.0))
-            self._counts[u, v] = (count + 1, total + length)
-        self._n_graphs += 1
-
-    def tally(self) -> Tally:
-        edges = sorted(self._counts)
-        found = [self._counts[edge] for edge in edges]
-        return Tally(
-            self._index.columns.names,
-            self._n_graphs,
-            self._index.n_hidden,
-            frozen_array(np.array(edges, dtype=np.int64).reshape(-1, 2), np.int64),
-            frozen_array([count for count, _ in found], np.int64),
-            frozen_array([total / count for count, total in found], np.float64),
-        )
+            count, total = counts.get((u, v), (0, 0.0))
+            counts[u, v] = (count + 1, total + length)
+    edges = sorted(counts)
+    found = [counts[edge] for edge in edges]
+    return Tally(
+        index.columns.names,
+        len(graphs),
+        index.n_hidden,
+        frozen_array(np.array(edges, dtype=np.int64).reshape(-1, 2), np.int64),
+        frozen_array([count for count, _ in found], np.int64),
+        frozen_array([total / count for count, total in found], np.float64),
+    )
 
 
 def _remove_low_degree(links: dict[int, dict[int, float]], n_observed: int) -> None:

@@ -10,4 +10,5 @@ from . import (
     initial as initial,
     pairwise as pairwise,
     products as products,
+    support as support,
 )

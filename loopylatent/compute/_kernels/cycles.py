@@ -8,10 +8,12 @@ are told apart by the sum of random numbers, one for each edge.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from loopylatent.compute._kernels.jit import kernel
 from loopylatent.compute.values import FloatArray, IntArray
 
+Indices = NDArray[np.int32]
 BITS = 62
 """Of a word in a set of bits; so a word is never negative."""
 
@@ -99,15 +101,15 @@ def closing_edges(n_nodes: int, edges: IntArray) -> IntArray:
 @kernel
 def shortest_paths(
     source: int, start: IntArray, other: IntArray, via: IntArray, tie: FloatArray,
-    level: IntArray, total: FloatArray, before: IntArray, edge: IntArray, queue: IntArray,
+    level: IntArray, total: FloatArray, previous: IntArray, last: Indices, queue: IntArray,
 ) -> int:  # fmt: skip
     """Number of nodes that ``source`` reaches; ``queue`` lists them, nearest first.
 
     ``level`` counts the edges of the shortest path to each node, ``total`` adds up their random
-    numbers, ``before`` and ``edge`` are the last node and the last edge on it.
+    numbers, ``previous`` and ``last`` are the node before it and the last edge.
     """
     level[:] = -1
-    level[source], total[source], before[source], queue[0] = 0, 0.0, -1, source
+    level[source], total[source], previous[source], queue[0] = 0, 0.0, -1, source
     at, n = 0, 1
     while at < n:
         x = queue[at]
@@ -120,31 +122,32 @@ def shortest_paths(
                 n += 1
             elif level[y] != level[x] + 1 or there >= total[y]:
                 continue
-            total[y], before[y], edge[y] = there, x, via[h]
+            total[y], previous[y], last[y] = there, x, via[h]
     return n
 
 
 @kernel
 def candidate_cycles(
     edges: IntArray, start: IntArray, other: IntArray, via: IntArray, tie: FloatArray,
-    before: IntArray, edge: IntArray,
+    last: Indices,
 ) -> tuple[IntArray, IntArray]:  # fmt: skip
     """The smallest node and the edge of each cycle that may be in the basis, shortest first.
 
-    Row s of ``before`` and ``edge`` is filled with the shortest paths from s.
+    Row s of ``last`` is filled with the last edges of the shortest paths from s.
     """
     n, m = len(start) - 1, len(edges)
     level, total, queue = np.empty(n, np.int64), np.empty(n), np.empty(n, np.int64)
+    previous = np.empty(n, np.int64)
     branch = np.empty(n, np.int64)  # first node on the path; -1 where it passes a smaller node
     length, source, closing = np.empty(256), np.empty(256, np.int64), np.empty(256, np.int64)
     k = 0
     for s in range(n):
-        reached = shortest_paths(s, start, other, via, tie, level, total, before[s], edge[s], queue)
+        reached = shortest_paths(s, start, other, via, tie, level, total, previous, last[s], queue)
         branch[:] = -1
         for q in range(1, reached):
             y = queue[q]
             if y > s:
-                branch[y] = y if before[s, y] == s else branch[before[s, y]]
+                branch[y] = y if previous[y] == s else branch[previous[y]]
         for e in range(m):
             a, b = edges[e, 0], edges[e, 1]
             if branch[a] < 0 or branch[b] < 0 or branch[a] == branch[b]:
@@ -179,17 +182,22 @@ def is_independent(vector: IntArray, known: IntArray, has: IntArray) -> bool:
 
 
 @kernel
+def before(edges: IntArray, last: Indices, x: int) -> int:
+    """The node before x on a path with these last edges."""
+    return edges[last[x], 0] + edges[last[x], 1] - x  # type: ignore[no-any-return]
+
+
+@kernel
 def minimum_basis(
     n_nodes: int, edges: IntArray, tie: FloatArray
-) -> tuple[IntArray, IntArray, IntArray]:
+) -> tuple[IntArray, IntArray, Indices]:
     """Smallest node, closing edge and (nodes, nodes) paths of each cycle of the minimum basis.
 
-    Entry (s, x) of the third array is the node before x on the shortest path from s.
+    Entry (s, x) of the third array is the last edge of the shortest path from s to x.
     """
     start, other, via = half_edges(n_nodes, edges)
-    before = np.empty((n_nodes, n_nodes), np.int64)
-    edge = np.empty((n_nodes, n_nodes), np.int64)
-    source, closing = candidate_cycles(edges, start, other, via, tie, before, edge)
+    last = np.empty((n_nodes, n_nodes), np.int32)
+    source, closing = candidate_cycles(edges, start, other, via, tie, last)
     number = closing_edges(n_nodes, edges)
     n_cycles = number.max() + 1 if len(number) else 0
     n_words = (n_cycles + BITS - 1) // BITS
@@ -202,10 +210,10 @@ def minimum_basis(
         for end in range(2):
             x = edges[e, end]
             while x != s:
-                bit = number[edge[s, x]]
+                bit = number[last[s, x]]
                 if bit >= 0:
                     vector[bit // BITS] ^= 1 << (bit % BITS)
-                x = before[s, x]
+                x = before(edges, last[s], x)
         if number[e] >= 0:
             vector[number[e] // BITS] ^= 1 << (number[e] % BITS)
         if is_independent(vector, known, has):
@@ -213,15 +221,15 @@ def minimum_basis(
             n += 1
             if n == n_cycles:
                 break
-    return source[:n].copy(), closing[:n].copy(), before
+    return source[:n].copy(), closing[:n].copy(), last
 
 
 @kernel
-def n_before(before: IntArray, source: int, x: int) -> int:
+def n_before(edges: IntArray, last: Indices, source: int, x: int) -> int:
     """Edges on the path from ``source`` to x."""
     n = 0
     while x != source:
-        x = before[x]
+        x = before(edges, last, x)
         n += 1
     return n
 
@@ -235,23 +243,22 @@ def cycle_nodes(n_nodes: int, edges: IntArray, tie: FloatArray) -> tuple[IntArra
     start, other, _ = half_edges(n_nodes, edges)
     kept = core(start, other)
     inner = edges_among(kept, n_nodes, edges)
-    source, closing, before = minimum_basis(len(kept), inner, tie)
+    source, closing, last = minimum_basis(len(kept), inner, tie)
     first = np.zeros(len(source) + 1, np.int64)
+    ends = np.empty(len(source), np.int64)  # where the path to the first end of the edge ends
     for k in range(len(source)):
-        s, a, b = source[k], inner[closing[k], 0], inner[closing[k], 1]
-        first[k + 1] = first[k] + n_before(before[s], s, a) + n_before(before[s], s, b) + 1
+        s, e = source[k], closing[k]
+        ends[k] = first[k] + n_before(inner, last[s], s, inner[e, 0])
+        first[k + 1] = ends[k] + n_before(inner, last[s], s, inner[e, 1]) + 1
     nodes = np.empty(first[-1], np.int64)
     for k in range(len(source)):
         s, low, high = source[k], first[k], first[k + 1]
+        for end in range(2):  # up to the edge, then on from it
+            x, at = inner[closing[k], end], ends[k] + end
+            while x != s:
+                nodes[at] = kept[x]
+                x, at = before(inner, last[s], x), at - 1 + 2 * end
         nodes[low] = kept[s]
-        x, at = inner[closing[k], 0], low + n_before(before[s], s, inner[closing[k], 0])
-        while x != s:
-            nodes[at] = kept[x]
-            x, at = before[s, x], at - 1
-        x, at = inner[closing[k], 1], high - n_before(before[s], s, inner[closing[k], 1])
-        while x != s:
-            nodes[at] = kept[x]
-            x, at = before[s, x], at + 1
         if nodes[low + 1] > nodes[high - 1]:
             nodes[low + 1 : high] = nodes[low + 1 : high][::-1].copy()
     return first, nodes

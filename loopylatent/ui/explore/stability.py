@@ -11,7 +11,13 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from loopylatent.analysis.matching import match_hidden
-from loopylatent.analysis.stability.resampling import NEEDS_ROWS, SCHEMES, Resampling, Scheme
+from loopylatent.analysis.stability.resampling import (
+    NEEDS_ROWS,
+    SCHEMES,
+    Resamples,
+    Resampling,
+    Scheme,
+)
 from loopylatent.analysis.stability.runs import (
     KINDS,
     LOCAL,
@@ -42,7 +48,7 @@ from loopylatent.ui.shell.widgets import (
     wait_for,
 )
 
-KIND = "support"
+KIND, RESAMPLES = "support", "resamples"
 SUPPORT = "Support"
 """The view of the graph that shows support."""
 SEED = 0
@@ -178,11 +184,16 @@ def _begin(s: Session, source: Source, result: LearnResult) -> None:
     key, memo, metric = _key(s, source, result.graph), s.memo, s.recipe.metric
     obs, D = source.observations, source.distances
     table = D if obs is None else obs.select(list(D.names))
+    how = Resampling(metric, key.scheme, key.n_runs, SEED)
+    same = f"{key.data} {key.distances} {metric} {key.scheme} {key.n_runs}"
+    known: Resamples | None = memo.known(RESAMPLES, same)
 
     def work(report: Progress) -> Stability:
         latest: Stability | None = None
-        how = Resampling(metric, key.scheme, key.n_runs, SEED)
-        steps = iter_stability(table, key.settings, how, result=result, progress=report)
+        resamples = Resamples.of(table, how, D) if known is None else known
+        steps = iter_stability(
+            table, key.settings, how, result=result, progress=report, resamples=resamples
+        )
         with closing(steps):
             try:
                 for latest in steps:  # noqa: B007
@@ -192,6 +203,7 @@ def _begin(s: Session, source: Source, result: LearnResult) -> None:
                     raise
         assert latest is not None, "the iterator yields or raises"
         memo.keep(KIND, key, latest)
+        memo.keep(RESAMPLES, same, resamples)
         return latest
 
     s.jobs.again(KIND, key, work)
