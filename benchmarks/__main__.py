@@ -24,6 +24,7 @@ from benchmarks.speed import (
     rows,
     scale,
     side_by_side,
+    stability as resamples,
     sweep,
 )
 
@@ -38,6 +39,7 @@ REPORTS: Mapping[str, Callable[[], str]] = {
     "slider": slider.report,
     "slider_profile": slider_profile.report,
     "kernels": kernels.report,
+    "resamples": resamples.report,
     "scale": scale.report,
     "side_by_side": side_by_side.report,
     "peers": peers.report,
@@ -68,6 +70,7 @@ def main() -> None:
         "kernels": kernels.report,
         "first_graph": first_graph.report,
         "regularized": regularized.report,
+        "resamples": resamples.report,
     }
     older = {name: partial(report, chosen.against) for name, report in compared.items()}
     reports = {**REPORTS, **older}

@@ -13,6 +13,7 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from loopylatent.compute import _kernels
 from loopylatent.compute.limits import BLOCK_CELLS, block_rows, one_thread
@@ -143,12 +144,10 @@ class _BinaryRows:
 
     @classmethod
     def of(cls, obs: Observations) -> _BinaryRows:
-        ones = obs.values.tocsr() if obs.is_sparse else obs.values
-        rows, column = ones.nonzero()
-        order = np.lexsort((column, rows))
-        start = np.searchsorted(rows[order], np.arange(obs.n_rows + 1))
-        own = _Columns.of(obs, "correlation")
-        return cls(own, start.astype(np.int64), column[order].astype(np.int32))
+        ones = sparse.csr_array(obs.values != 0)
+        ones.sort_indices()
+        start, column = ones.indptr.astype(np.int64), ones.indices.astype(np.int32)
+        return cls(_Columns.of(obs, "correlation"), start, column)
 
     def __call__(self, weights: Sequence[FloatArray], check: Check) -> list[Outcome]:
         counts, slot = self._counts(weights, check)
