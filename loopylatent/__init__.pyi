@@ -72,6 +72,14 @@ from .learning.initial_graph import (
     settings_for as settings_for,
 )
 from .learning.learner import LearnResult as LearnResult, iter_steps as iter_steps
+from .learning.part_evidence import Evidence as Evidence
+from .learning.refinement import (
+    RefinedResult as RefinedResult,
+    RefinedStep as RefinedStep,
+    Refinement as Refinement,
+    TriedMove as TriedMove,
+    refine as refine,
+)
 from .learning.regularized import RegularizedResult as RegularizedResult
 from .learning.trace import replay as replay
 from .settings import (

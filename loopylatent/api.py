@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, get_args
 
 from loopylatent.analysis.stability.resampling import SHARE, Resampling, Scheme
 from loopylatent.analysis.stability.runs import N_RESAMPLES, Stability, stability as run_stability
-from loopylatent.compute.values import Progress, wrong_type
+from loopylatent.compute.values import Progress, check_choice, wrong_type
 from loopylatent.compute.workers import Engine
 from loopylatent.distances.matrix import DistanceMatrix, Metric, information_distances
 from loopylatent.distances.sparse import Distances, SparseDistances
@@ -23,8 +23,9 @@ from loopylatent.exporting.graph_files import (
 from loopylatent.graph import LatentGraph
 from loopylatent.learning.initial_graph import settings_for
 from loopylatent.learning.learner import LearnResult, learn as run_learner
+from loopylatent.learning.refinement import OnRound, RefinedResult, refine_best, start_settings
 from loopylatent.learning.regularized import TAUS, learn_regularized
-from loopylatent.settings import READS, Method, Order
+from loopylatent.settings import READS, Goal, Method, Order
 from loopylatent.tables.observations import Observations, check_observations
 
 
@@ -34,7 +35,7 @@ def learn(
     Lambda: float | None = None,
     tau: float | None = None,
     *,
-    method: Method = "quartet",
+    method: Method | None = None,
     order: Order = "degree",
     seed: int = 0,
     start: LatentGraph | None = None,
@@ -43,6 +44,8 @@ def learn(
     obs: Observations | None = None,
     regularize: Literal["bic"] | None = None,
     max_hidden: int | None = None,
+    refine: Goal | None = None,
+    on_round: OnRound | None = None,
 ) -> LearnResult:
     """Learn a graph with hidden nodes and cycles from distances.
 
@@ -51,9 +54,9 @@ def learn(
     D : DistanceMatrix or SparseDistances
     r, Lambda, tau : float, optional
         The thresholds of the paper; omitted ones come from ``default_thresholds(D)``.
-    method : {"quartet", "relaxed", "nj"}
-        How the local latent tree of a neighbourhood is built: by quartet tests, by relaxed
-        grouping (ignores Lambda and tau), or by neighbor joining (ignores Lambda).
+    method : {"quartet", "relaxed", "nj"}, optional
+        How the local latent tree of a neighbourhood is built: by quartet tests (the default), by
+        relaxed grouping (ignores Lambda and tau), or by neighbor joining (ignores Lambda).
     order : {"degree", "index", "random"}
         The order of the visits. On noisy data the result depends on it.
     seed : int
@@ -66,13 +69,20 @@ def learn(
         Called with the number of visits done and in total; with ``regularize``, of replacements
         tried and known.
     obs : Observations, optional
-        The rows behind the distances; used only with ``regularize``.
+        The rows behind the distances; used only with ``regularize`` and ``refine``.
     regularize : {"bic"}, optional
         Keep a hidden node only if it improves the BIC (Bayesian information criterion) of the
         fitted model. The result is a ``RegularizedResult``; an omitted tau is chosen among 0.1,
         0.2 and 0.4 by the same criterion.
     max_hidden : int, optional
         With ``regularize``, the maximum number of hidden nodes.
+    refine : {"structure", "prediction"}, optional
+        Improve the learned graph by moves that raise the likelihood of the whole model, as in
+        `refine`. The result is a ``RefinedResult``. Unless r is given, graphs are learned at r_max
+        and at the loop radius; unless a method is given, with all three; the search starts from
+        the one with the best score.
+    on_round : callable, optional
+        With ``refine``, called after each round of the search with the best graph so far.
 
     Returns
     -------
@@ -90,27 +100,49 @@ def learn(
     >>> result.graph.lengths.round(3).tolist()
     [0.9, 1.1, 1.3]
     """
-    settings = settings_for(D, r, Lambda, tau, method=method, order=order, seed=seed)
+    if regularize not in (None, "bic"):
+        raise ThresholdError(f"Unknown regularize = {regularize!r}. Use 'bic' or None.")
     if regularize is None and max_hidden is not None:
         raise ThresholdError("max_hidden needs ", Remedy("bic"), ". Add it, or omit max_hidden.")
-    if regularize is None:
-        return run_learner(D, settings, start=start, trace=trace, progress=progress)
-    if regularize != "bic":
-        raise ThresholdError(f"Unknown regularize = {regularize!r}. Use 'bic' or None.")
-    if obs is None:
-        raise DataError(
-            Remedy("bic"),
-            " needs the rows behind the distances; ",
-            Remedy("rows_for_bic"),
-            ".",
+    if refine is not None:
+        check_choice("refine", refine, get_args(Goal))
+    how: dict[str, Any] = {"order": order, "seed": seed}
+    settings = settings_for(D, r, Lambda, tau, method=method or "quartet", **how)
+    if regularize is not None:
+        rows = _rows_for(Remedy("bic"), Remedy("rows_for_bic"), obs)
+        taus = TAUS if tau is None and "tau" in READS[settings.method] else None
+        dense = _all_distances(Remedy("bic"), D)
+        found: LearnResult = learn_regularized(
+            dense, rows, settings, max_hidden, progress, taus=taus, start=start
         )
+        learned = [found if trace else replace(found, trace=None)]
+    elif refine is None:
+        return run_learner(D, settings, start=start, trace=trace, progress=progress)
+    else:
+        rows = _rows_for(Remedy("refine"), Remedy("rows_for_refine"), obs)
+        dense = _all_distances(Remedy("refine"), D)
+        starts = start_settings(dense, r, Lambda, tau, method=method, **how)
+        learned = [run_learner(dense, one, start=start, trace=trace) for one in starts]
+    if refine is None:
+        return learned[0]
+    refined = refine_best(
+        [one.graph for one in learned], rows, refine, progress=progress, on_round=on_round
+    )
+    return RefinedResult.of(learned[refined.start], refined)
+
+
+def _rows_for(what: Remedy, remedy: Remedy, obs: Observations | None) -> Observations:
+    if obs is None:
+        raise DataError(what, " needs the rows behind the distances; ", remedy, ".")
     check_observations(obs)
+    return obs
+
+
+def _all_distances(what: Remedy, D: Distances) -> DistanceMatrix:
     if isinstance(D, SparseDistances):
         use = Remedy("call", "information_distances")
-        raise DataError(Remedy("bic"), " needs all distances; use ", use, ".")
-    taus = TAUS if tau is None and "tau" in READS[method] else None
-    found = learn_regularized(D, obs, settings, max_hidden, progress, taus=taus, start=start)
-    return found if trace else replace(found, trace=None)
+        raise DataError(what, " needs all distances; use ", use, ".")
+    return D
 
 
 def export(

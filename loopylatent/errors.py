@@ -24,6 +24,8 @@ IN_PYTHON: Mapping[str, str] = {
     "saved_distances": "to read distances, use read_distances",
     "bic": "regularize='bic'",
     "rows_for_bic": "use learn(D, obs=obs, regularize='bic')",
+    "refine": "refine",
+    "rows_for_refine": "use learn(D, obs=obs, refine='structure')",
     "n_samples": "pass n_samples to DistanceMatrix.from_array",
     "or_rows": ", or pass the observations",
     "rows_or_scheme": "pass the observations, or use 'noise' or 'orders'",

@@ -13,6 +13,8 @@ from loopylatent.errors import Remedy, ThresholdError
 Method = Literal["quartet", "relaxed", "nj"]
 Order = Literal["degree", "index", "random"]
 Inference = Literal["auto", "exact", "lbp"]
+Goal = Literal["structure", "prediction"]
+"""What a refinement by likelihood is for."""
 
 READS: Mapping[Method, tuple[str, ...]] = {
     "quartet": ("r", "Lambda", "tau"),

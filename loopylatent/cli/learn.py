@@ -38,6 +38,7 @@ from loopylatent.exporting.report.page import write_report
 from loopylatent.inference.evidence import rows_like
 from loopylatent.inference.fit import fit_parameters
 from loopylatent.learning.learner import LearnResult
+from loopylatent.learning.refinement import RefinedResult
 from loopylatent.learning.regularized import RegularizedResult
 from loopylatent.tables.observations import Observations
 from loopylatent.tables.read import read_frame
@@ -68,6 +69,7 @@ def _learned(options: argparse.Namespace, D: Distances, obs: Observations | None
         D, options.r, options.Lambda, options.tau, method=options.method, order=options.order,
         seed=options.seed, trace=False, progress=progress("learning"), obs=obs,
         regularize=options.regularize, max_hidden=options.max_hidden,
+        refine=getattr(options, "refine", None),
     )  # fmt: skip
     graph, thresholds = result.graph, result.settings.thresholds
     say(
@@ -75,6 +77,8 @@ def _learned(options: argparse.Namespace, D: Distances, obs: Observations | None
         f"{graph.n_observed} observed, {graph.n_hidden} hidden, {graph.n_edges} edges, "
         f"{graph.n_cycles} cycles, {graph.n_components} components"
     )
+    if isinstance(result, RefinedResult):
+        _say_refinement(result)
     if result.n_stuck:
         say(
             f"in {result.n_stuck} of {result.n_visits} visits the quartet tests conflict; a "
@@ -83,6 +87,17 @@ def _learned(options: argparse.Namespace, D: Distances, obs: Observations | None
     if result.n_capped:
         say(f"in {result.n_capped} visits only the nearest outsiders were tested")
     return result
+
+
+def _say_refinement(result: RefinedResult) -> None:
+    history = result.score_history
+    say(
+        f"refined by {len(history) - 1} moves of {len(result.moves)} tried; score "
+        f"{history[0]:.1f} to {history[-1]:.1f}"
+    )
+    if result.evidence is not None:
+        weak = sum(not one.supported for one in result.evidence)
+        say(f"{weak} of {len(result.evidence)} edges, hidden nodes and cycles lack support")
 
 
 def _distances(options: argparse.Namespace) -> None:
@@ -99,7 +114,7 @@ def _score(options: argparse.Namespace) -> None:
     check_seed(options.seed)
     train, test = _train_and_test(options)
     result = _learned(options, estimated_distances(options, train, fit=True), train)
-    model = result.model if isinstance(result, RegularizedResult) else None
+    model = result.model if isinstance(result, RegularizedResult | RefinedResult) else None
     if model is None:
         model = fit_parameters(result.graph, train)
     how = "exact inference" if model.is_exact else "loopy belief propagation"
@@ -133,6 +148,8 @@ def _train_and_test(options: argparse.Namespace) -> tuple[Observations, Observat
 
 def _check_report(options: argparse.Namespace, path: Path) -> None:
     """Raise before the computation if the report could not be written."""
+    if getattr(options, "refine", None) is not None:
+        raise DataError("Reports show the learned graph. Omit --refine or --report.")
     if path.suffix.lower() not in (".html", ".htm"):
         raise DataError(f"The report {str(path)!r} must have the extension .html.")
     if options.resamples < 0 or options.resamples == 1:
@@ -164,7 +181,7 @@ def _make_report(
 
 def _recipe(options: argparse.Namespace, result: LearnResult) -> Recipe:
     settings: dict[str, Any] = asdict(result.settings.thresholds) | {
-        "method": options.method,
+        "method": result.settings.method,
         "order": options.order,
         "seed": options.seed,
         "regularize": options.regularize or "none",
@@ -200,7 +217,7 @@ COMMANDS = {
     "learn": opt.Command(
         "Learn a graph from a table. Omitted thresholds come from the default rule.",
         "Example: loopylatent learn answers.csv --drop id --r 5 -o graph.graphml",
-        ROWS_OR_DISTANCES | opt.CUTOFF | opt.BLOCKS | {
+        ROWS_OR_DISTANCES | opt.REFINE | opt.CUTOFF | opt.BLOCKS | {
             "-o --output": opt.file(
                 "file for the graph; the extension sets the format "
                 f"({', '.join('.' + name for name in WRITERS)}). "
@@ -232,7 +249,7 @@ COMMANDS = {
         "Learn a graph, fit its parameters, and score how well the model predicts held-out rows. "
         "Lower perplexity is better.",
         "Example: loopylatent score answers.csv --test later.csv --r 5",
-        opt.TABLE | opt.LEARN_HOW | opt.PENALTY | {
+        opt.TABLE | opt.LEARN_HOW | opt.PENALTY | opt.REFINE | {
             "--test": opt.text("table of test rows, with the same columns (default: TABLE is "
                                "split at random)", metavar="FILE"),
             "--test-share": opt.number("share of the rows of TABLE that are held out for testing "

@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 from loopylatent.compute.workers import ENGINES
 from loopylatent.distances.matrix import METRICS
-from loopylatent.settings import Method, Order
+from loopylatent.settings import Goal, Method, Order
 from loopylatent.tables.kinds import Kind
 
 Option = dict[str, Any]
@@ -101,6 +101,15 @@ PENALTY = {
     "--regularize": text("penalise hidden nodes: keep one only if it improves the BIC; needs the "
                          "rows", choices=("bic",)),
     "--max-hidden": whole("with --regularize: maximum number of hidden nodes"),
+}  # fmt: skip
+REFINE = {
+    "--method": text("how hidden nodes are found: quartet tests (default), relaxed grouping "
+                     "(ignores --Lambda and --tau) or nj, neighbor joining (ignores --Lambda); "
+                     "with --refine all three unless one is given",
+                     choices=get_args(Method)),
+    "--refine": text("improve the learned graph by moves that raise the likelihood, to find the "
+                     "true structure or to predict new rows; needs the rows",
+                     choices=get_args(Goal)),
 }  # fmt: skip
 CUTOFF = {
     "--cutoff": number("with a sparse TABLE: largest distance that is kept (default: the noise "

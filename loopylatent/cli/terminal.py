@@ -34,6 +34,8 @@ IN_OPTIONS: Mapping[str, str] = {
     "saved_distances": "to read distances, add --from-distances",
     "bic": "--regularize bic",
     "rows_for_bic": "use the table instead of its distances",
+    "refine": "--refine",
+    "rows_for_refine": "use the table instead of its distances",
     "n_samples": "add --n-samples",
     "or_rows": ", or use the table instead of its distances",
     "rows_or_scheme": "use the table instead, or use --scheme noise or --scheme orders",

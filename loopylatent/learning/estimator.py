@@ -16,8 +16,9 @@ from loopylatent.inference.evidence import rows_like
 from loopylatent.inference.fit import fit_parameters
 from loopylatent.inference.model import Model, posterior_columns
 from loopylatent.learning.initial_graph import settings_for
-from loopylatent.learning.learner import learn
-from loopylatent.settings import Method, Order
+from loopylatent.learning.learner import LearnResult, learn
+from loopylatent.learning.refinement import RefinedResult, refine_best, start_settings
+from loopylatent.settings import Goal, Method, Order
 from loopylatent.tables.observations import Observations
 
 
@@ -32,6 +33,9 @@ class LocalCLGrouping(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         As in :func:`loopylatent.learn`.
     metric : str
         As in :func:`loopylatent.information_distances`.
+    refine : {"structure", "prediction"}, optional
+        Improve the learned graph by moves that raise the likelihood, as in
+        :func:`loopylatent.learn`; without a method and r all methods and two radii are tried.
 
     Attributes
     ----------
@@ -60,10 +64,11 @@ class LocalCLGrouping(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         r: float | None = None,
         Lambda: float | None = None,
         tau: float | None = None,
-        method: Method = "quartet",
+        method: Method | None = None,
         order: Order = "degree",
         seed: int = 0,
         metric: Metric = "auto",
+        refine: Goal | None = None,
     ) -> None:
         self.r = r
         self.Lambda = Lambda
@@ -72,6 +77,7 @@ class LocalCLGrouping(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.order = order
         self.seed = seed
         self.metric = metric
+        self.refine = refine
 
     def fit(self, X: Any, y: Any = None) -> LocalCLGrouping:  # noqa: ARG002
         """Learn the graph of the columns of X: an array, a DataFrame or Observations."""
@@ -81,8 +87,15 @@ class LocalCLGrouping(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self._model: Model | None = None
         self.distances_ = information_distances(self._rows, self.metric)
         how: dict[str, Any] = {"method": self.method, "order": self.order, "seed": self.seed}
-        settings = settings_for(self.distances_, self.r, self.Lambda, self.tau, **how)
-        self.result_ = learn(self.distances_, settings)
+        given = self.distances_, self.r, self.Lambda, self.tau
+        if self.refine is None:
+            how["method"] = self.method or "quartet"
+            self.result_: LearnResult = learn(self.distances_, settings_for(*given, **how))
+        else:
+            learned = [learn(self.distances_, one) for one in start_settings(*given, **how)]
+            refined = refine_best([one.graph for one in learned], self._rows, self.refine)
+            self.result_ = RefinedResult.of(learned[refined.start], refined)
+            self._model = refined.model
         self.graph_ = self.result_.graph
         self.initial_graph_ = self.result_.initial_graph
         self.n_features_in_ = self.distances_.n_columns

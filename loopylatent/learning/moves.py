@@ -328,6 +328,27 @@ class Move:
         return WORDS[self.kind].format(*names)
 
 
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Several edges that are added or removed together."""
+
+    kind: Literal["add", "drop"]
+    edges: tuple[Edge, ...]
+
+    def __call__(self, graph: SearchGraph) -> SearchGraph:
+        """Return the changed graph; edges that the clean-up has removed before are passed over."""
+        changed = graph
+        for edge in self.edges:
+            changed = Move(self.kind, edge)(changed) or changed
+        return changed
+
+    def words(self, label: Callable[[int], str]) -> str:
+        """Say the change in words."""
+        pairs = ", ".join(f"{label(u)} – {label(v)}" for u, v in self.edges)
+        verb = "added" if self.kind == "add" else "removed"
+        return f"{verb} the edge{'s' * (len(self.edges) > 1)} {pairs}"
+
+
 def moves_of(graph: SearchGraph) -> list[Move]:
     """Return all moves on a graph but splits, in a fixed order, each once."""
     found = [Move("drop", edge) for edge in graph.lengths]

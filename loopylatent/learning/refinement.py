@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeVar, get_args
 
 import numpy as np
@@ -23,18 +23,28 @@ from loopylatent.graph import LatentGraph, check_graph
 from loopylatent.inference.fit import maximise_likelihood, model_at
 from loopylatent.inference.model import Model
 from loopylatent.inference.problems import family_of
-from loopylatent.learning.moves import Edge, Kind, Move, SearchGraph, moves_of, splits_of
-from loopylatent.learning.refits import Effort, Price, Stand, Trials, with_fitted_lengths
-from loopylatent.learning.score_matrix import ScoreMatrix
-from loopylatent.settings import FitSettings
+from loopylatent.learning.completion import completed, has_missing
+from loopylatent.learning.initial_graph import loop_radius, settings_for
+from loopylatent.learning.learner import LearnResult
+from loopylatent.learning.moves import (
+    Batch,
+    Edge,
+    Kind,
+    Move,
+    SearchGraph,
+    moves_of,
+    splits_of,
+)
+from loopylatent.learning.part_evidence import Evidence, evidence_of
+from loopylatent.learning.refits import Price, Stand, Trials, with_fitted_lengths
+from loopylatent.learning.score_matrix import ScoreMatrix, edge_losses
+from loopylatent.settings import FitSettings, Goal, LearnSettings, Method, Order
 from loopylatent.tables.observations import Observations
 
 A = TypeVar("A")
 T = TypeVar("T")
-Goal = Literal["structure", "prediction"]
-GOALS: tuple[Goal, ...] = get_args(Goal)
-START, TRIAL, CONFIRM = Effort(300, 1e-4), Effort(25, 1e-3), Effort(80, 3e-4)
-LAST = Effort(1000, 1e-4)
+START_STEPS, TRIAL_STEPS, CONFIRM_STEPS, LAST_STEPS = 300, 25, 80, 1000
+TOLERANCE = 1e-4
 MIN_GAIN = 0.1
 """Moves that gain less are not taken."""
 SCREEN = 0.5
@@ -46,6 +56,16 @@ MANY_MOVES = 40
 """Trials in a round, the most promising first, for tables of many columns."""
 MANY_COLUMNS = 60
 MAX_ROUNDS = 300
+BATCH = 20
+"""Edges added or removed together, at most."""
+ADD_FROM, DROP_BELOW = 1.3, 0.7
+"""Estimated gains at which edges are added or removed in batches, in prices of a parameter."""
+ADDITIONS = 3
+"""Batches of additions before one of removals."""
+SMALL_GAIN = 10.0
+"""Batches end where a round of them gains less."""
+COMPLETION = 2027
+"""Seed of the draws of missing values."""
 WEAK = 10.0
 """Hidden nodes are not charged where n s^4 is smaller, with s the typical largest correlation."""
 
@@ -91,6 +111,10 @@ class Refinement(Shown):
     """The start and the graph after each move that was taken."""
     moves: tuple[TriedMove, ...] = field(repr=False)
     """Every move taken or tried."""
+    evidence: tuple[Evidence, ...] | None = field(default=None, repr=False)
+    """For each edge, hidden node and cycle of the graph; None if it was not asked for."""
+    start: int = field(default=0, repr=False)
+    """Which of several start graphs had the best score."""
 
     @property
     def score_history(self) -> tuple[float, ...]:
@@ -104,6 +128,46 @@ class Refinement(Shown):
         )
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class RefinedResult(LearnResult):
+    """A learned graph after refinement; everything else is that of the learner it began with."""
+
+    refinement: Refinement | None = None
+    """The moves that led from the learned graph to this one, and the evidence."""
+
+    @classmethod
+    def of(cls, learned: LearnResult, refinement: Refinement) -> RefinedResult:
+        """Put a refined graph in the place of the learned one."""
+        known = {name: getattr(learned, name) for name in LearnResult.__dataclass_fields__}
+        return cls(**{**known, "graph": refinement.graph}, refinement=refinement)
+
+    @property
+    def _found(self) -> Refinement:
+        assert self.refinement is not None
+        return self.refinement
+
+    @property
+    def learned_graph(self) -> LatentGraph:
+        """The graph before refinement, without hidden nodes of low degree."""
+        return self._found.steps[0].graph
+
+    @property
+    def model(self) -> Model:
+        return self._found.model
+
+    @property
+    def score_history(self) -> tuple[float, ...]:
+        return self._found.score_history
+
+    @property
+    def moves(self) -> tuple[TriedMove, ...]:
+        return self._found.moves
+
+    @property
+    def evidence(self) -> tuple[Evidence, ...] | None:
+        return self._found.evidence
+
+
 def refine(
     graph: LatentGraph,
     obs: Observations,
@@ -111,6 +175,7 @@ def refine(
     *,
     progress: Progress | None = None,
     on_round: OnRound | None = None,
+    evidence: bool | None = None,
     threads: int | None = None,
 ) -> Refinement:
     """Improve a graph by moves that raise the likelihood of the whole model.
@@ -128,6 +193,9 @@ def refine(
         Called with the trials done and those known so far; may raise to stop.
     on_round : callable, optional
         Called after each round with the best graph so far, a ``RefinedStep``.
+    evidence : bool, optional
+        Whether to measure the evidence for each part of the graph; by default with the goal
+        ``"structure"``.
     threads : int, optional
         Has no effect on the result.
 
@@ -146,19 +214,43 @@ def refine(
     (2, 0)
     """
     check_graph(graph)
-    return refine_best([graph], obs, goal, progress, on_round, threads)
+    return refine_best(
+        [graph], obs, goal, progress=progress, on_round=on_round, evidence=evidence, threads=threads
+    )
+
+
+def start_settings(
+    D: DistanceMatrix,
+    r: float | None = None,
+    Lambda: float | None = None,
+    tau: float | None = None,
+    *,
+    method: Method | None = None,
+    order: Order = "degree",
+    seed: int = 0,
+) -> list[LearnSettings]:
+    """Return the settings of the graphs to start from: two radii, three methods unless given."""
+    radii = (D.r_max, loop_radius(D)) if r is None else (r,)
+    methods: Sequence[Method] = get_args(Method) if method is None else (method,)
+    return [
+        settings_for(D, radius, Lambda, tau, method=one, order=order, seed=seed)
+        for radius in dict.fromkeys(radii)
+        for one in methods
+    ]
 
 
 def refine_best(
     graphs: Sequence[LatentGraph],
     obs: Observations,
-    goal: Goal,
+    goal: Goal = "structure",
+    *,
     progress: Progress | None = None,
     on_round: OnRound | None = None,
+    evidence: bool | None = None,
     threads: int | None = None,
 ) -> Refinement:
     """Fit some graphs on the same columns and refine the one with the best score."""
-    check_choice("goal", goal, GOALS)
+    check_choice("goal", goal, get_args(Goal))
     with one_thread():
         names = graphs[0].names
         family = family_of(obs, names, FitSettings())
@@ -167,8 +259,13 @@ def refine_best(
         price = price_of(goal, obs, names, family.rows.total_weight)
         search = _Search(Trials(family, names, price, LOG2_TABLE), progress, on_round, threads)
         search.begin(graphs)
-        search.climb()
-        return search.result(obs, goal)
+        if goal == "structure" or len(names) < MANY_COLUMNS:
+            search.climb()
+        if goal == "prediction":
+            search.climb_in_batches()
+        search.finish()
+        wanted = goal == "structure" if evidence is None else evidence
+        return search.result(obs, goal, search.evidence() if wanted else None)
 
 
 def price_of(goal: Goal, obs: Observations, names: Sequence[str], n: float) -> Price:
@@ -201,75 +298,134 @@ class _Search:
     ) -> None:  # fmt: skip
         self._trials, self._threads = trials, threads
         self._progress, self._on_round = progress, on_round
-        self._done = 0
-        self._round = 0
-        self._known: dict[Move, float] = {}
-        self._tried: list[tuple[int, Move, float, bool]] = []
-        self._taken: list[tuple[Move | None, Stand]] = []
+        self._done = self._round = self._start = 0
+        self._known: dict[Move, _Known] = {}
+        self._tried: list[_Tried] = []
+        self._taken: list[tuple[Move | Batch | None, Stand]] = []
 
     @property
     def now(self) -> Stand:
         return self._taken[-1][1]
 
+    @property
+    def version(self) -> int:
+        """How many changes led to the present graph."""
+        return len(self._taken)
+
     def begin(self, graphs: Sequence[LatentGraph]) -> None:
         """Take the graph with the best score of those that can be fitted exactly."""
-        distinct = {one.edges: one for one in (SearchGraph.of(graph) for graph in graphs)}
-        fits = self._on_threads(
-            lambda graph: self._trials.fit(graph, START), list(distinct.values())
-        )
+        start_of: dict[frozenset[Edge], int] = {}
+        distinct = []
+        for k, graph in enumerate(SearchGraph.of(graph) for graph in graphs):
+            if graph.edges not in start_of:
+                start_of[graph.edges] = k
+                distinct.append(graph)
+        fits = self._on_threads(lambda graph: self._trials.fit(graph, START_STEPS), distinct)
         stands = [stand for stand in fits if stand is not None]
         if not stands:
             raise InferenceError(
                 f"Exact inference needs tables of more than 2^{LOG2_TABLE:.0f} entries on this "
                 "graph, too many for a search; use a graph with fewer cycles (a larger r)."
             )
-        self._taken.append((None, with_fitted_lengths(max(stands, key=lambda one: one.score))))
+        best = max(stands, key=lambda one: one.score)
+        self._start = start_of[best.graph.edges]
+        self._taken.append((None, with_fitted_lengths(best)))
 
     def climb(self) -> None:
-        """Take moves until none gains: first those near the last changes, in the end all again."""
+        """Take moves until none gains: first those near the last changes, in the end all."""
         best_first = len(self._trials.names) >= MANY_COLUMNS
         changed: set[int] = set()
-        last_change = swept_from = 0
+        sweep = False
         while self._round < MAX_ROUNDS:
             self._round += 1
-            matrix = ScoreMatrix.of(self.now.fitted, self._threads)
+            quick = self._quick()
+            matrix = ScoreMatrix.of(quick.stand.fitted, self._threads)
             moves = self._offers(matrix)
-            new = [m for m in moves if m not in self._known or not changed.isdisjoint(m.nodes)]
+            new = [move for move in moves if self._is_open(move, changed, sweep)]
             left = len(new)
             if best_first and left > MANY_MOVES:
                 promise = {move: self._promise(move, matrix) for move in new}
                 new = sorted(new, key=lambda move: -promise[move])[:MANY_MOVES]
-            self._try(new)
+            self._try(new, quick)
             changed = self._accept(moves)
+            self._report_round()
             if changed:
-                last_change = self._round
-            if self._on_round is not None:
-                self._on_round(self._step("", self.now))
-            if changed or len(new) < left:
-                continue
-            if last_change <= swept_from:
-                return
-            swept_from = self._round
-            self._known.clear()
+                sweep = False
+            elif len(new) == left:
+                if sweep:
+                    return
+                sweep = True
 
-    def result(self, obs: Observations, goal: Goal) -> Refinement:
-        """Fit the final graph to the end, and put everything into words."""
+    def climb_in_batches(self) -> None:
+        """Add and remove several edges at once until that gains little."""
+        gained = math.inf
+        while gained > SMALL_GAIN and self._round < MAX_ROUNDS:
+            before = self.now.score
+            for _ in range(ADDITIONS):
+                self._round += 1
+                taken = self._take_batch("add")
+                self._report_round()
+                if not taken:
+                    break
+            self._round += 1
+            self._take_batch("drop")
+            self._report_round()
+            gained = self.now.score - before
+
+    def finish(self) -> None:
+        """Fit the final graph to the end."""
+        change, stand = self._taken[-1]
+        self._taken[-1] = (change, with_fitted_lengths(self._trials.settled(stand, LAST_STEPS)))
+
+    def evidence(self) -> tuple[Evidence, ...]:
+        """Measure the evidence for each part of the final graph."""
+        known = {move: one.gain for move, one in self._known.items() if one.version == self.version}
+        if has_missing(self._trials.family):
+            known = {}  # measured on a completed table
+        thorough = len(self._trials.names) < MANY_COLUMNS
+        return evidence_of(
+            self.now, self._trials, known, self._labels(), self._on_threads, thorough
+        )
+
+    def result(
+        self, obs: Observations, goal: Goal, evidence: tuple[Evidence, ...] | None
+    ) -> Refinement:
+        """Put everything into words."""
         label = self._labels()
         fitted = self.now.fitted
-        problem = fitted.problem
         end = maximise_likelihood(
-            problem, fitted.point, max_steps=LAST.max_steps, tolerance=LAST.tolerance
+            fitted.problem, fitted.point, max_steps=LAST_STEPS, tolerance=TOLERANCE
         )
-        model = model_at(self._trials.family, problem, end, obs)
-        steps = [
-            self._step(move.words(label) if move else "", stand) for move, stand in self._taken
-        ]
+        model = model_at(self._trials.family, fitted.problem, end, obs)
+        steps = tuple(
+            self._step(change.words(label) if change else "", stand)
+            for change, stand in self._taken
+        )
         tried = tuple(
-            TriedMove(number, move.kind, move.words(label), gain, taken)
-            for number, move, gain, taken in self._tried
+            TriedMove(one.round, one.change.kind, one.change.words(label), one.gain, one.taken)
+            for one in self._tried
         )
         graph = self.now.graph.graph(self._trials.names)
-        return Refinement(graph, model, goal, self._trials.price, tuple(steps), tried)
+        price = self._trials.price
+        return Refinement(graph, model, goal, price, steps, tried, evidence, self._start)
+
+    def _quick(self) -> _Quick:
+        """Return the trials of this round: on a completed table if values are missing."""
+        family = self._trials.family
+        if not has_missing(family):
+            return _Quick(self._trials, self.now)
+        rng = np.random.default_rng([COMPLETION, self._round])
+        trials = replace(self._trials, family=completed(family, self.now.fitted, rng))
+        stand = trials.refit(self.now, self.now.graph, CONFIRM_STEPS)
+        assert stand is not None  # sums over fewer nodes need smaller tables
+        return _Quick(trials, stand)
+
+    def _is_open(self, move: Move, changed: set[int], sweep: bool) -> bool:
+        """Whether a move is to be tried now."""
+        known = self._known.get(move)
+        if known is None:
+            return True
+        return known.version < self.version and (sweep or not changed.isdisjoint(move.nodes))
 
     def _offers(self, matrix: ScoreMatrix) -> list[Move]:
         """Return the moves that the score matrix lets through."""
@@ -278,7 +434,7 @@ class _Search:
         per_parameter = matrix.gains / matrix.parameters
 
         def promises(move: Move) -> bool:
-            if self._known.get(move, 0.0) > MIN_GAIN or not move.created:
+            if not move.created or (move in self._known and self._known[move].gain > MIN_GAIN):
                 return True
             if move.kind == "slide" and _frees(graph, move):
                 return True
@@ -297,59 +453,112 @@ class _Search:
         place = {v: k for k, v in enumerate(graph.ids)}
         gains = [float(matrix.gains[place[u], place[v]]) for u, v in move.created]
         price = self._trials.price.parameter
-        if move.kind in ("add", "pair"):
-            return gains[0] - price
-        if move.kind == "slide":
-            return gains[0]
-        if move.kind == "swap":
-            return sum(gains)
-        if move.kind == "graft":
-            return max(gains) - price
         if move.kind == "split":
             side = [place[v] for v in move.nodes[1:]]
             return float(matrix.gains[np.ix_(side, side)].max()) - price
         if move.kind == "contract":
             return 3.0 - 5.0 * graph.length(*move.nodes)
-        return graph.length(*move.nodes) - 1.0 if move.kind == "drop" else 4.0
+        if move.kind == "drop":
+            return graph.length(*move.nodes) - 1.0
+        if not gains:
+            return 4.0  # stars and triangles are few
+        if move.kind in ("slide", "swap"):
+            return sum(gains)
+        return max(gains) - price
 
-    def _try(self, moves: Sequence[Move]) -> None:
+    def _try(self, moves: Sequence[Move], quick: _Quick) -> None:
         """Measure the gain of each move; graphs that two moves lead to are fitted once."""
-        now = self.now
+        now = quick.stand
         changed: dict[Move, SearchGraph] = {}
         seen: set[frozenset[Edge]] = set()
         for move in moves:
             graph = move(now.graph)
-            self._known[move] = -math.inf
+            self._known[move] = _Known(-math.inf, self.version)
             if graph is not None and graph.edges not in seen:
                 seen.add(graph.edges)
                 changed[move] = graph
-        stands = self._on_threads(
-            lambda graph: _score(self._trials.refit(now, graph, TRIAL, now.score)),
-            list(changed.values()),
-        )
-        for move, score in zip(changed, stands, strict=True):
-            gain = score - now.score
-            self._known[move] = gain
-            self._tried.append((self._round, move, gain, False))
+
+        def gain(graph: SearchGraph) -> float:
+            found = quick.trials.refit(now, graph, TRIAL_STEPS, now.score)
+            return -math.inf if found is None else found.score - now.score
+
+        gains = self._on_threads(gain, list(changed.values()))
+        for move, value in zip(changed, gains, strict=True):
+            self._known[move] = _Known(value, self.version)
+            self._tried.append(_Tried(self._round, move, value, False))
 
     def _accept(self, moves: Iterable[Move]) -> set[int]:
         """Take the moves that gain, best first, that touch no node touched before."""
-        gaining = [move for move in moves if self._known.get(move, -math.inf) > MIN_GAIN]
+        gain_of = {move: self._known[move].gain for move in moves if move in self._known}
         touched: set[int] = set()
-        for move in sorted(gaining, key=lambda move: -self._known[move]):
+        for move in sorted(gain_of, key=lambda move: -gain_of[move]):
             now = self.now
-            graph = None if not touched.isdisjoint(move.nodes) else move(now.graph)
-            if graph is None:
-                continue
-            target = now.score + MIN_GAIN
-            stand = self._trials.refit(now, graph, CONFIRM, target)
-            if stand is None or stand.score <= target:
-                self._known[move] = -1.0
-                continue
-            self._tried.append((self._round, move, stand.score - now.score, True))
-            self._taken.append((move, with_fitted_lengths(stand)))
-            touched |= _touched(move, now.graph, graph)
+            if gain_of[move] <= MIN_GAIN:
+                break
+            graph = move(now.graph) if touched.isdisjoint(move.nodes) else None
+            if graph is not None and self._take(move, graph):
+                touched |= _touched(move, now.graph, graph)
+            elif graph is not None:
+                self._known[move] = _Known(-1.0, self.version)
         return touched
+
+    def _take(self, change: Move | Batch, graph: SearchGraph) -> bool:
+        """Refit a changed graph; keep it if the score rises."""
+        now = self.now
+        target = now.score + MIN_GAIN
+        stand = self._trials.refit(now, graph, CONFIRM_STEPS, target)
+        taken = stand is not None and stand.score > target
+        if stand is not None:
+            self._tried.append(_Tried(self._round, change, stand.score - now.score, taken))
+            if taken:
+                self._taken.append((change, with_fitted_lengths(stand)))
+        return taken
+
+    def _take_batch(self, kind: Literal["add", "drop"]) -> bool:
+        """Add or remove several edges; half of them, and so on, if the score does not rise."""
+        edges = self._edges_to_add() if kind == "add" else self._edges_to_drop()
+        while edges:
+            batch = Batch(kind, tuple(edges))
+            if self._take(batch, batch(self.now.graph)):
+                return True
+            edges = edges[: len(edges) // 2]
+        return False
+
+    def _edges_to_add(self) -> list[Edge]:
+        """Return the pairs with the largest estimated gains, one for each node."""
+        graph = self.now.graph
+        matrix = ScoreMatrix.of(self._quick().stand.fitted, self._threads)
+        surplus = np.triu(
+            matrix.gains - ADD_FROM * self._trials.price.parameter * matrix.parameters
+        )
+        pairs = np.argwhere(surplus > 0)
+        order = np.argsort(-surplus[pairs[:, 0], pairs[:, 1]], kind="stable")
+        used: set[int] = set()
+        found: list[Edge] = []
+        for a, b in pairs[order].tolist():
+            edge = (graph.ids[a], graph.ids[b])
+            if graph.has(*edge) or not used.isdisjoint(edge):
+                continue
+            if self._trials.problem(Batch("add", (*found, edge))(graph)) is not None:
+                used.update(edge)
+                found.append(edge)
+            if len(found) == BATCH:
+                break
+        return found
+
+    def _edges_to_drop(self) -> list[Edge]:
+        """Return the edges with the smallest estimated losses."""
+        ids, fitted = self.now.graph.ids, self._quick().stand.fitted
+        matrix = ScoreMatrix.of(fitted, self._threads)
+        losses = edge_losses(fitted, matrix)
+        edges = fitted.problem.graph.edges
+        cost = DROP_BELOW * self._trials.price.parameter * matrix.parameters[tuple(edges.T)]
+        order = [k for k in np.argsort(losses, kind="stable").tolist() if losses[k] < cost[k]]
+        return [(ids[edges[k, 0]], ids[edges[k, 1]]) for k in order[:BATCH]]
+
+    def _report_round(self) -> None:
+        if self._on_round is not None:
+            self._on_round(self._step("", self.now))
 
     def _step(self, words: str, stand: Stand) -> RefinedStep:
         graph = stand.graph
@@ -358,14 +567,11 @@ class _Search:
 
     def _labels(self) -> Callable[[int], str]:
         """Name hidden nodes as in the final graph; those that are gone get higher numbers."""
-        ids = self.now.graph.ids
-        n_old = self._taken[0][1].graph.next_id
-        n_all = max(n_old, self.now.graph.next_id)
-        gone = [v for v in range(self.now.graph.n_observed, n_all) if v not in set(ids)]
-        all_ids = [*ids, *gone]
-        blank = LatentGraph.build(self._trials.names, len(all_ids) - len(self._trials.names), [])
-        labels = dict(zip(all_ids, blank.labels, strict=True))
-        return labels.__getitem__
+        graph = self.now.graph
+        gone = sorted(set(range(graph.n_observed, graph.next_id)).difference(graph.ids))
+        all_ids = [*graph.ids, *gone]
+        blank = LatentGraph.build(self._trials.names, len(all_ids) - graph.n_observed, [])
+        return dict(zip(all_ids, blank.labels, strict=True)).__getitem__
 
     def _on_threads(self, work: Callable[[A], T], pieces: Sequence[A]) -> list[T]:
         def report(done: int, _: int) -> None:
@@ -378,8 +584,30 @@ class _Search:
         return found
 
 
-def _score(stand: Stand | None) -> float:
-    return -math.inf if stand is None else stand.score
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The gain of a move, measured on the graph after so many changes."""
+
+    gain: float
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """A change that was tried, before it is put into words."""
+
+    round: int
+    change: Move | Batch
+    gain: float
+    taken: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Quick:
+    """The trials of a round, and the present graph fitted to the same rows."""
+
+    trials: Trials
+    stand: Stand
 
 
 def _frees(graph: SearchGraph, move: Move) -> bool:

@@ -9,13 +9,11 @@ import numpy as np
 
 from loopylatent.compute.values import FloatArray
 from loopylatent.inference.discrete import DiscreteProblem, strengths_of
-from loopylatent.inference.fit import maximise_likelihood
 from loopylatent.inference.gaussian import GaussianProblem
 from loopylatent.inference.problems import Family, Fitted, Problem
+from loopylatent.inference.trials import Effort, climb
 from loopylatent.learning.moves import SearchGraph, edge_of
 
-WINDOW, EXTRAPOLATION = 4, 3.0
-"""A trial is abandoned if this many times the gain of the last steps would not reach the target."""
 WEAKEST, STRONGEST = 0.03, 0.98
 
 
@@ -52,14 +50,6 @@ class Stand:
     score: float
 
 
-@dataclass(frozen=True, slots=True)
-class Effort:
-    """How far a fit goes."""
-
-    max_steps: int
-    tolerance: float
-
-
 @dataclass(frozen=True, eq=False)
 class Trials:
     """Fits of the graphs of a search to the same rows."""
@@ -70,27 +60,27 @@ class Trials:
     log2_table: float
     """Graphs that need larger tables for exact sums are not fitted."""
 
-    def fit(self, graph: SearchGraph, effort: Effort) -> Stand | None:
+    def fit(self, graph: SearchGraph, max_steps: int) -> Stand | None:
         """Fit a graph from the starting values of its lengths; None if its tables are too large."""
         problem = self.problem(graph)
         if problem is None:
             return None
-        return self._stand(graph, problem, self.family.start(problem), effort, -math.inf)
+        return self._stand(graph, problem, self.family.start(problem), max_steps, -math.inf)
 
     def refit(
-        self, old: Stand, graph: SearchGraph, effort: Effort, target: float = -math.inf
+        self, old: Stand, graph: SearchGraph, max_steps: int, target: float = -math.inf
     ) -> Stand | None:
         """Fit a changed graph from the present parameters; end early below the target score."""
         problem = self.problem(graph)
         if problem is None:
             return None
         start = _start(self.family, old, graph, problem)
-        return self._stand(graph, problem, start, effort, target)
+        return self._stand(graph, problem, start, max_steps, target)
 
-    def settled(self, stand: Stand, effort: Effort) -> Stand:
+    def settled(self, stand: Stand, max_steps: int) -> Stand:
         """Fit the same graph further."""
         problem = stand.fitted.problem
-        return self._stand(stand.graph, problem, stand.fitted.point, effort, -math.inf)
+        return self._stand(stand.graph, problem, stand.fitted.point, max_steps, -math.inf)
 
     def problem(self, graph: SearchGraph) -> Problem | None:
         problem = self.family.problem(graph.graph(self.names))
@@ -100,25 +90,12 @@ class Trials:
         return problem
 
     def _stand(
-        self, graph: SearchGraph, problem: Problem, start: FloatArray, effort: Effort,
+        self, graph: SearchGraph, problem: Problem, start: FloatArray, max_steps: int,
         target: float,
     ) -> Stand:  # fmt: skip
         needed = (target + self.price.of(problem)) / problem.total_weight
-        found = maximise_likelihood(
-            problem,
-            start,
-            max_steps=effort.max_steps,
-            tolerance=effort.tolerance,
-            give_up=lambda values: _cannot_reach(values, needed),
-        )
-        fitted = Fitted(problem, found.point, found.value)
+        fitted = climb(problem, start, Effort(max_steps, needed))
         return Stand(graph, fitted, self.price.score(fitted))
-
-
-def _cannot_reach(values: list[float], needed: float) -> bool:
-    if len(values) <= WINDOW:
-        return False
-    return values[-1] + EXTRAPOLATION * (values[-1] - values[-1 - WINDOW]) < needed
 
 
 def _start(family: Family, old: Stand, graph: SearchGraph, problem: Problem) -> FloatArray:

@@ -38,6 +38,8 @@ class ScoreMatrix:
     """(nodes, nodes) the root of twice the gain; negative where the rows are less dependent."""
     parameters: FloatArray = field(repr=False)
     """(nodes, nodes) the number of parameters of a further edge."""
+    variances: FloatArray = field(repr=False)
+    """(nodes,) of the posterior means over the rows; with several contrasts their mean."""
 
     @classmethod
     def of(cls, fitted: Fitted, threads: int | None = None) -> ScoreMatrix:
@@ -77,14 +79,35 @@ def _matrix(moments: _Moments, free: IntArray, n: float) -> ScoreMatrix:
         np.add.reduceat(whitened * (roots @ moments.model @ roots), first, axis=0), first, axis=1
     )
     squares = np.add.reduceat(np.add.reduceat(whitened**2, first, axis=0), first, axis=1)
-    return _signed(0.5 * n * squares, agreement, np.outer(free, free).astype(np.float64))
+    variances = np.add.reduceat(np.diag(moments.spread), first) / free
+    parameters = np.outer(free, free).astype(np.float64)
+    return _signed(0.5 * n * squares, agreement, parameters, variances)
 
 
-def _signed(gains: FloatArray, agreement: FloatArray, parameters: FloatArray) -> ScoreMatrix:
+def _signed(
+    gains: FloatArray, agreement: FloatArray, parameters: FloatArray, variances: FloatArray
+) -> ScoreMatrix:
     gains = (gains + gains.T) / 2
     np.fill_diagonal(gains, 0.0)
     sign = np.where(agreement + agreement.T < 0, -1.0, 1.0)
-    return ScoreMatrix(gains, np.sqrt(2 * gains) * sign, parameters)
+    return ScoreMatrix(gains, np.sqrt(2 * gains) * sign, parameters, variances)
+
+
+def edge_losses(fitted: Fitted, matrix: ScoreMatrix) -> FloatArray:
+    """(edges,) estimated fall of the log-likelihood when an edge is removed, from its coupling."""
+    problem, point = fitted.problem, fitted.point
+    u, v = problem.graph.edges.T
+    if isinstance(problem, DiscreteProblem):
+        free = problem.layout.n_states - 1
+        sizes = free[u] * free[v]
+        squares = np.append(point[int(free.sum()) :] ** 2, 0.0)
+        coupling: FloatArray = np.add.reduceat(squares, np.cumsum(sizes) - sizes)
+    else:
+        assert isinstance(problem, GaussianProblem)
+        coupling = problem.precision(point)[u, v] ** 2
+    spread = matrix.variances[u] * matrix.variances[v]
+    losses: FloatArray = 0.5 * problem.total_weight * coupling * spread
+    return losses
 
 
 def _gaussian_matrix(problem: GaussianProblem, point: FloatArray) -> ScoreMatrix:
@@ -103,7 +126,7 @@ def _gaussian_matrix(problem: GaussianProblem, point: FloatArray) -> ScoreMatrix
     own = np.diag(known)
     residual = posterior - model
     gains = n * residual**2 / (2 * (np.outer(own, own) + known**2))
-    return _signed(gains, residual * model, np.ones(gains.shape))
+    return _signed(gains, residual * model, np.ones(gains.shape), own)
 
 
 def _discrete_moments(problem: DiscreteProblem, point: FloatArray, threads: int | None) -> _Moments:

@@ -118,3 +118,96 @@ def test_graphs_with_too_many_cycles_are_rejected():
 def test_an_unknown_goal_is_rejected(tree, rows):
     with pytest.raises(ThresholdError, match="structure, prediction"):
         refine(tree, rows, "beauty")
+
+
+def test_learn_refines_the_best_of_six_starts():
+    truth = latent_tree(3, 0, 2, seed=5)
+    rows = truth.sample(1000, seed=2)
+    D = ll.information_distances(rows)
+    result = ll.learn(D, obs=rows, refine="structure")
+    assert isinstance(result, ll.RefinedResult)
+    assert ll.structure_error(result.graph, truth.graph).upper == 0
+    assert result.refinement.steps[-1].graph == result.graph
+    assert result.settings.method in ("quartet", "relaxed", "nj")
+    again = ll.LocalCLGrouping(refine="structure").fit(rows)
+    assert again.graph_ == result.graph
+    assert again.model_.graph == result.model.graph
+
+
+def test_refinement_starts_from_the_method_and_radius_given():
+    rows = latent_tree(2, 1, 3, seed=4).sample(300, seed=5)
+    D = ll.information_distances(rows)
+    plain = ll.learn(D, r=D.r_max, method="nj")
+    result = ll.learn(D, r=D.r_max, method="nj", obs=rows, refine="prediction")
+    assert result.settings == plain.settings
+    assert result.evidence is None
+    assert result.learned_graph.edges.tolist() == plain.graph.edges.tolist()
+
+
+def test_refinement_without_rows_or_with_sparse_distances_is_rejected(rows):
+    D = ll.information_distances(rows)
+    with pytest.raises(ll.DataError, match="needs the rows"):
+        ll.learn(D, refine="structure")
+    with pytest.raises(ll.ThresholdError, match="refine"):
+        ll.learn(D, obs=rows, refine="beauty")
+
+
+def test_every_edge_hidden_node_and_cycle_has_evidence(found):
+    parts = {(one.part, one.nodes): one for one in found.evidence}
+    edges = [tuple(edge) for edge in found.graph.edges.tolist()]
+    assert [nodes for part, nodes in parts if part == "edge"] == edges
+    assert [nodes[0] for part, nodes in parts if part == "hidden"] == [*found.graph.hidden_nodes]
+    assert [nodes for part, nodes in parts if part == "cycle"] == [*found.graph.cycles]
+    assert all(one.nats > -found.price.parameter / 5 for one in found.evidence)
+    assert all(one.supported == (one.nats > found.price.parameter) for one in found.evidence)
+    assert all(one.without for one in found.evidence)
+
+
+def test_the_evidence_of_an_edge_is_at_most_the_loss_without_it(found, rows):
+    edge = next(one for one in found.evidence if one.part == "edge")
+    keep = [tuple(e) != edge.nodes for e in found.graph.edges.tolist()]
+    without = LatentGraph.build(
+        found.graph.names, found.graph.n_hidden, found.graph.edges[keep], found.graph.lengths[keep]
+    )
+    model = ll.fit_parameters(without, rows)
+    price = found.price.parameter * model.df + found.price.cycle * without.n_cycles
+    loss = found.score_history[-1] - (model.train_log_likelihood - price)
+    assert edge.nats < loss + 1.0
+
+
+def test_batches_predict_better_than_the_start(rows, tree):
+    found = refine(tree, rows, "prediction")
+    assert (np.diff(found.score_history) > 0).all()
+    assert found.price.cycle == 0
+    assert found.model.train_bic > ll.fit_parameters(tree, rows).train_bic + 100
+
+
+@pytest.mark.parametrize("kind", ["ising", "gaussian"])
+def test_missing_values_do_not_hide_the_structure(kind):
+    truth = latent_tree(2, 0, 3, seed=3, lengths=(0.2, 0.4), kind=kind)
+    whole = truth.sample(2000, seed=4)
+    values = whole.dense().copy()
+    values[np.random.default_rng(1).random(values.shape) < 0.1] = np.nan
+    rows = whole.with_values(values)
+    start = ll.initial_graph(ll.information_distances(rows), r=9.0)
+    found = refine(start, rows)
+    assert ll.structure_error(found.graph, truth.graph).upper == 0
+    assert (np.diff(found.score_history) > 0).all()
+
+
+def test_columns_of_three_states_are_refined():
+    truth = latent_tree(2, 0, 3, seed=3, lengths=(0.3, 0.4), kind="symmetric", n_states=3)
+    rows = truth.sample(3000, seed=4)
+    start = ll.initial_graph(ll.information_distances(rows), r=9.0)
+    assert ll.structure_error(refine(start, rows).graph, truth.graph).upper == 0
+
+
+def test_a_weight_counts_as_so_many_equal_rows():
+    rows = latent_tree(2, 0, 3, seed=3).sample(300, seed=4)
+    weights = np.random.default_rng(0).integers(1, 4, 300)
+    weighted = rows.with_weights(weights)
+    repeated = rows.take(np.repeat(np.arange(300), weights))
+    start = ll.initial_graph(ll.information_distances(rows), r=9.0)
+    one, other = refine(start, weighted), refine(start, repeated)
+    assert one.graph.edges.tolist() == other.graph.edges.tolist()
+    assert one.score_history == pytest.approx(other.score_history, abs=0.1)

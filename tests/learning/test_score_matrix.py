@@ -14,7 +14,7 @@ from loopylatent.inference.evidence import Rows
 from loopylatent.inference.parameters import contrasts_of
 from loopylatent.inference.problems import Fitted, family_of
 from loopylatent.learning.moves import SearchGraph
-from loopylatent.learning.refits import Effort, Price, Trials
+from loopylatent.learning.refits import Price, Trials
 from loopylatent.learning.score_matrix import ScoreMatrix
 from loopylatent.settings import FitSettings
 from loopylatent.synthetic.families import latent_cycle, latent_tree
@@ -67,7 +67,7 @@ def test_gains_equal_enumeration_for_any_states_missing_values_and_weights(model
 def fitted_on(graph: LatentGraph, rows: ll.Observations):
     trials = Trials(family_of(rows, graph.names, FitSettings()), graph.names, Price(0.0), 20.0)
     with one_thread():
-        return trials.fit(SearchGraph.of(graph), Effort(2000, 1e-7)).fitted, trials
+        return trials.fit(SearchGraph.of(graph), 2000).fitted, trials
 
 
 @pytest.mark.parametrize("kind", ["ising", "gaussian"])
