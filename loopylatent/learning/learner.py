@@ -2,400 +2,125 @@
 
 from __future__ import annotations
 
-import heapq
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy, deepcopy
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from loopylatent.compute import _kernels
-from loopylatent.compute.values import FloatArray, IntArray, Progress, Shown
+from loopylatent.compute.values import IntArray, Progress, Shown
+from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.distances.sparse import Distances, SparseDistances
 from loopylatent.errors import DataError
 from loopylatent.graph import LatentGraph
-from loopylatent.learning.grouping import BY_SURROGATES, LocalTree, Neighbourhood, group
+from loopylatent.learning.grouping import grouping_rules
 from loopylatent.learning.initial_graph import check_radius, initial_graph
-from loopylatent.learning.trace import (
-    CleanUpStep,
-    Contraction,
-    Edge,
-    InitialStep,
-    Step,
-    VisitStep,
-    renumbered,
-)
-from loopylatent.settings import LearnSettings
+from loopylatent.learning.sparse_learner import LazyNodeDistances, SparseWorkspace, sparse_steps
+from loopylatent.learning.trace import CleanUpStep, InitialStep, Record, Step, VisitStep
+from loopylatent.settings import LearnSettings, Method
 
+if TYPE_CHECKING:
+    from loopylatent.compute._kernels.grouping import Rules
 
-class DenseNodeDistances:
-    """All distances between columns and hidden nodes, in a growing matrix."""
-
-    def __init__(self, values: FloatArray) -> None:
-        self._values = np.array(values)
-
-    def copy(self) -> DenseNodeDistances:
-        return DenseNodeDistances(self._values)
-
-    def between(self, nodes: Sequence[int]) -> FloatArray:
-        """(k, k) a copy of the distances between ``nodes``."""
-        index = np.asarray(nodes)
-        block: FloatArray = self._values[index[:, None], index]
-        return block
-
-    def note_edge(self, u: int, v: int, length: float) -> None:
-        """Set the distance of u and v to ``length`` if it was infinite."""
-        if not np.isfinite(self._values[u, v]):
-            self._values[u, v] = self._values[v, u] = length
-
-    def make_room(self, n_nodes: int) -> None:
-        """Allocate for ``n_nodes`` working numbers."""
-        size = len(self._values)
-        if n_nodes > size:
-            larger = np.full((2 * n_nodes, 2 * n_nodes), np.inf)
-            larger[:size, :size] = self._values
-            self._values = larger
-
-    def place(
-        self, members: list[int], new: list[int], paths: FloatArray, alive: Iterable[int]
-    ) -> None:
-        """Set the distances of new hidden nodes.
-
-        ``paths`` holds the path lengths between ``members`` and then ``new`` in their local tree.
-        The distance of h to a node k outside is the largest d(c, k) - d(c, h) over the members c,
-        at least 0.
-        """
-        inside = {*members, *new}
-        outside = np.array([node for node in alive if node not in inside], dtype=np.int64)
-        _kernels.graphs.extend_distances(
-            self._values, np.array(members), paths, np.array(new), outside
-        )
-
-
-class PairTable:
-    """A hash table of numbers by pair of nodes."""
-
-    def __init__(self) -> None:
-        self.keys = np.full(1024, _kernels.graphs.EMPTY, np.int64)
-        self.numbers = np.empty(1024)
-        self.n = 0
-
-    def put(self, keys: IntArray, numbers: FloatArray) -> None:
-        self.keys, self.numbers, self.n = _kernels.graphs.put_numbers(
-            self.keys, self.numbers, self.n, keys, numbers
-        )
-
-    def get(self, u: int, v: int) -> float:
-        """Return the number of a pair; NaN if there is none."""
-        return _kernels.graphs.number_of(self.keys, self.numbers, u, v)
-
-
-class _Growing:
-    """An array with amortised appending."""
-
-    def __init__(self, start: NDArray[Any]) -> None:
-        self._room, self._n = start, len(start)
-
-    @property
-    def values(self) -> Any:
-        return self._room[: self._n]
-
-    def add(self, numbers: NDArray[Any]) -> None:
-        end = self._n + len(numbers)
-        if end > len(self._room):
-            self._room = np.resize(self._room, 2 * end)
-        self._room[self._n : end] = numbers
-        self._n = end
-
-
-NEVER = np.iinfo(np.int64).max
-
-
-class LazyNodeDistances:
-    """Distances computed on demand and cached, for sparse distances.
-
-    The distance of two nodes is fixed when the younger one is created. It depends on distances of
-    the members of its local tree, which are older. So the required pairs are collected from the
-    youngest node down, and computed from the oldest up.
-    """
-
-    def __init__(self, D: SparseDistances) -> None:
-        self._D = D
-        self._p = D.n_columns
-        self._known = PairTable()
-        self._visit = 0
-        whole, real = np.empty(0, np.int64), np.empty(0, np.float64)
-        self._start, self._member = _Growing(np.zeros(1, np.int64)), _Growing(whole)
-        self._path, self._created_in = _Growing(real), _Growing(whole)
-        self._edges = PairTable()
-        self._edge_length, self._edge_visit = _Growing(real), _Growing(whole)
-        self._fresh: list[tuple[int, int]] = []
-
-    def copy(self) -> LazyNodeDistances:
-        other = object.__new__(LazyNodeDistances)
-        for name, value in vars(self).items():
-            shared = name in ("_D", "_p", "_visit")
-            setattr(other, name, value if shared else deepcopy(value))
-        return other
-
-    def make_room(self, n_nodes: int) -> None:
-        """Nothing to do: the tables grow on demand."""
-
-    def note_edge(self, u: int, v: int, length: float) -> None:
-        if math.isfinite(self._known.get(u, v)):
-            return
-        index = self._edges.get(u, v)
-        if math.isnan(index):
-            self._edges.put(_keys([u], [v]), np.array([len(self._edge_visit.values)], float))
-            self._edge_length.add(np.array([length]))
-            self._edge_visit.add(np.array([self._visit]))
-            self._fresh.append((u, v))
-        elif self._edge_visit.values[int(index)] == NEVER:
-            self._edge_length.values[int(index)] = length
-            self._edge_visit.values[int(index)] = self._visit
-
-    def place(
-        self, members: list[int], new: list[int], paths: FloatArray, _alive: Iterable[int]
-    ) -> None:
-        m = len(members)
-        for x, node in enumerate(new):
-            while len(self._created_in.values) < node - self._p:  # contracted at once
-                self._record(np.empty(0, np.int64), np.empty(0))
-            inside = np.array([*members, *new[:x]])
-            self._known.put(_keys([node] * len(inside), inside), paths[m + x, : m + x])
-            self._record(np.array(members), paths[m + x, :m])
-        for u, v in self._fresh:
-            if max(u, v) >= new[0]:  # path lengths take precedence over lengths of first edges
-                self._edge_visit.values[int(self._edges.get(u, v))] = NEVER
-        self._fresh = []
-        self._visit += 1
-
-    def between(self, nodes: Sequence[int]) -> FloatArray:
-        kernels, known = _kernels.graphs, self._known
-        index = np.asarray(nodes, dtype=np.int64)
-        known.keys, known.numbers, known.n, missing = kernels.collect_pairs(
-            known.keys, known.numbers, known.n, self._p,
-            self._start.values, self._member.values, index,
-        )  # fmt: skip
-        columns = missing[missing >> 31 < self._p]
-        hidden = np.sort(missing[missing >> 31 >= self._p])
-        known.put(columns, self._D.pairs(columns & kernels.LOWER, columns >> 31))
-        edges = (
-            self._edges.keys, self._edges.numbers, self._edge_length.values, self._edge_visit.values
-        )  # fmt: skip
-        kernels.work_out_pairs(
-            known.keys, known.numbers, self._p,
-            self._start.values, self._member.values, self._path.values, self._created_in.values,
-            *edges, hidden,
-        )  # fmt: skip
-        return kernels.read_block(known.keys, known.numbers, *edges, index, self._visit)
-
-    def _record(self, members: IntArray, paths: FloatArray) -> None:
-        self._member.add(members)
-        self._path.add(paths)
-        self._start.add(np.array([len(self._member.values)]))
-        self._created_in.add(np.array([self._visit]))
-
-
-NodeDistances = DenseNodeDistances | LazyNodeDistances
-
-
-def node_distances(D: Distances) -> NodeDistances:
-    """Return the store of distances, initially those between the columns."""
-    return LazyNodeDistances(D) if isinstance(D, SparseDistances) else DenseNodeDistances(D.values)
-
-
-def _keys(left: Sequence[int] | IntArray, right: Sequence[int] | IntArray) -> IntArray:
-    """Keys of pairs, as the kernel `pair_key`."""
-    u, v = np.asarray(left, dtype=np.int64), np.asarray(right, dtype=np.int64)
-    keys: IntArray = (np.maximum(u, v) << 31) | np.minimum(u, v)
-    return keys
-
-
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """The edges removed and added by a step; unchanged edges are in neither."""
-
-    removed: tuple[Edge, ...]
-    added: tuple[Edge, ...]
+EFFORT = 1e4
+"""Visits between two calls of ``progress``: until the cubed sizes of neighbourhoods exceed this."""
 
 
 class Workspace:
-    """A mutable graph.
+    """The state of the compiled learner: a mutable graph with dense distances.
 
     Nodes have working numbers: columns 0..p-1, then hidden nodes in order of creation. Numbers of
     removed nodes are not reused.
     """
 
-    def __init__(self, initial: LatentGraph, distances: NodeDistances) -> None:
+    def __init__(self, initial: LatentGraph, D: DistanceMatrix, *, record: bool = True) -> None:
+        p = initial.n_observed
+        room = np.empty((p + p // 2 + 8, p + p // 2 + 8))
+        room[:p, :p] = D.values
         self._names = initial.names
-        self.n_observed = initial.n_observed
-        self.neighbours: dict[int, dict[int, float]] = {node: {} for node in range(self.n_observed)}
-        for (u, v), length in zip(initial.edges.tolist(), initial.lengths.tolist(), strict=True):
-            self.neighbours[u][v] = self.neighbours[v][u] = length
-        self.surrogates = list(range(self.n_observed))
-        """For each working number the column whose visit created it, or itself."""
-        self.gaps = [0.0] * self.n_observed
-        """Distance to the surrogate at creation, for methods that use surrogates."""
-        self._distances = distances
-        self._before: dict[tuple[int, int], float | None] = {}
+        self._state = _kernels.learner.make_state(
+            room, p, initial.edges.copy(), initial.lengths.copy(), record
+        )
 
     def copy(self) -> Workspace:
-        other: Workspace = copy(self)
-        other.neighbours = {node: dict(ends) for node, ends in self.neighbours.items()}
-        other.surrogates, other.gaps = list(self.surrogates), list(self.gaps)
-        other._distances, other._before = self._distances.copy(), dict(self._before)
+        other = copy(self)
+        other._state = deepcopy(self._state)  # noqa: SLF001
         return other
+
+    @property
+    def n_observed(self) -> int:
+        return len(self._names)
 
     def is_hidden(self, node: int) -> bool:
         return node >= self.n_observed
 
     @property
     def hidden_ids(self) -> tuple[int, ...]:
-        return tuple(sorted(node for node in self.neighbours if self.is_hidden(node)))
+        return tuple(_kernels.learner.read_graph(self._state.graph).hidden.tolist())
 
-    def closed_neighbourhood(self, node: int) -> tuple[int, ...]:
-        """Return ``node`` and its neighbours, ascending."""
-        return tuple(sorted((node, *self.neighbours[node])))
+    @property
+    def neighbours(self) -> dict[int, tuple[int, ...]]:
+        """The neighbours of each node, in no particular order."""
+        found = _kernels.learner.read_graph(self._state.graph)
+        ids = (*range(self.n_observed), *found.hidden.tolist())
+        ends: dict[int, list[int]] = {node: [] for node in ids}
+        for u, v in found.edges.tolist():
+            ends[ids[u]].append(ids[v])
+            ends[ids[v]].append(ids[u])
+        return {node: tuple(others) for node, others in ends.items()}
 
-    def distances_between(self, nodes: Sequence[int]) -> FloatArray:
-        """(k, k) a copy of the distances between ``nodes``."""
-        return self._distances.between(nodes)
-
-    def distances_between_surrogates(self, nodes: Sequence[int]) -> FloatArray:
-        """(k, k) between the surrogates of ``nodes``; 0 for equal surrogates.
-
-        If two surrogates are infinitely far apart, the path through the nodes is used.
-        """
-        block = self.distances_between([self.surrogates[node] for node in nodes])
-        gaps = np.array([self.gaps[node] for node in nodes])
-        through = self.distances_between(nodes) + gaps[:, None] + gaps
-        return np.where(np.isfinite(block), block, through)
+    @property
+    def counts(self) -> Counts:
+        return Counts(
+            *self._state.graph.counts[
+                _kernels.learner.N_VISITS : _kernels.learner.N_CAPPED + 1
+            ].tolist()
+        )
 
     def graph(self) -> LatentGraph:
-        edges = {(u, v): d for u, ends in self.neighbours.items() for v, d in ends.items() if u < v}
-        return renumbered(self._names, self.hidden_ids, edges)
+        hidden, edges, lengths = _kernels.learner.read_graph(self._state.graph)
+        edges.setflags(write=False)
+        lengths.setflags(write=False)
+        return LatentGraph(self._names, len(hidden), edges, lengths)
 
-    def replace(self, members: tuple[int, ...], tree: LocalTree, surrogate: int) -> tuple[int, ...]:
-        """Replace all edges between ``members``; return the working numbers of the tree's nodes."""
-        first_new = len(self.surrogates)
-        new = range(first_new, first_new + tree.n_new)
-        ids = members + tuple(new)
-        self.surrogates += [surrogate] * len(new)
-        gaps = np.zeros(len(new))
-        if tree.by_surrogates:
-            gaps = _paths(len(ids), tree.uncontracted)[members.index(surrogate), len(members) :]
-        self.gaps += np.where(np.isfinite(gaps), gaps, 0.0).tolist()
-        self._distances.make_room(len(self.surrogates))
-        self.neighbours.update({node: {} for node in new})
-        inside = set(members)
-        for u in members:
-            for v in [v for v in self.neighbours[u] if u < v and v in inside]:
-                self._set(u, v, None)
-        for contraction in tree.contractions:
-            self._move_edges(ids[contraction.removed], ids[contraction.survivor])
-        for edge in tree.edges:
-            self._set(ids[edge.u], ids[edge.v], edge.length)
-        self._measure(members, ids, tree)
-        return ids
+    def visit(
+        self, order: IntArray, begin: int, effort: float, rules: Rules, rng: np.random.Generator
+    ) -> int:
+        """Visit nodes from ``begin`` on, as long as ``effort`` allows; return how many are done."""
+        self._state, done = _kernels.learner.visit_some(
+            self._state, order, begin, effort, rules, rng
+        )
+        return done
 
-    def drop_low_degree_hidden(self) -> tuple[int, ...]:
-        """Remove hidden nodes of degree 0 and 1, bridge those of degree 2; return them all."""
-        dropped: list[int] = []
-        while low := [node for node in self.hidden_ids if len(self.neighbours[node]) <= 2]:
-            for node in low:
-                ends = sorted(self.neighbours[node].items())
-                if len(ends) > 2:
-                    continue
-                for end, _ in ends:
-                    self._set(node, end, None)
-                if len(ends) == 2:
-                    (u, u_length), (v, v_length) = ends
-                    self._add_edge(u, v, u_length + v_length)
-                del self.neighbours[node]
-                dropped.append(node)
-        return tuple(dropped)
+    def clean_up(self, shortest_edge: float = 0.0) -> None:
+        """Contract edges shorter than this; drop or bridge hidden nodes of degree below 3."""
+        self._state = _kernels.learner.clean_up(self._state, shortest_edge)
 
-    def contract_short_edges(self, limit: float) -> tuple[Contraction, ...]:
-        """Contract the shortest edge below ``limit`` with a hidden end, until there is none."""
-        contracted = []
-        short = [edge for node in self.neighbours for edge in self._short_edges(node, limit)]
-        heapq.heapify(short)
-        while short:
-            length, stays, goes = heapq.heappop(short)
-            if self.neighbours.get(goes, {}).get(stays) != length:  # changed by a contraction
-                continue
-            self._set(stays, goes, None)
-            moved = list(self.neighbours[goes])
-            self._move_edges(goes, stays)
-            for edge in self._short_edges(stays, limit, moved):
-                heapq.heappush(short, edge)
-            contracted.append(Contraction(goes, stays, length))
-        return tuple(contracted)
+    def drop_low_degree_hidden(self) -> CleanUpStep:
+        """Remove hidden nodes of degree 0 and 1, bridge those of degree 2."""
+        self.clean_up()
+        (step,) = self.take_steps(None, "quartet")
+        assert isinstance(step, CleanUpStep)
+        return step
 
-    def _short_edges(
-        self, node: int, limit: float, others: Iterable[int] | None = None
-    ) -> Iterator[tuple[float, int, int]]:
-        """Edges below ``limit`` with a hidden end, to younger nodes or to ``others``."""
-        ends = self.neighbours[node]
-        for other in [v for v in ends if node < v] if others is None else others:
-            u, v = (node, other) if node < other else (other, node)
-            if ends[other] < limit and self.is_hidden(v):
-                yield ends[other], u, v
-
-    def take_changes(self) -> Changes:
-        removed, added = [], []
-        for (u, v), before in sorted(self._before.items()):
-            now = self.neighbours.get(u, {}).get(v)
-            if before is not None and now != before:
-                removed.append(Edge(u, v, before))
-            if now is not None and now != before:
-                added.append(Edge(u, v, now))
-        self._before = {}
-        return Changes(tuple(removed), tuple(added))
-
-    def _set(self, u: int, v: int, length: float | None) -> None:
-        pair = (u, v) if u < v else (v, u)
-        self._before.setdefault(pair, self.neighbours[u].get(v))
-        if length is None:
-            del self.neighbours[u][v], self.neighbours[v][u]
-            return
-        self.neighbours[u][v] = self.neighbours[v][u] = length
-        self._distances.note_edge(u, v, length)
-
-    def _add_edge(self, u: int, v: int, length: float) -> None:
-        """Add an edge; of parallel edges keep the shorter."""
-        known = self.neighbours[u].get(v)
-        if known is None or length < known:
-            self._set(u, v, length)
-
-    def _move_edges(self, goes: int, stays: int) -> None:
-        """Move the edges of a contracted node to the survivor and delete the node."""
-        for end, length in list(self.neighbours[goes].items()):
-            self._set(goes, end, None)
-            self._add_edge(stays, end, length)
-        del self.neighbours[goes]
-
-    def _measure(self, members: tuple[int, ...], ids: tuple[int, ...], tree: LocalTree) -> None:
-        """Set the distances of the new hidden nodes that survived contraction."""
-        position = {node: k for k, node in enumerate(ids)}
-        new = [node for node in ids[len(members) :] if node in self.neighbours]
-        if not new:
-            return
-        left = [node for node in members if node in self.neighbours]
-        paths = _paths(len(ids), tree.edges)
-        kept = np.array([position[node] for node in left + new])
-        self._distances.place(left, new, paths[kept[:, None], kept], self.neighbours)
+    def take_steps(self, initial: LatentGraph | None, method: Method) -> Record:
+        """Return the steps since the last call, after that of the initial graph if given."""
+        state, count = self._state, self._state.graph.counts
+        n_ints, n_floats = count[[_kernels.learner.N_INTS, _kernels.learner.N_FLOATS]].tolist()
+        count[[_kernels.learner.N_INTS, _kernels.learner.N_FLOATS]] = 0
+        arrays = state.ints[:n_ints].copy(), state.floats[:n_floats].copy()
+        return Record(initial, method, self.n_observed, *arrays)
 
 
-def _paths(n_nodes: int, edges: Sequence[Edge]) -> FloatArray:
-    """(nodes, nodes) path lengths in a forest."""
-    ends = np.array([(edge.u, edge.v) for edge in edges], dtype=np.int64).reshape(-1, 2)
-    lengths = np.array([edge.length for edge in edges], dtype=np.float64)
-    return _kernels.graphs.tree_path_lengths(n_nodes, ends, lengths)
+class Counts(NamedTuple):
+    """Visits: all, those that got stuck, those with a cap on outsiders."""
+
+    n_visits: int
+    n_stuck: int
+    n_capped: int
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -426,7 +151,7 @@ class LearnResult(Shown):
     """Visits that ended with no pair left to join; a larger Lambda leaves fewer."""
     n_capped: int
     """Visits to neighbourhoods so large that only the nearest outsiders were tested."""
-    trace: tuple[Step, ...] | None = None
+    trace: Sequence[Step] | None = None
     """Every step, or None if no trace was requested."""
 
     def __repr__(self) -> str:
@@ -442,17 +167,30 @@ def learn(
     progress: Progress | None = None,
 ) -> LearnResult:
     """Learn a graph; ``start`` is the initial graph at r, if already known."""
-    workspace = _prepare(D, settings, start)
-    initial = workspace.graph()
-    steps: list[Step] = []
+    initial = start_graph(D, settings.thresholds.r, start)
+    order = _order(initial, settings)
+    if isinstance(D, SparseDistances):
+        return _learn_sparse(D, settings, initial, order, trace=trace, progress=progress)
+    workspace = Workspace(initial, D, record=trace)
+    for _ in _visits(workspace, order, D.n_samples, settings, progress):
+        pass
+    record = workspace.take_steps(initial, settings.method) if trace else None
+    known = (workspace.graph(), initial, settings, D.metric, D.digest)
+    return LearnResult(*known, *workspace.counts, record)
+
+
+def _learn_sparse(
+    D: SparseDistances, settings: LearnSettings, initial: LatentGraph, order: IntArray, *,
+    trace: bool, progress: Progress | None,
+) -> LearnResult:  # fmt: skip
+    workspace = SparseWorkspace(initial, LazyNodeDistances(D))
+    steps: list[Step] = [InitialStep(initial)]
     n_visits = n_stuck = n_capped = 0
-    for step in _steps(workspace, initial, D, settings, progress):
+    for step in sparse_steps(workspace, order.tolist(), D.n_samples, settings, progress):
         if trace:
             steps.append(step)
         if isinstance(step, VisitStep):
-            n_visits += 1
-            n_stuck += step.stuck
-            n_capped += step.capped
+            n_visits, n_stuck, n_capped = n_visits + 1, n_stuck + step.stuck, n_capped + step.capped
     known = (workspace.graph(), initial, settings, D.metric, D.digest)
     return LearnResult(*known, n_visits, n_stuck, n_capped, tuple(steps) if trace else None)
 
@@ -489,8 +227,8 @@ def iter_steps(
     VisitStep(node=0, 3 in the neighbourhood, 1 joins, 0 contractions)
     CleanUpStep(0 hidden nodes removed, 1 left)
     """
-    workspace = _prepare(D, settings, start)
-    return _steps(workspace, workspace.graph(), D, settings, progress)
+    initial = start_graph(D, settings.thresholds.r, start)
+    return _steps(D, initial, settings, progress)
 
 
 def visiting_order(initial: LatentGraph, settings: LearnSettings) -> tuple[int, ...]:
@@ -499,17 +237,17 @@ def visiting_order(initial: LatentGraph, settings: LearnSettings) -> tuple[int, 
     By descending degree, then by the smaller sum of distances to the neighbours, then by index; so
     without ties the order of the columns has no effect.
     """
-    inner = [node for node in range(initial.n_observed) if initial.degrees[node] >= 2]
+    return tuple(_order(initial, settings).tolist())
+
+
+def _order(initial: LatentGraph, settings: LearnSettings) -> IntArray:
     if settings.order == "degree":
-        reach: list[float] = initial.adjacency.sum(axis=1).tolist()
-        inner.sort(key=lambda node: (-initial.degrees[node], reach[node], node))
-    elif settings.order == "random":
+        edges, lengths = initial.edges.copy(), initial.lengths.copy()
+        return _kernels.learner.order_by_degree(initial.n_observed, edges, lengths)
+    inner: list[int] = np.flatnonzero(initial.degrees[: initial.n_observed] >= 2).tolist()
+    if settings.order == "random":
         np.random.default_rng(settings.seed).shuffle(inner)
-    return tuple(inner)
-
-
-def _prepare(D: Distances, settings: LearnSettings, start: LatentGraph | None) -> Workspace:
-    return Workspace(start_graph(D, settings.thresholds.r, start), node_distances(D))
+    return np.array(inner, np.int64)
 
 
 def start_graph(D: Distances, r: float, known: LatentGraph | None) -> LatentGraph:
@@ -522,28 +260,36 @@ def start_graph(D: Distances, r: float, known: LatentGraph | None) -> LatentGrap
 
 
 def _steps(
-    workspace: Workspace,
-    initial: LatentGraph,
-    D: Distances,
-    settings: LearnSettings,
-    progress: Progress | None,
+    D: Distances, initial: LatentGraph, settings: LearnSettings, progress: Progress | None
 ) -> Iterator[Step]:
     yield InitialStep(initial)
-    rng = np.random.default_rng(settings.seed)
-    order = visiting_order(initial, settings)
-    for done, node in enumerate(order):
+    order = _order(initial, settings)
+    if isinstance(D, SparseDistances):
+        workspace = SparseWorkspace(initial, LazyNodeDistances(D))
+        yield from sparse_steps(workspace, order.tolist(), D.n_samples, settings, progress)
+        return
+    dense = Workspace(initial, D)
+    for _ in _visits(dense, order, D.n_samples, settings, progress, effort=EFFORT):
+        yield from dense.take_steps(None, settings.method)
+
+
+def _visits(
+    workspace: Workspace, order: IntArray, n_samples: int | None, settings: LearnSettings,
+    progress: Progress | None, effort: float = math.inf,
+) -> Iterator[None]:  # fmt: skip
+    """Do some visits at a time, then the clean-up; pause after each."""
+    rules, rng = grouping_rules(settings, n_samples), np.random.default_rng(settings.seed)
+    done = 0
+    while done < len(order):
         if progress is not None:
             progress(done, len(order))
-        if len(workspace.neighbours[node]) >= 2:  # with fewer there is nothing to group
-            yield visit(workspace, node, D.n_samples, rng, settings)
+            effort = EFFORT
+        done = workspace.visit(order, done, effort, rules, rng)
+        yield
     if progress is not None:
         progress(len(order), len(order))
-    merged: tuple[Contraction, ...] = ()
-    if settings.method == "relaxed":
-        merged = workspace.contract_short_edges(settings.shortest_edge)
-    dropped = workspace.drop_low_degree_hidden()
-    changes = workspace.take_changes()
-    yield CleanUpStep(dropped, changes.removed, changes.added, workspace.hidden_ids, merged)
+    workspace.clean_up(settings.shortest_edge if settings.method == "relaxed" else 0.0)
+    yield
 
 
 def visit(
@@ -553,26 +299,8 @@ def visit(
     rng: np.random.Generator,
     settings: LearnSettings,
 ) -> VisitStep:
-    """Replace the neighbourhood of ``node`` by its local latent tree."""
-    members = workspace.closed_neighbourhood(node)
-    hidden = tuple(workspace.is_hidden(member) for member in members)
-    surrogates = tuple(workspace.surrogates[member] for member in members)
-    gaps = tuple(workspace.gaps[member] for member in members)
-    distances = workspace.distances_between(members)
-    distances.setflags(write=False)
-    by_surrogates = settings.method in BY_SURROGATES
-    between = workspace.distances_between_surrogates(members) if by_surrogates else distances
-    between.setflags(write=False)
-    around = Neighbourhood(members, hidden, surrogates, distances, n_samples, rng, between, gaps)
-    tree = group(around, settings)
-    ids = workspace.replace(members, tree, surrogate=node)
-    changes = workspace.take_changes()
-    joins = tuple(join.renamed(ids) for join in tree.joins)
-    contractions = tuple(one.renamed(ids) for one in tree.contractions)
-    rest = tuple(edge.renamed(ids) for edge in tree.rest)
-    rounds = tuple(one.renamed(ids) for one in tree.rounds)
-    represented = (surrogates, gaps) if by_surrogates else ((), ())
-    return VisitStep(
-        node, members, hidden, between, joins, contractions, changes.removed, changes.added,
-        tree.stuck, tree.capped, rest, rounds, *represented,
-    )  # fmt: skip
+    """Replace the neighbourhood of ``node``, which has two neighbours or more."""
+    workspace.visit(np.array([node]), 0, math.inf, grouping_rules(settings, n_samples), rng)
+    (step,) = workspace.take_steps(None, settings.method)
+    assert isinstance(step, VisitStep)
+    return step

@@ -29,7 +29,6 @@ from loopylatent.inference.trials import TOLERANCE, Effort, climb
 from loopylatent.learning.learner import (
     LearnResult,
     Workspace,
-    node_distances,
     start_graph,
     visit,
     visiting_order,
@@ -200,7 +199,7 @@ class _Run:
         """Accept the best proposal until none improves the BIC."""
         self._graph, self._fitted = initial, fitted
         self._log2_limit = max(LOG2_TABLE, _log2_table(fitted.problem))
-        self._workspace = Workspace(initial, node_distances(self._D))
+        self._workspace = Workspace(initial, self._D)
         self._initial = InitialStep(initial)
         self._visits: list[VisitStep] = []
         self._pending = list(visiting_order(initial, self.settings))
@@ -355,8 +354,7 @@ def _origin(before: Workspace, after: Workspace) -> IntArray:
 
 def _tidied(step: VisitStep, workspace: Workspace) -> VisitStep:
     """Drop hidden nodes of low degree, and merge both changes into one step."""
-    workspace.drop_low_degree_hidden()
-    more = workspace.take_changes()
+    more = workspace.drop_low_degree_hidden()
     removed = {(edge.u, edge.v): edge for edge in step.removed}
     added = {(edge.u, edge.v): edge for edge in step.added}
     for edge in more.removed:

@@ -265,7 +265,7 @@ def cast_of(
     return Cast(graph.n_observed, number, tuple(labels), where.places, above, truth, of_truth)
 
 
-def checked_trace(result: LearnResult) -> tuple[Step, ...]:
+def checked_trace(result: LearnResult) -> Sequence[Step]:
     """Return the trace of a result; raise if it has none."""
     if result.trace is None:
         raise DataError("This result has no trace. Learn the graph again and keep its trace.")
@@ -284,7 +284,7 @@ class _Temporary:
         return self.created <= other.removed and other.created <= self.removed
 
 
-def _temporary_nodes(trace: tuple[Step, ...]) -> tuple[_Temporary, ...]:
+def _temporary_nodes(trace: Sequence[Step]) -> tuple[_Temporary, ...]:
     """List the hidden nodes that are not in the learned graph, oldest first."""
     last = trace[-1]
     assert isinstance(last, CleanUpStep)
@@ -383,7 +383,7 @@ SPACING = 16
 class Replays:
     """Edges of the graph after each step, in node numbers of the lesson."""
 
-    def __init__(self, trace: tuple[Step, ...], cast: Cast) -> None:
+    def __init__(self, trace: Sequence[Step], cast: Cast) -> None:
         self._trace = trace
         self._cast = cast
         self._checkpoints: list[dict[EdgeKey, float]] = []

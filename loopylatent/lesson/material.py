@@ -6,7 +6,7 @@ Trees and verdicts are computed by the learner's own kernels.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -46,7 +46,7 @@ class Material:
         return self.result.settings.thresholds
 
     @cached_property
-    def trace(self) -> tuple[Step, ...]:
+    def trace(self) -> Sequence[Step]:
         return casts.checked_trace(self.result)
 
     @cached_property

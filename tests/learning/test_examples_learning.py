@@ -24,7 +24,9 @@ def test_example_of_finite_parts():
 
 def test_example_of_group_neighbor_joining():
     d = np.array([[0, 2, 3, 3], [2, 0, 3, 3], [3, 3, 0, 2], [3, 3, 2, 0.0]])
-    four = Neighbourhood((0, 1, 2, 3), (False,) * 4, (0, 1, 2, 3), d, None, None)
+    four = Neighbourhood(
+        (0, 1, 2, 3), (False,) * 4, (0, 1, 2, 3), d, None, np.random.default_rng(0)
+    )
     tree = group(four, LearnSettings(Thresholds(r=3, Lambda=0, tau=0.1), "nj"))
     assert [(edge.u, edge.v, edge.length) for edge in tree.edges] == [
         (0, 4, 1.0),

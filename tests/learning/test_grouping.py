@@ -8,10 +8,9 @@ import pytest
 from helpers.strategies import distance_matrices
 from hypothesis import given, strategies as st
 
-from loopylatent.compute._kernels.grouping import group_by_quartets
+from loopylatent.compute._kernels.grouping import LocalTree, contract, group_by_quartets
 from loopylatent.errors import ThresholdError
-from loopylatent.learning.grouping import Neighbourhood, contract_short_edges, group, quartets
-from loopylatent.learning.trace import Contraction, Edge
+from loopylatent.learning.grouping import Neighbourhood, group, quartets
 from loopylatent.settings import LearnSettings, Thresholds
 
 MARGIN = 1 + 1e-9
@@ -227,16 +226,27 @@ def test_outsiders_are_capped_in_large_neighbourhoods_and_recorded(rng):
     assert len(capped.joins) >= len(free.joins)
 
 
+def contracted(edges, hidden, limit=0.1):
+    """Edges (u, v, length) that remain, and contractions (gone, survivor, length)."""
+    ends, lengths = np.array([edge[:2] for edge in edges]), np.array([edge[2] for edge in edges])
+    n_new = int(ends.max()) + 1 - len(hidden)
+    none = np.empty(0, np.int64), np.empty(0)
+    tree = LocalTree(ends, lengths, len(ends), max(n_new, 0), False, False, *none)
+    cut = contract(tree, np.array(hidden), limit)
+    left = [(*pair, d) for pair, d in zip(cut.ends.tolist(), cut.lengths.tolist(), strict=True)]
+    moves = [(*pair, d) for pair, d in zip(cut.moves.tolist(), cut.at.tolist(), strict=True)]
+    return sorted(left), moves
+
+
 def test_contraction_keeps_observed_ends_and_older_hidden_nodes():
     # positions 0, 1 observed, 2 an old hidden node, 3 and 4 new ones
-    edges = [Edge(0, 3, 0.05), Edge(3, 4, 0.3), Edge(1, 4, 0.5), Edge(2, 4, 0.01)]
-    result = contract_short_edges(edges, (False, False, True), tau=0.1)
-    assert result.contractions == (Contraction(4, 2, 0.01), Contraction(3, 0, 0.05))
-    assert result.edges == (Edge(0, 2, 0.3), Edge(1, 2, 0.5))
+    edges = [(0, 3, 0.05), (3, 4, 0.3), (1, 4, 0.5), (2, 4, 0.01)]
+    left, contractions = contracted(edges, (False, False, True))
+    assert contractions == [(4, 2, 0.01), (3, 0, 0.05)]
+    assert left == [(0, 2, 0.3), (1, 2, 0.5)]
 
 
 def test_two_observed_nodes_never_merge():
-    edges = [Edge(0, 2, 0.01), Edge(1, 2, 0.02), Edge(0, 1, 0.001)]
-    result = contract_short_edges([edges[0], edges[1]], (False, False), tau=0.1)
-    assert result.edges == (Edge(0, 1, 0.02),)
-    assert contract_short_edges([edges[2]], (False, False), tau=0.1).contractions == ()
+    left, _ = contracted([(0, 2, 0.01), (1, 2, 0.02)], (False, False))
+    assert left == [(0, 1, 0.02)]
+    assert contracted([(0, 1, 0.001)], (False, False)) == ([(0, 1, 0.001)], [])

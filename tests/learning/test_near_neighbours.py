@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+from helpers.reference import DenseNodeDistances
 from helpers.word_tables import balanced_tables, both, tables
 from hypothesis import given, settings, strategies as st
 
 import loopylatent as ll
 from loopylatent.errors import DistanceError
 from loopylatent.learning.initial_graph import initial_graph
-from loopylatent.learning.learner import DenseNodeDistances, LazyNodeDistances
+from loopylatent.learning.sparse_learner import LazyNodeDistances
 
 
 @given(

@@ -10,6 +10,7 @@ from itertools import pairwise
 import networkx as nx
 import numpy as np
 import pytest
+from helpers.reference import DenseNodeDistances
 from helpers.strategies import distance_matrices
 from hypothesis import given, strategies as st
 from sklearn.metrics import silhouette_samples
@@ -19,7 +20,11 @@ from loopylatent import synthetic
 from loopylatent.analysis.stability.resampling import over_seeds
 from loopylatent.analysis.structure_error import structure_error
 from loopylatent.compute._kernels.grouping import (
+    FAR,
+    LEAST_LENGTH,
     ROUNDS,
+    SPREAD_OF_FAR,
+    _between_parents,
     assign,
     best_split,
     compare_pairs,
@@ -28,18 +33,9 @@ from loopylatent.compute._kernels.grouping import (
 )
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.errors import ThresholdError
-from loopylatent.learning.grouping import (
-    FAR,
-    LEAST_LENGTH,
-    REACH,
-    SPREAD_OF_FAR,
-    Neighbourhood,
-    _between,
-    _Represented,
-    finite_parts,
-    group,
-)
-from loopylatent.learning.learner import DenseNodeDistances, Workspace, learn
+from loopylatent.learning.grouping import REACH, Neighbourhood, finite_parts, group
+from loopylatent.learning.learner import learn
+from loopylatent.learning.sparse_learner import SparseWorkspace
 from loopylatent.learning.trace import CleanUpStep, Contraction, Edge, VisitStep, replay
 from loopylatent.settings import LearnSettings, Thresholds
 
@@ -269,9 +265,7 @@ def test_families_that_seem_to_overlap_are_the_least_length_apart():
             [0.40, 0.90, 0.80, 0.00],
         ]
     )
-    rows = [np.array([0]), np.array([1]), np.array([2, 3])]
-    found = [_Represented(k, at, 0.0 if len(at) == 1 else 0.8) for k, at in enumerate(rows)]
-    between = _between(found, d)
+    between = _between_parents(d, np.array([0, 1, 2, 4]), np.arange(4), np.array([0, 0, 0.8]))
     to_family = [(0.3 + 0.4 - 0.8) / 2, (0.9 + 0.9 - 0.8) / 2]
     assert to_family[0] < 0
     expected = [[0.0, 0.02, LEAST_LENGTH], [0.02, 0.0, to_family[1]]]
@@ -455,7 +449,7 @@ def test_any_distances_give_a_proper_graph_that_the_trace_builds_again(D, share,
 def test_short_edges_are_contracted_once_more_at_the_end():
     initial = ll.LatentGraph.build("abcd", 0, [(0, 1), (1, 2), (2, 3)], [1.0, 1.0, 1.0])
     d = np.abs(np.arange(4.0)[:, None] - np.arange(4.0))
-    workspace = Workspace(initial, DenseNodeDistances(d))
+    workspace = SparseWorkspace(initial, DenseNodeDistances(d))
     tree = group(neighbourhood(star([0.5, 0.6, 0.7])), settings(9.0))
     ids = workspace.replace((0, 1, 2), tree, surrogate=1)
     workspace._set(ids[3], 3, 0.05)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from helpers.reference import DenseNodeDistances
 from hypothesis import given, settings, strategies as st
 
 from loopylatent.graph import LatentGraph
-from loopylatent.learning.learner import DenseNodeDistances, Workspace
+from loopylatent.learning.sparse_learner import SparseWorkspace
 from loopylatent.learning.trace import Contraction
 
 
@@ -14,7 +15,7 @@ def random_workspace(seed, n_observed, n_hidden, n_edges):
     """A graph with many edges of equal length; parallel ones arise when it is contracted."""
     rng = np.random.default_rng(seed)
     names = tuple(f"c{k}" for k in range(n_observed))
-    space = Workspace(
+    space = SparseWorkspace(
         LatentGraph.build(names, 0, [], np.empty(0)),
         DenseNodeDistances(np.zeros((n_observed, n_observed))),
     )
@@ -69,7 +70,7 @@ def test_each_edge_is_looked_at_a_few_times(monkeypatch):
     space = random_workspace(0, 3, n, 0)
     for node in range(3, n + 2):
         space._set(node, node + 1, 0.1)
-    looked, plain = [], Workspace.is_hidden
-    monkeypatch.setattr(Workspace, "is_hidden", lambda *a: (looked.append(1), plain(*a))[1])
+    looked, plain = [], SparseWorkspace.is_hidden
+    monkeypatch.setattr(SparseWorkspace, "is_hidden", lambda *a: (looked.append(1), plain(*a))[1])
     assert len(space.contract_short_edges(0.2)) == n - 1
     assert len(looked) < 5 * n

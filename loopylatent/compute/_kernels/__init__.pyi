@@ -8,6 +8,7 @@ from . import (
     graphs as graphs,
     grouping as grouping,
     initial as initial,
+    learner as learner,
     pairwise as pairwise,
     products as products,
     support as support,

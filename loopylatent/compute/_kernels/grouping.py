@@ -1,15 +1,19 @@
-"""Grouping the nodes of one neighbourhood: quartet tests, relaxed families, neighbor joining."""
+"""Grouping the nodes of one neighbourhood: quartet tests, relaxed families, neighbor joining.
+
+`group` returns the local latent tree of any method in one form, `LocalTree`.
+"""
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from loopylatent.compute._kernels.graphs import spanning_tree
 from loopylatent.compute._kernels.jit import kernel
-from loopylatent.compute.values import FloatArray, IntArray
+from loopylatent.compute.values import BoolArray, FloatArray, IntArray
 
 MARGIN = 1.0 + 1e-9
 """Products of an exact metric that are equal but for rounding must not declare a quartet."""
@@ -528,3 +532,542 @@ def join_neighbors(
         for y in range(len(left)):
             between[x, y] = d[left[x], left[y]]
     return pairs, numbers, left, between
+
+
+QUARTET, RELAXED, NEIGHBOR_JOINING = 0, 1, 2
+METHODS = ("quartet", "relaxed", "nj")
+"""The name of each method, by its number."""
+
+
+class Rules(NamedTuple):
+    """What determines a local latent tree, apart from the neighbourhood."""
+
+    method: int
+    Lambda: float
+    shortest_edge: float
+    """Shorter edges with a hidden end are contracted."""
+    cap: int
+    """The largest number of outsiders or families."""
+    reach: float
+    """Relaxed grouping: witnesses are nearer than this."""
+
+
+class LocalTree(NamedTuple):
+    """A latent tree on m nodes before contraction; new hidden nodes are m, m + 1, ..."""
+
+    ends: IntArray
+    """(e, 2) child and parent, for each join or family in turn; then the remaining edges."""
+    lengths: FloatArray
+    n_rest: int
+    """The number of remaining edges."""
+    n_new: int
+    stuck: bool
+    capped: bool
+    notes: IntArray
+    """Quartets: whether each join is supported. Relaxed: rounds and families, see `_note_round`."""
+    numbers: FloatArray
+    """Neighbor joining: Q of each join. Relaxed: the numbers of rounds and families."""
+
+
+class Contracted(NamedTuple):
+    """A local tree after contraction."""
+
+    ends: IntArray
+    """(e, 2) smaller node first."""
+    lengths: FloatArray
+    survivor: IntArray
+    """(nodes,) the node into which each was contracted; -1: it remains."""
+    moves: IntArray
+    """(c, 2) the contractions in order: the node that goes, the one that stays."""
+    at: FloatArray
+    """(c,) the length of the contracted edge."""
+
+
+@kernel
+def group(
+    distances: FloatArray, surrogates: IntArray, gaps: FloatArray, rules: Rules, record: bool,
+    rng: np.random.Generator,
+) -> LocalTree:  # fmt: skip
+    """Build the local latent tree of a neighbourhood.
+
+    ``surrogates`` and ``gaps`` are read by relaxed grouping only, whose ``distances`` are between
+    surrogates. Without ``record``, its notes are left out.
+    """
+    if rules.method == QUARTET:
+        return _quartet_tree(distances, rules.Lambda, rules.cap)
+    if rules.method == NEIGHBOR_JOINING:
+        return _neighbor_joining_tree(distances)
+    return _relaxed_tree(distances, surrogates, gaps, rules, record, rng)
+
+
+@kernel
+def contract(tree: LocalTree, hidden: BoolArray, limit: float) -> Contracted:
+    """Contract the shortest edge below ``limit`` with a hidden end, until there is none.
+
+    The observed end survives, else the older hidden node. Moved edges keep their lengths, so one
+    pass in ascending order is enough.
+    """
+    n, m = len(tree.ends), len(hidden)
+    survivor = np.full(m + tree.n_new, -1, np.int64)
+    kept, n_kept, n_gone = np.empty(n, np.int64), 0, 0
+    moves, at = np.empty((n, 2), np.int64), np.empty(n, np.float64)
+    for e in np.argsort(tree.lengths, kind="mergesort"):
+        u, v = _end(survivor, tree.ends[e, 0]), _end(survivor, tree.ends[e, 1])
+        u_hidden, v_hidden = u >= m or hidden[u], v >= m or hidden[v]
+        if tree.lengths[e] < limit and (u_hidden or v_hidden):
+            if (u_hidden and not v_hidden) or (u_hidden == v_hidden and v < u):
+                u, v = v, u
+            survivor[v] = u
+            moves[n_gone, 0], moves[n_gone, 1], at[n_gone] = v, u, tree.lengths[e]
+            n_gone += 1
+        else:
+            kept[n_kept] = e
+            n_kept += 1
+    ends, lengths = np.empty((n_kept, 2), np.int64), np.empty(n_kept, np.float64)
+    for x in range(n_kept):
+        e = kept[x]
+        u, v = _end(survivor, tree.ends[e, 0]), _end(survivor, tree.ends[e, 1])
+        ends[x, 0], ends[x, 1], lengths[x] = min(u, v), max(u, v), tree.lengths[e]
+    return Contracted(ends, lengths, survivor, moves[:n_gone], at[:n_gone])
+
+
+@kernel
+def _end(survivor: IntArray, node: int) -> int:
+    """Return the node that is left of ``node``."""
+    while survivor[node] >= 0:
+        node = survivor[node]
+    return node
+
+
+@kernel
+def _quartet_tree(distances: FloatArray, Lambda: float, cap: int) -> LocalTree:
+    joins, join_lengths, rest, rest_lengths = group_by_quartets(distances, Lambda, cap)
+    m, t, k = len(distances), len(joins), len(rest)
+    ends, lengths = np.empty((2 * t + k, 2), np.int64), np.empty(2 * t + k, np.float64)
+    supported = np.empty(t, np.int64)
+    for x in range(t):
+        for side in range(2):
+            e = 2 * x + side
+            ends[e, 0], ends[e, 1], lengths[e] = joins[x, side], joins[x, 2], join_lengths[x, side]
+        supported[x] = joins[x, 3]
+    for x in range(k):
+        e = 2 * t + x
+        ends[e, 0], ends[e, 1], lengths[e] = rest[x, 0], rest[x, 1], rest_lengths[x]
+    return LocalTree(ends, lengths, k, t, m - t > 2, m > cap, supported, np.empty(0, np.float64))
+
+
+@kernel
+def split_by_finite(distances: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Return the part of each node, and all distances within parts.
+
+    Nodes connected by finite distances are a part, numbered by first node. Infinite distances
+    within a part are replaced by shortest paths (Floyd and Warshall) over distances above 0.
+    """
+    m = len(distances)
+    part, paths = np.zeros(m, np.int64), distances.copy()
+    if np.isfinite(distances).all():
+        return part, paths
+    part[:] = -1
+    waiting, n_parts = np.empty(m, np.int64), 0
+    for root in range(m):
+        if part[root] >= 0:
+            continue
+        part[root], waiting[0], n = n_parts, root, 1
+        while n:
+            n -= 1
+            x = waiting[n]
+            for y in range(m):
+                if part[y] < 0 and np.isfinite(distances[x, y]):
+                    part[y], waiting[n] = n_parts, y
+                    n += 1
+        n_parts += 1
+    for i in range(m):
+        for j in range(m):
+            if i != j and paths[i, j] == 0.0:
+                paths[i, j] = np.inf
+    for k in range(m):
+        for i in range(m):
+            if np.isfinite(paths[i, k]):
+                for j in range(m):
+                    paths[i, j] = min(paths[i, j], paths[i, k] + paths[k, j])
+    for i in range(m):
+        for j in range(m):
+            if np.isfinite(distances[i, j]):
+                paths[i, j] = distances[i, j]
+    return part, paths
+
+
+@kernel
+def block(values: FloatArray, nodes: IntArray) -> FloatArray:
+    """(k, k) the values between ``nodes``."""
+    k = len(nodes)
+    found = np.empty((k, k), np.float64)
+    for x in range(k):
+        for y in range(k):
+            found[x, y] = values[nodes[x], nodes[y]]
+    return found
+
+
+@kernel
+def _neighbor_joining_tree(distances: FloatArray) -> LocalTree:
+    m = len(distances)
+    part, filled = split_by_finite(distances)
+    ends, lengths = np.empty((3 * m, 2), np.int64), np.empty(3 * m, np.float64)
+    rest, rest_lengths, q = np.empty((m, 2), np.int64), np.empty(m), np.empty(m, np.float64)
+    n_rest = t = 0
+    for one in range(part.max() + 1):
+        nodes = np.flatnonzero(part == one)
+        size, first = len(nodes), m + t
+        pairs, numbers, left, between = join_neighbors(block(filled, nodes), size)
+        for x in range(len(pairs)):
+            for side in range(2):
+                i, e = pairs[x, side], 2 * t + side
+                ends[e, 0] = nodes[i] if i < size else first + i - size
+                ends[e, 1], lengths[e] = m + t, numbers[x, side]
+            q[t] = numbers[x, 2]
+            t += 1
+        if len(left) == 2:
+            for side in range(2):
+                i = left[side]
+                rest[n_rest, side] = nodes[i] if i < size else first + i - size
+            rest_lengths[n_rest] = between[0, 1] if between[0, 1] >= 0.0 else 0.0
+            n_rest += 1
+    n = 2 * t + n_rest
+    ends[2 * t : n], lengths[2 * t : n] = rest[:n_rest], rest_lengths[:n_rest]
+    none = np.empty(0, np.int64)
+    return LocalTree(ends[:n], lengths[:n], n_rest, t, False, False, none, q[:t])
+
+
+@kernel
+def pairwise_sum(values: FloatArray, first: int, n: int) -> float:
+    """Sum n values by halves, in runs of up to 128 with eight partial sums, as numpy does.
+
+    The order of additions is fixed here, so that no result depends on a library.
+    """
+    if n < 8:
+        total = -0.0
+        for k in range(first, first + n):
+            total += values[k]
+        return total
+    if n > 128:
+        half = n // 2
+        half -= half % 8
+        return pairwise_sum(values, first, half) + pairwise_sum(values, first + half, n - half)
+    part = values[first : first + 8].copy()
+    whole = n - n % 8
+    for k in range(8, whole, 8):
+        for lane in range(8):
+            part[lane] += values[first + k + lane]
+    total = ((part[0] + part[1]) + (part[2] + part[3])) + (
+        (part[4] + part[5]) + (part[6] + part[7])
+    )
+    for k in range(whole, n):
+        total += values[first + k]
+    return float(total)
+
+
+# Constants of the toolbox of Choi, Tan, Anandkumar and Willsky (2011); see docs/references.md.
+LEAST_LENGTH = -math.log(0.95)
+FAR = -2 * math.log(0.1)
+"""The spread of a pair farther apart than this is not computed."""
+SPREAD_OF_FAR = 10.0
+MISFIT = -2 * math.log(0.9)
+"""A member is the parent of its family below this misfit per other member."""
+LOG_2 = math.log(2)
+N_EDGES, N_NEW, N_REST, CAPPED, N_NOTES, N_NUMBERS = 0, 1, 2, 3, 4, 5
+
+
+class _Growth(NamedTuple):
+    """A local tree under construction, over rounds and parts."""
+
+    counts: IntArray
+    """(6,) indexed by N_EDGES, ..., N_NUMBERS."""
+    ends: IntArray
+    """(4 m, 2) the edges from children to parents; from 3 m on, the remaining edges."""
+    lengths: FloatArray
+    gaps: FloatArray
+    notes: IntArray
+    numbers: FloatArray
+
+
+class _Families(NamedTuple):
+    """The families of a round: rows of the distances, one family after the other."""
+
+    start: IntArray
+    """(f + 1,) where the rows of each family start."""
+    row: IntArray
+
+
+@kernel
+def _relaxed_tree(
+    distances: FloatArray, surrogates: IntArray, gaps: FloatArray, rules: Rules, record: bool,
+    rng: np.random.Generator,
+) -> LocalTree:  # fmt: skip
+    """Group the first node of each surrogate; connect its further nodes to it with length 0."""
+    m = len(distances)
+    first_of, n_first = np.empty(m, np.int64), 0
+    twin_of = np.full(m, -1, np.int64)
+    for node in range(m):
+        for x in range(n_first):
+            if surrogates[first_of[x]] == surrogates[node]:
+                twin_of[node] = first_of[x]
+        if twin_of[node] < 0:
+            first_of[n_first] = node
+            n_first += 1
+    nodes = first_of[:n_first]
+    growth = _Growth(
+        np.zeros(6, np.int64), np.empty((4 * m, 2), np.int64), np.empty(4 * m, np.float64), gaps,
+        np.empty(64, np.int64), np.empty(64, np.float64),
+    )  # fmt: skip
+    part, filled = split_by_finite(block(distances, nodes))
+    for one in range(part.max() + 1):
+        inside = np.flatnonzero(part == one)
+        growth = _grow(growth, nodes[inside], block(filled, inside), rules, record, rng)
+    for node in range(m):
+        if twin_of[node] >= 0:
+            _rest_edge(growth, twin_of[node], node, 0.0)
+    count, n, k = growth.counts, growth.counts[N_EDGES], growth.counts[N_REST]
+    growth.ends[n : n + k] = growth.ends[3 * m : 3 * m + k].copy()
+    growth.lengths[n : n + k] = growth.lengths[3 * m : 3 * m + k].copy()
+    return LocalTree(
+        growth.ends[: n + k], growth.lengths[: n + k], k, count[N_NEW], False, count[CAPPED] > 0,
+        growth.notes[: count[N_NOTES]], growth.numbers[: count[N_NUMBERS]],
+    )  # fmt: skip
+
+
+@kernel
+def _rest_edge(growth: _Growth, u: int, v: int, length: float) -> None:
+    e = 3 * len(growth.gaps) + growth.counts[N_REST]
+    growth.ends[e, 0], growth.ends[e, 1], growth.lengths[e] = u, v, length
+    growth.counts[N_REST] += 1
+
+
+@kernel
+def _grow(
+    growth: _Growth, active: IntArray, d: FloatArray, rules: Rules, record: bool,
+    rng: np.random.Generator,
+) -> _Growth:  # fmt: skip
+    """Group nodes until one or two are left, and connect those."""
+    while len(active) > 2:
+        spread, mean = compare_pairs(d, rules.reach, FAR, SPREAD_OF_FAR)
+        widest = spread.max()
+        least = LOG_2 / widest if widest > 0 else np.inf
+        labels, silhouette = np.zeros(len(active), np.int64), np.nan
+        if len(active) > 3:
+            split, silhouette = _search_split(growth.counts, spread, rules.cap, rng)
+            if silhouette > least:
+                labels = split
+        families = _families(labels)
+        if record:
+            growth = _with_room(growth, len(active))
+            _note_round(growth, active, spread, families, silhouette, least)
+        active, d = _represent_all(growth, families, active, d, mean, record)
+    if len(active) == 2:
+        u, v = active
+        _rest_edge(growth, u, v, _net_length(growth.gaps, u, v, d[0, 1]))
+    return growth
+
+
+@kernel
+def _with_room(growth: _Growth, a: int) -> _Growth:
+    """Make room for the notes of a round of ``a`` nodes."""
+    notes, numbers = growth.notes, growth.numbers
+    n, k = growth.counts[N_NOTES] + 5 * a + 2, growth.counts[N_NUMBERS] + a * (a + 2) + 2
+    if n > len(notes):
+        notes = np.empty(2 * n, np.int64)
+        notes[: len(growth.notes)] = growth.notes
+    if k > len(numbers):
+        numbers = np.empty(2 * k, np.float64)
+        numbers[: len(growth.numbers)] = growth.numbers
+    return _Growth(growth.counts, growth.ends, growth.lengths, growth.gaps, notes, numbers)
+
+
+@kernel
+def _note_round(
+    growth: _Growth, active: IntArray, spread: FloatArray, families: _Families, silhouette: float,
+    least: float,
+) -> None:  # fmt: skip
+    """Write a round: nodes, families, their sizes, the nodes by family; silhouette, least, spreads.
+
+    Each family of two nodes or more adds its number of children, whether its parent is new, and
+    the candidate; misfit and limit.
+    """
+    a, f = len(active), len(families.start) - 1
+    n, k = growth.counts[N_NOTES], growth.counts[N_NUMBERS]
+    growth.notes[n], growth.notes[n + 1] = a, f
+    n += 2
+    growth.notes[n : n + a] = active
+    growth.notes[n + a : n + a + f] = families.start[1:] - families.start[:-1]
+    for x in range(a):
+        growth.notes[n + a + f + x] = active[families.row[x]]
+    growth.numbers[k], growth.numbers[k + 1] = silhouette, least
+    growth.numbers[k + 2 : k + 2 + a * a] = spread.ravel()
+    growth.counts[N_NOTES] = n + 2 * a + f
+    growth.counts[N_NUMBERS] = k + 2 + a * a
+
+
+@kernel
+def _families(labels: IntArray) -> _Families:
+    """The rows of each label, labels in order of their first row."""
+    a = len(labels)
+    start, row = np.zeros(a + 1, np.int64), np.empty(a, np.int64)
+    seen = np.zeros(a, np.bool_)
+    n = f = 0
+    for x in range(a):
+        if seen[x]:
+            continue
+        for y in range(x, a):
+            if labels[y] == labels[x]:
+                row[n], seen[y] = y, True
+                n += 1
+        f += 1
+        start[f] = n
+    return _Families(start[: f + 1], row)
+
+
+@kernel
+def _search_split(
+    count: IntArray, spread: FloatArray, cap: int, rng: np.random.Generator
+) -> tuple[IntArray, float]:
+    """Search with nodes ordered by isolation, so that column order has no effect."""
+    m = len(spread)
+    n_sizes = min(m - 2, cap) - 1
+    if n_sizes < m - 3:
+        count[CAPPED] = 1
+    isolation = np.empty(m, np.float64)
+    for x in range(m):
+        isolation[x] = -pairwise_sum(np.sort(spread[x]), 0, m)
+    order = np.argsort(isolation, kind="mergesort")
+    draws, shuffles = np.empty(m, np.float64), np.empty((n_sizes, 2, m), np.int64)
+    for x in range(n_sizes):
+        for side in range(2):
+            for y in range(m):
+                draws[y] = rng.random()
+            shuffles[x, side] = np.argsort(draws, kind="mergesort")
+    labels, silhouette = best_split(block(spread, order), shuffles)
+    split = np.empty(m, np.int64)
+    for x in range(m):
+        split[order[x]] = labels[x]
+    return split, silhouette
+
+
+@kernel
+def _represent_all(
+    growth: _Growth, families: _Families, active: IntArray, d: FloatArray, mean: FloatArray,
+    record: bool,
+) -> tuple[IntArray, FloatArray]:  # fmt: skip
+    """Give each family a parent; return the parents and the distances between them."""
+    f = len(families.start) - 1
+    parents, totals = np.empty(f, np.int64), np.zeros(f, np.float64)
+    start, row = np.zeros(f + 1, np.int64), np.empty(len(active), np.int64)
+    for x in range(f):
+        rows = families.row[families.start[x] : families.start[x + 1]]
+        parents[x], n = active[rows[0]], len(rows)
+        row[start[x] : start[x] + n] = rows
+        if n > 1:
+            best = _add_family(growth, active, rows, d, mean, record)
+            if best < 0:
+                parents[x] = len(growth.gaps) + growth.counts[N_NEW] - 1
+                totals[x] = pairwise_sum(block(d, rows).ravel(), 0, n * n) / (2 * (n - 1))
+            else:
+                parents[x], row[start[x]], n = active[rows[best]], rows[best], 1
+        start[x + 1] = start[x] + n
+    return parents, _between_parents(d, start, row, totals)
+
+
+@kernel
+def _add_family(
+    growth: _Growth, active: IntArray, rows: IntArray, d: FloatArray, mean: FloatArray,
+    record: bool,
+) -> int:  # fmt: skip
+    """Add the edges of a family; return which member is the parent, -1 for a new hidden node."""
+    count, c, inside = growth.counts, len(rows), block(d, rows)
+    misfits = np.empty(c, np.float64)
+    for x in range(c):
+        misfits[x] = pairwise_sum(np.abs(block(mean, rows)[x] + inside[x]), 0, c)
+    best, limit = np.argmin(misfits), MISFIT * (c - 1)
+    is_new = not misfits[best] < limit
+    if is_new:
+        lengths = _lengths_to_parent(inside, mean[rows[0], rows[1]])
+        parent = len(growth.gaps) + count[N_NEW]
+        count[N_NEW] += 1
+    else:
+        lengths, parent = inside[best].copy(), active[rows[best]]
+    for x in range(c):
+        if is_new or x != best:
+            child, n = active[rows[x]], count[N_EDGES]
+            growth.ends[n, 0], growth.ends[n, 1] = child, parent
+            growth.lengths[n] = _net_length(growth.gaps, child, parent, lengths[x])
+            count[N_EDGES] += 1
+    if record:
+        n, k = count[N_NOTES], count[N_NUMBERS]
+        growth.notes[n] = c if is_new else c - 1
+        growth.notes[n + 1], growth.notes[n + 2] = int(is_new), active[rows[best]]
+        growth.numbers[k], growth.numbers[k + 1] = misfits[best], limit
+        count[N_NOTES], count[N_NUMBERS] = n + 3, k + 2
+    return -1 if is_new else int(best)
+
+
+@kernel
+def _net_length(gaps: FloatArray, u: int, v: int, length: float) -> float:
+    """Subtract the distances of the ends from their surrogates."""
+    gap = 0.0
+    if u < len(gaps):
+        gap += gaps[u]
+    if v < len(gaps):
+        gap += gaps[v]
+    return max(length - gap, LEAST_LENGTH)
+
+
+@kernel
+def _lengths_to_parent(inside: FloatArray, mean_of_two: float) -> FloatArray:
+    """Return the distances of the members of a family from a new parent."""
+    c = len(inside)
+    lengths = np.empty(c, np.float64)
+    if c == 2:
+        apart = inside[0, 1]
+        lengths[0], lengths[1] = (apart + mean_of_two) / 2, (apart - mean_of_two) / 2
+        return lengths
+    reach = np.empty(c, np.float64)
+    for x in range(c):
+        reach[x] = pairwise_sum(inside[x], 0, c)
+    total = pairwise_sum(reach, 0, c)
+    for x in range(c):
+        lengths[x] = (reach[x] - total / (2 * (c - 1))) / (c - 2)
+    return lengths
+
+
+@kernel
+def _sum_from_first(values: FloatArray, first: int, end: int) -> float:
+    """Add the first value and the sum of the others."""
+    if end - first == 1:
+        return float(values[first])
+    return float(values[first] + pairwise_sum(values, first + 1, end - first - 1))
+
+
+@kernel
+def _between_parents(
+    d: FloatArray, start: IntArray, row: IntArray, totals: FloatArray
+) -> FloatArray:
+    """(f, f) the distances between the parents of families."""
+    f, k = len(start) - 1, start[-1]
+    sums, column = np.empty((f, k), np.float64), np.empty(k, np.float64)
+    for y in range(k):
+        for x in range(k):
+            column[x] = d[row[x], row[y]]
+        for one in range(f):
+            sums[one, y] = _sum_from_first(column, start[one], start[one + 1])
+    found = np.zeros((f, f), np.float64)
+    for one in range(f):
+        n = start[one + 1] - start[one]
+        for two in range(f):
+            k = start[two + 1] - start[two]
+            apart = _sum_from_first(sums[one], start[two], start[two + 1])
+            apart = (apart - totals[one] * k - n * totals[two]) / (n * k)
+            found[one, two] = apart if n == 1 and k == 1 else max(apart, LEAST_LENGTH)
+    between = np.zeros((f, f), np.float64)
+    for one in range(f):
+        for two in range(f):
+            if one != two:
+                between[one, two] = (found[one, two] + found[two, one]) / 2
+    return between
