@@ -155,7 +155,7 @@ def new_nodes(size: int, members: int = 15, created: int = 3) -> Variant:
 
 def lazy_distances(size: int, each: int = 5, asked: int = 20) -> Variant:
     from loopylatent import sparse_distances
-    from loopylatent.learning.learner import LazyNodeDistances
+    from loopylatent.learning.sparse_learner import LazyNodeDistances
 
     known = LazyNodeDistances(sparse_distances(topic_words(2 * size, size), 3.5))
     paths = np.full((each + 1, each + 1), 1.0)
@@ -172,7 +172,7 @@ def lazy_distances(size: int, each: int = 5, asked: int = 20) -> Variant:
 
 
 def pair_table(size: int) -> Variant:
-    from loopylatent.learning.learner import PairTable
+    from loopylatent.learning.sparse_learner import PairTable
 
     rng = np.random.default_rng(0)
     low = rng.integers(0, size, size)

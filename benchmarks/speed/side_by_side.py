@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest import mock
@@ -19,9 +18,10 @@ from benchmarks import Variant, markdown_table, milliseconds, time_variants
 from benchmarks.paper.words import topic_words
 from benchmarks.results import put
 from benchmarks.speed.scale import CUTOFF, PAGE, RADIUS, ring_rows
+from loopylatent.compute._kernels import grouping as kernels
+from loopylatent.learning.grouping import grouping_rules
 from loopylatent.learning.trace import VisitStep
 
-learner = import_module("loopylatent.learning.learner")  # the package has a function of that name
 SAMPLE = "newsgroups100_roweislike"
 THREADS = (1, 2)
 
@@ -82,24 +82,18 @@ def share_of_grouping(D: ll.DistanceMatrix, r: float) -> list[str]:
     Visits whose neighbourhoods share a node must run one after the other. The longest chain of
     such visits limits the speed-up on any number of cores.
     """
-    grouping = 0.0
-    inner = learner.group
-
-    def timed(*arguments: object) -> object:
-        nonlocal grouping
-        start = time.thread_time()
-        tree = inner(*arguments)
-        grouping += time.thread_time() - start
-        return tree
-
     start_graph = ll.initial_graph(D, r)
-    ll.learn(D, r, start=start_graph)
-    with mock.patch.object(learner, "group", timed):
-        begin = time.thread_time()
-        result = ll.learn(D, r, start=start_graph)
-        whole = time.thread_time() - begin
-    share = grouping / whole
+    result = ll.learn(D, r, start=start_graph)
     visits = [step for step in result.trace or () if isinstance(step, VisitStep)]
+    rules, rng = grouping_rules(result.settings, D.n_samples), np.random.default_rng(0)
+    blocks = [(np.array(step.distances), np.zeros(len(step.distances))) for step in visits]
+    begin = time.thread_time()
+    for distances, gaps in blocks:
+        kernels.group(distances, np.arange(len(gaps)), gaps, rules, False, rng)
+    grouping, begin = time.thread_time() - begin, time.thread_time()
+    ll.learn(D, r, start=start_graph, trace=False)
+    whole = time.thread_time() - begin
+    share = grouping / whole
     longest = _longest_chain(visits)
     at_most = len(visits) / longest
     bound = 1 / (1 - share + share / min(2, at_most))
