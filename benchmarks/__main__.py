@@ -15,6 +15,7 @@ from benchmarks.peers import peers
 from benchmarks.quality import groups, stability
 from benchmarks.results import write_section
 from benchmarks.speed import (
+    core,
     fit,
     full_size,
     initial_graph,
@@ -31,6 +32,7 @@ from benchmarks.speed import (
 REPORTS: Mapping[str, Callable[[], str]] = {
     "initial_graph": initial_graph.report,
     "learn": learn.report,
+    "core": core.report,
     "rows": rows.report,
     "sweep": sweep.report,
     "fit": fit.report,
@@ -67,6 +69,7 @@ def main() -> None:
     )
     chosen = parser.parse_args()
     compared = {
+        "core": core.report,
         "kernels": kernels.report,
         "first_graph": first_graph.report,
         "regularized": regularized.report,

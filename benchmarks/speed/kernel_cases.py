@@ -98,6 +98,13 @@ def list_trees(size: int) -> Variant:
     return partial(initial_graph, D, 3.0)
 
 
+def whole_learner(size: int) -> Variant:
+    import loopylatent as ll
+
+    D = ll.DistanceMatrix.from_array(distances(size), n_samples=1000)
+    return lambda: ll.learn(D).graph
+
+
 def cycle_basis(size: int) -> Variant:
     from loopylatent.graph import minimum_cycle_basis
 
@@ -310,6 +317,7 @@ CASES = (
     Case("the same, computed on demand", ("graphs", "columns"),
          lazy_distances, "columns", 200, 2_000),
     Case("table of pairs", ("graphs",), pair_table, "pairs", 5_000, 200_000),
+    Case("the whole learner", ("learner", "grouping"), whole_learner, "columns", 40, 300),
     Case("quartet tests", ("grouping",), partial(grouping, method="quartet"), "nodes", 30, 150),
     Case("relaxed grouping", ("grouping",), partial(grouping, method="relaxed"),
          "nodes", 30, 200),

@@ -187,7 +187,7 @@ def group(neighbourhood: Neighbourhood, settings: LearnSettings) -> LocalTree:
     hidden = np.array(neighbourhood.hidden, np.bool_)
     cut = _kernels.grouping.contract(tree, hidden, rules.shortest_edge)
     steps = read_tree(
-        method, range(m + tree.n_new), tree.ends.tolist(), tree.lengths.tolist(), tree.n_rest,
+        method, range(2 * m), tree.ends.tolist(), tree.lengths.tolist(), tree.n_rest,
         tree.notes.tolist(), tree.numbers,
     )  # fmt: skip
     ends, moves = cut.ends.tolist(), cut.moves.tolist()
@@ -195,5 +195,5 @@ def group(neighbourhood: Neighbourhood, settings: LearnSettings) -> LocalTree:
     contractions = [Contraction(u, v, d) for (u, v), d in zip(moves, cut.at.tolist(), strict=True)]
     return LocalTree(
         tuple(sorted(edges, key=lambda edge: (edge.u, edge.v))), steps.joins, tuple(contractions),
-        tree.stuck, tree.capped, steps.rest, steps.rounds, by_surrogates,
+        bool(tree.stuck), bool(tree.capped), steps.rest, steps.rounds, by_surrogates,
     )  # fmt: skip

@@ -99,7 +99,7 @@ def test_a_warm_up_runs_every_compiled_function(warmed):
 
 def test_after_a_warm_up_samples_bring_no_new_kind_of_argument(warmed):
     assert warmed["new"] == {}
-    used = {"grouping.group_by_quartets", "grouping.best_split", "grouping.join_neighbors"}
+    used = {"learner.visit_some", "learner.clean_up", "grouping.group", "grouping.contract"}
     used |= {"initial.curve_by_pairs", "circuit.run_backward"}
     assert used <= set(warmed["known"])
 

@@ -327,8 +327,10 @@ def _between_surrogates(
 @kernel
 def _most_changes(graph: Graph, members: IntArray, cut: Contracted) -> int:
     """Return the largest number of notes a visit can make: edges inside, moved and added."""
-    degree = graph.nodes[members, DEGREE]
-    n = len(cut.ends) + degree.sum()
+    degree, n = np.empty(len(members), np.int64), len(cut.ends)
+    for x in range(len(members)):
+        degree[x] = graph.nodes[members[x], DEGREE]
+        n += degree[x]
     for goes, stays in cut.moves:
         if goes < len(members):
             n += 2 * degree[goes]
@@ -588,7 +590,10 @@ def read_graph(graph: Graph) -> GraphArrays:
     alive = np.flatnonzero(graph.nodes[:n, ALIVE])
     index = np.full(n, -1, np.int64)
     index[alive] = np.arange(len(alive))
-    n_edges = graph.nodes[alive, DEGREE].sum() // 2
+    n_edges = 0
+    for node in alive:
+        n_edges += graph.nodes[node, DEGREE]
+    n_edges //= 2
     edges, lengths = np.empty((n_edges, 2), np.int64), np.empty(n_edges, np.float64)
     end = 0
     for k in range(len(alive)):
