@@ -25,7 +25,7 @@ from loopylatent.settings import LearnSettings, Method
 if TYPE_CHECKING:
     from loopylatent.compute._kernels.grouping import Rules
 
-EFFORT = 1e4
+EFFORT = 2e3
 """Visits between two calls of ``progress``: until the cubed sizes of neighbourhoods exceed this."""
 
 

@@ -96,7 +96,7 @@ def test_the_trace_is_a_sequence_of_steps():
 
 
 def test_progress_does_not_change_what_is_learned():
-    D = random_distances(3, 60, "noise")
+    D = random_distances(3, 120, "noise")
     for method in METHODS:
         settings = LearnSettings(Thresholds(D.r_max, 0.01, 0.1), method)
         seen = []
