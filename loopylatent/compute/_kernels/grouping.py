@@ -740,27 +740,49 @@ def _neighbor_joining_tree(distances: FloatArray) -> LocalTree:
 
 @kernel
 def pairwise_sum(values: FloatArray, first: int, n: int) -> float:
-    """Sum n values by halves, in runs of up to 128 with eight partial sums, as numpy does.
+    """Sum n values by halves, in runs of up to 128, as numpy does.
 
-    The order of additions is fixed here, so that no result depends on a library.
+    The order of additions is fixed here, so that no result depends on a library. There is no
+    recursion, because compiled functions with recursion crash when they are loaded from disk.
     """
+    if n <= 128:
+        return _sum_run(values, first, n)
+    todo, sums, n_sums = np.empty((128, 2), np.int64), np.empty(64, np.float64), 0
+    todo[0, 0], todo[0, 1], n_todo = first, n, 1
+    while n_todo:
+        n_todo -= 1
+        at, size = todo[n_todo, 0], todo[n_todo, 1]
+        if size < 0:  # both halves are done
+            n_sums -= 1
+            sums[n_sums - 1] += sums[n_sums]
+        elif size <= 128:
+            sums[n_sums] = _sum_run(values, at, size)
+            n_sums += 1
+        else:
+            half = size // 2
+            half -= half % 8
+            todo[n_todo, 1] = -1
+            todo[n_todo + 1, 0], todo[n_todo + 1, 1] = at + half, size - half
+            todo[n_todo + 2, 0], todo[n_todo + 2, 1] = at, half
+            n_todo += 3
+    return float(sums[0])
+
+
+@kernel
+def _sum_run(values: FloatArray, first: int, n: int) -> float:
+    """Sum at most 128 values with eight partial sums."""
+    total = -0.0
     if n < 8:
-        total = -0.0
         for k in range(first, first + n):
             total += values[k]
-        return total
-    if n > 128:
-        half = n // 2
-        half -= half % 8
-        return pairwise_sum(values, first, half) + pairwise_sum(values, first + half, n - half)
+        return float(total)
     part = values[first : first + 8].copy()
     whole = n - n % 8
     for k in range(8, whole, 8):
         for lane in range(8):
             part[lane] += values[first + k + lane]
-    total = ((part[0] + part[1]) + (part[2] + part[3])) + (
-        (part[4] + part[5]) + (part[6] + part[7])
-    )
+    total = (part[0] + part[1]) + (part[2] + part[3])
+    total += (part[4] + part[5]) + (part[6] + part[7])
     for k in range(whole, n):
         total += values[first + k]
     return float(total)
