@@ -29,7 +29,7 @@ from loopylatent.graph import LatentGraph, minimum_cycle_basis
 from loopylatent.inference.fit import fit_parameters
 from loopylatent.inference.problems import family_of
 from loopylatent.inference.trials import Effort, climb
-from loopylatent.learning.grouping import quartets
+from loopylatent.learning.grouping import criterion, finite_parts, quartets
 from loopylatent.learning.initial_graph import (
     default_thresholds,
     edge_density,
@@ -100,6 +100,7 @@ def warm_up_steps() -> Iterator[str]:
         yield f"fit of {kind}"
     near = D.values[:_EACH, :_EACH]
     quartets(near, 0.0)
+    criterion(finite_parts(near)[0].distances, 1)
     declares(np.exp(-near), 0.0, 0, 1, 2, 3)
     yield "single quartet tests"
     law = DiscreteLaw.ising(_ring(D.names), np.full(_ring(D.names).n_edges, 0.3))
