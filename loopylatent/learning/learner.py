@@ -24,9 +24,13 @@ from loopylatent.settings import LearnSettings, Method
 
 if TYPE_CHECKING:
     from loopylatent.compute._kernels.grouping import Rules
+    from loopylatent.compute._kernels.learner import GraphArrays
 
 EFFORT = 2e3
 """Visits between two calls of ``progress``: until the cubed sizes of neighbourhoods exceed this."""
+NO_ORDER = np.empty(0, np.int64)
+UNUSED = np.random.default_rng(0)
+"""Passed where no random numbers are drawn; a new generator would take as long as a visit."""
 
 
 class Workspace:
@@ -74,17 +78,10 @@ class Workspace:
 
     @property
     def counts(self) -> Counts:
-        return Counts(
-            *self._state.graph.counts[
-                _kernels.learner.N_VISITS : _kernels.learner.N_CAPPED + 1
-            ].tolist()
-        )
+        return _counts(self._state.graph.counts)
 
     def graph(self) -> LatentGraph:
-        hidden, edges, lengths = _kernels.learner.read_graph(self._state.graph)
-        edges.setflags(write=False)
-        lengths.setflags(write=False)
-        return LatentGraph(self._names, len(hidden), edges, lengths)
+        return _read(self._names, _kernels.learner.read_graph(self._state.graph))
 
     def visit(
         self, order: IntArray, begin: int, effort: float, rules: Rules, rng: np.random.Generator
@@ -121,6 +118,17 @@ class Counts(NamedTuple):
     n_visits: int
     n_stuck: int
     n_capped: int
+
+
+def _counts(counts: IntArray) -> Counts:
+    return Counts(*counts[_kernels.learner.N_VISITS : _kernels.learner.N_CAPPED + 1].tolist())
+
+
+def _read(names: tuple[str, ...], found: GraphArrays) -> LatentGraph:
+    hidden, edges, lengths = found
+    edges.setflags(write=False)
+    lengths.setflags(write=False)
+    return LatentGraph(names, len(hidden), edges, lengths)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -168,22 +176,37 @@ def learn(
 ) -> LearnResult:
     """Learn a graph; ``start`` is the initial graph at r, if already known."""
     initial = start_graph(D, settings.thresholds.r, start)
-    order = _order(initial, settings)
     if isinstance(D, SparseDistances):
-        return _learn_sparse(D, settings, initial, order, trace=trace, progress=progress)
+        return _learn_sparse(D, settings, initial, trace=trace, progress=progress)
+    if progress is None:
+        return _learn_at_once(D, settings, initial, trace=trace)
     workspace = Workspace(initial, D, record=trace)
-    for _ in _visits(workspace, order, D.n_samples, settings, progress):
+    for _ in _visits(workspace, _order(initial, settings), D.n_samples, settings, progress):
         pass
     record = workspace.take_steps(initial, settings.method) if trace else None
     known = (workspace.graph(), initial, settings, D.metric, D.digest)
     return LearnResult(*known, *workspace.counts, record)
 
 
+def _learn_at_once(
+    D: DistanceMatrix, settings: LearnSettings, initial: LatentGraph, *, trace: bool
+) -> LearnResult:
+    """Learn in one call without the interpreter lock."""
+    order = NO_ORDER if settings.order == "degree" else _order(initial, settings)
+    found = _kernels.learner.learn_at_once(
+        D.values, initial.edges, initial.lengths, order, trace,
+        grouping_rules(settings, D.n_samples), _last_contraction(settings), _rng(settings),
+    )  # fmt: skip
+    record = Record(initial, settings.method, D.n_columns, found.ints, found.floats)
+    known = (_read(D.names, found.graph), initial, settings, D.metric, D.digest)
+    return LearnResult(*known, *_counts(found.counts), record if trace else None)
+
+
 def _learn_sparse(
-    D: SparseDistances, settings: LearnSettings, initial: LatentGraph, order: IntArray, *,
+    D: SparseDistances, settings: LearnSettings, initial: LatentGraph, *,
     trace: bool, progress: Progress | None,
 ) -> LearnResult:  # fmt: skip
-    workspace = SparseWorkspace(initial, LazyNodeDistances(D))
+    workspace, order = SparseWorkspace(initial, LazyNodeDistances(D)), _order(initial, settings)
     steps: list[Step] = [InitialStep(initial)]
     n_visits = n_stuck = n_capped = 0
     for step in sparse_steps(workspace, order.tolist(), D.n_samples, settings, progress):
@@ -278,7 +301,7 @@ def _visits(
     progress: Progress | None, effort: float = math.inf,
 ) -> Iterator[None]:  # fmt: skip
     """Do some visits at a time, then the clean-up; pause after each."""
-    rules, rng = grouping_rules(settings, n_samples), np.random.default_rng(settings.seed)
+    rules, rng = grouping_rules(settings, n_samples), _rng(settings)
     done = 0
     while done < len(order):
         if progress is not None:
@@ -288,8 +311,18 @@ def _visits(
         yield
     if progress is not None:
         progress(len(order), len(order))
-    workspace.clean_up(settings.shortest_edge if settings.method == "relaxed" else 0.0)
+    workspace.clean_up(_last_contraction(settings))
     yield
+
+
+def _last_contraction(settings: LearnSettings) -> float:
+    """Return the length below which edges are contracted after the last visit."""
+    return settings.shortest_edge if settings.method == "relaxed" else 0.0
+
+
+def _rng(settings: LearnSettings) -> np.random.Generator:
+    """Return the random numbers of the visits, which only relaxed grouping draws."""
+    return np.random.default_rng(settings.seed) if settings.method == "relaxed" else UNUSED
 
 
 def visit(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple, overload
 
@@ -260,15 +261,18 @@ class Record(Sequence[Step]):
         floats: FloatArray,
     ) -> None:
         self._content = (initial, method, p, ints, floats)
-        self._steps: list[Step | tuple[int, int]] = []
+
+    @cached_property
+    def _steps(self) -> list[Step | tuple[int, int]]:
         """Each step, or where it starts in both arrays."""
-        if initial is not None:
-            self._steps.append(InitialStep(initial))
+        initial, _, _, ints, _ = self._content
+        steps: list[Step | tuple[int, int]] = [] if initial is None else [InitialStep(initial)]
         start = (0, 0)
         while start[0] < len(ints):
-            self._steps.append(start)
+            steps.append(start)
             n_ints, n_floats = ints[start[0] : start[0] + 2].tolist()
             start = (start[0] + n_ints, start[1] + n_floats)
+        return steps
 
     def __len__(self) -> int:
         return len(self._steps)

@@ -73,6 +73,36 @@ class GraphArrays(NamedTuple):
     lengths: FloatArray
 
 
+class Learned(NamedTuple):
+    """What a whole run of the learner gives."""
+
+    graph: GraphArrays
+    counts: IntArray
+    """As in `Graph`."""
+    ints: IntArray
+    """The record, empty if none was wanted."""
+    floats: FloatArray
+
+
+@kernel
+def learn_at_once(
+    distances: FloatArray, edges: IntArray, lengths: FloatArray, order: IntArray, record: bool,
+    rules: Rules, limit: float, rng: np.random.Generator,
+) -> Learned:  # fmt: skip
+    """Do everything in one call: without an ``order`` by degree; ``limit`` as in `clean_up`."""
+    p = len(distances)
+    room = np.empty((p + p // 2 + 8, p + p // 2 + 8), np.float64)
+    room[:p, :p] = distances
+    if len(order) == 0:
+        order = order_by_degree(p, edges, lengths)
+    state = make_state(room, p, edges, lengths, record)
+    state, _ = visit_some(state, order, 0, np.inf, rules, rng)
+    state = clean_up(state, limit)
+    count = state.graph.counts
+    ints, floats = state.ints[: count[N_INTS]].copy(), state.floats[: count[N_FLOATS]].copy()
+    return Learned(read_graph(state.graph), count, ints, floats)
+
+
 @kernel
 def order_by_degree(p: int, edges: IntArray, lengths: FloatArray) -> IntArray:
     """The nodes of degree 2 or more by degree, descending, then sum of lengths, then number.
