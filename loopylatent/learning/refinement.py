@@ -573,14 +573,14 @@ class _Search:
         blank = LatentGraph.build(self._trials.names, len(all_ids) - graph.n_observed, [])
         return dict(zip(all_ids, blank.labels, strict=True)).__getitem__
 
-    def _on_threads(self, work: Callable[[A], T], pieces: Sequence[A]) -> list[T]:
+    def _on_threads(self, work: Callable[[A], T], tasks: Sequence[A]) -> list[T]:
         def report(done: int, _: int) -> None:
             if self._progress is not None:
-                self._progress(self._done + done, self._done + len(pieces))
+                self._progress(self._done + done, self._done + len(tasks))
 
-        runs = OnThreads(self._threads)(lambda _, piece, __: work(piece), None, pieces, report)
+        runs = OnThreads(self._threads)(lambda _, task, __: work(task), None, tasks, report)
         found = list(in_order(runs))
-        self._done += len(pieces)
+        self._done += len(tasks)
         return found
 
 

@@ -201,6 +201,6 @@ def _posterior_means(problem: DiscreteProblem, point: FloatArray, fields: FloatA
     return means
 
 
-def _on_threads(work: Callable[[A], T], pieces: Sequence[A], threads: int | None) -> list[T]:
-    runs = OnThreads(threads)(lambda _, piece, __: work(piece), None, pieces)
+def _on_threads(work: Callable[[A], T], tasks: Sequence[A], threads: int | None) -> list[T]:
+    runs = OnThreads(threads)(lambda _, task, __: work(task), None, tasks)
     return list(in_order(runs))

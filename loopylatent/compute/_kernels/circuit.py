@@ -1,7 +1,7 @@
 """Sums over hidden and missing values of many rows: what there is to compute, each thing once.
 
 A row clamps some nodes; the others are summed out in a fixed order. Summing out node v makes a
-message: a table over the nodes still beside it (its scope). It is determined by the clamped values
+message: a table over its remaining neighbours (its scope). It is determined by the clamped values
 next to v and by the messages that v receives. ``record_rows`` walks through the rows and writes
 down each *different* message once. Its place among the cells is fixed then: the log-potentials come
 first, after them, as they are met, the sums of clamped potentials ("locals") and the messages.
@@ -131,7 +131,7 @@ def _insert(ascending: IntArray, n: int, value: int) -> int:
 def _scope_of(
     net: Network, tape: Tape, states: StateArray, row: int, v: int, messages: IntArray
 ) -> IntArray:
-    """Return the nodes still beside v, in the order of elimination."""
+    """Return the remaining neighbours of v, in the order of elimination."""
     ranks = np.empty(len(net.order), np.int64)
     n = 0
     for k in range(net.start[v], net.start[v + 1]):

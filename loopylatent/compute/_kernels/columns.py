@@ -201,7 +201,7 @@ def fill_gaps(
     """
     p = len(precision)
     factor, fill = np.empty((p, p)), np.empty((p, p))
-    inner, beside = np.empty((p, p)), np.empty((p, p))
+    inner, across = np.empty((p, p)), np.empty((p, p))
     log_det = 0.0
     for g in range(len(order)):
         q = n_present[g]
@@ -232,12 +232,12 @@ def fill_gaps(
                     total = 0.0
                     for c in range(q):
                         total += fill[a, c] * own[c * q + b]
-                    beside[a, b] = total
+                    across[a, b] = total
                     second[gone[a], there[b]] += weight * total
                     second[there[b], gone[a]] += weight * total
                 for b in range(m):
                     for c in range(q):
-                        inner[a, b] += beside[a, c] * fill[b, c]
+                        inner[a, b] += across[a, c] * fill[b, c]
         for a in range(m):
             for b in range(m):
                 second[gone[a], gone[b]] += weight * inner[a, b]

@@ -43,22 +43,22 @@ def core(start: IntArray, other: IntArray) -> IntArray:
     """The nodes that are left, ascending, when leaves are removed until there are none."""
     n = len(start) - 1
     degree = start[1:] - start[:n]
-    waiting = np.empty(n, np.int64)
-    n_waiting = 0
+    stack = np.empty(n, np.int64)
+    n_open = 0
     for x in range(n):
         if degree[x] <= 1:
-            waiting[n_waiting] = x
-            n_waiting += 1
-    while n_waiting:
-        n_waiting -= 1
-        x = waiting[n_waiting]
+            stack[n_open] = x
+            n_open += 1
+    while n_open:
+        n_open -= 1
+        x = stack[n_open]
         degree[x] = 0
         for h in range(start[x], start[x + 1]):
             y = other[h]
             degree[y] -= 1
             if degree[y] == 1:
-                waiting[n_waiting] = y
-                n_waiting += 1
+                stack[n_open] = y
+                n_open += 1
     return np.flatnonzero(degree > 0)
 
 

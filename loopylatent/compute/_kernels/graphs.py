@@ -26,14 +26,14 @@ def spanning_tree(distances: FloatArray, nodes: IntArray) -> IntArray:
     k = len(nodes)
     parent = np.full(k, -1, np.int64)
     reach = np.full(k, np.inf)  # length of the edge to the parent
-    waiting = np.arange(k)
+    outside = np.arange(k)
     here = place = 0
     for left in range(k - 1, 0, -1):
-        waiting[place] = waiting[left]  # node ``here`` is in the tree now
+        outside[place] = outside[left]  # node ``here`` is in the tree now
         u = nodes[here]
         place = 0
         for q in range(left):
-            x, y = waiting[q], waiting[place]
+            x, y = outside[q], outside[place]
             v = nodes[x]
             d = distances[u, v]
             if d < reach[x] or (
@@ -47,7 +47,7 @@ def spanning_tree(distances: FloatArray, nodes: IntArray) -> IntArray:
                     place = q if x < y else place
                 elif earlier(nodes[parent[x]], v, nodes[parent[y]], nodes[y]):
                     place = q
-        here = waiting[place]
+        here = outside[place]
     return parent
 
 
@@ -78,7 +78,7 @@ def trees_from_lists(
     """
     p = len(start) - 1
     place = np.full(p, -1, np.int64)
-    ball, waiting = np.empty(p, np.int64), np.empty(p, np.int64)
+    ball, outside = np.empty(p, np.int64), np.empty(p, np.int64)
     parent, reach = np.empty(p, np.int64), np.empty(p, np.float64)
     edges = np.empty((4 * p + 4, 2), np.int64)
     n = 0
@@ -91,10 +91,10 @@ def trees_from_lists(
                 k += 1
         reach[:k], parent[:k] = np.inf, -1
         for x in range(k):
-            waiting[x] = x
+            outside[x] = x
         here = at = 0
         for left in range(k - 1, 0, -1):
-            waiting[at] = waiting[left]
+            outside[at] = outside[left]
             u = ball[here]
             place[u] = -1  # in the tree now
             for e in range(start[u], start[u + 1]):
@@ -107,14 +107,14 @@ def trees_from_lists(
                     parent[x], reach[x] = here, length[e]
             at = 0
             for q in range(1, left):
-                x, y = waiting[q], waiting[at]
+                x, y = outside[q], outside[at]
                 if reach[x] < reach[y] or (
                     reach[x] == reach[y]
                     and reach[x] < np.inf
                     and earlier(ball[parent[x]], ball[x], ball[parent[y]], ball[y])
                 ):
                     at = q
-            here = waiting[at]
+            here = outside[at]
             if n == len(edges):
                 edges = np.concatenate((edges, edges))
             edges[n, 0] = min(ball[here], ball[parent[here]])

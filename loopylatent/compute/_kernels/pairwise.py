@@ -102,9 +102,9 @@ def eliminate_by_fill(
 ) -> tuple[IntArray, IntArray, FloatArray]:
     """Eliminate the active nodes one by one.
 
-    Returns their order and, for each of them, how many nodes it still had beside it and the
+    Returns their order and, for each of them, how many neighbours it still had and the
     logarithm of the table over it and those. ``linked`` and ``active`` are used up. ``burden``
-    breaks ties: small burdens go first and are handed on to the nodes beside them.
+    breaks ties: small burdens go first and are passed on to the neighbours.
     """
     total = int(active.sum())
     order, width, log_table = np.empty(total, np.int64), np.empty(total, np.int64), np.empty(total)

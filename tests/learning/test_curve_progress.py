@@ -1,4 +1,4 @@
-"""The exact curve where somebody waits: the same result, reports, and a way to stop."""
+"""The exact curve with progress: the same result, reports, and a way to cancel."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from loopylatent.learning.initial_graph import (
 
 
 class Enough(Exception):
-    """Raised where a test wants no more."""
+    """Raised by the progress of a test, to cancel."""
 
 
 def walk(p: int, seed: int = 0) -> DistanceMatrix:
