@@ -69,6 +69,7 @@ def main() -> None:
     )
     chosen = parser.parse_args()
     compared = {
+        "initial_graph": initial_graph.report,
         "core": core.report,
         "kernels": kernels.report,
         "first_graph": first_graph.report,

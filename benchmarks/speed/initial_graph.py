@@ -1,9 +1,20 @@
 """The initial graph: our kernel compared with one MST per ball from scipy and networkx.
 
-All three use the same balls and the same total order of edges, and must find the same edges.
+All three use the same balls and the same total order of edges, and must find the same edges. The
+initial graph and the exact curve are also compared with those of an older checkout.
 """
 
 from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -11,8 +22,9 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 from benchmarks import TIMING_HEAD, Variant, markdown_table, time_variants, timing_rows
+from benchmarks.speed.kernels import ONE_THREAD, ROOT, Case, Found, cells, commit, measured
 from loopylatent.distances.matrix import DistanceMatrix, information_distances
-from loopylatent.learning.initial_graph import initial_graph
+from loopylatent.learning.initial_graph import edge_density, initial_graph
 from loopylatent.tables.samples import load_sample
 
 FloatArray = NDArray[np.float64]
@@ -81,7 +93,92 @@ def compare(title: str, D: DistanceMatrix, r: float, repeats: int) -> str:
     )
 
 
-def report() -> str:
+# An older checkout --------------------------------------------------------------------------
+
+WORKER = (
+    "import sys, loopylatent; sys.path.insert(0, sys.argv[1]); "
+    "from benchmarks.speed.initial_graph import work; work(sys.argv[2])"
+)
+"""The package comes from the working directory, this module from the folder named."""
+
+
+def matrices() -> dict[str, FloatArray]:
+    """Return the distances of the newsgroup sample and of two synthetic tables."""
+    from benchmarks.speed.scale import ring_rows
+
+    sample = load_sample("newsgroups100_roweislike").observations
+    tables = {
+        "newsgroups": sample,
+        "ring300": ring_rows(2000, 300),
+        "ring1000": ring_rows(2000, 1000),
+    }
+    return {name: information_distances(obs).values for name, obs in tables.items()}
+
+
+def cases(values: Mapping[str, FloatArray]) -> Iterator[tuple[str, Variant]]:
+    """Yield what is measured in both checkouts."""
+    given = {name: DistanceMatrix.from_array(one) for name, one in values.items()}
+    for title, name, r in (
+        ("newsgroups", "newsgroups", 5.0),
+        ("300 columns", "ring300", 1.43),
+        ("300 columns", "ring300", 7.5),
+        ("1,000 columns", "ring1000", 1.54),
+    ):
+        D = given[name]
+        yield f"{title}, r = {r:g}", partial(initial_graph, D, r)
+        yield (
+            f"{title}, r = {r:g}, distances not seen before",
+            lambda D=D, r=r: initial_graph(dataclasses.replace(D), r),
+        )
+    for title, name in (
+        ("newsgroups", "newsgroups"),
+        ("300 columns", "ring300"),
+        ("1,000 columns", "ring1000"),
+    ):
+        yield f"{title}, exact curve", partial(edge_density, given[name])
+
+
+def work(path: str) -> None:
+    """Measure all cases with the package of the working directory and print them as JSON."""
+    with np.load(path) as values:
+        found = {
+            name: measured(Case(name, (), lambda _, once=once: once, "", 0, 0), 0)
+            for name, once in cases(values)
+        }
+    print(json.dumps({name: one and dataclasses.asdict(one) for name, one in found.items()}))
+
+
+def in_checkout(folder: Path, path: Path) -> dict[str, Found]:
+    """Measure all cases with the package of a folder."""
+    done = subprocess.run(
+        [sys.executable, "-c", WORKER, str(ROOT), str(path)],
+        cwd=folder,
+        env=os.environ | ONE_THREAD | {"PYTHONPATH": str(folder)},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return {name: Found(**one) for name, one in json.loads(done.stdout).items()}
+
+
+def against(older: str) -> str:
+    """Compare with the package of an older checkout."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "distances.npz"
+        np.savez(path, **matrices())
+        now, before = (in_checkout(one, path) for one in (ROOT, Path(older).resolve()))
+    table = markdown_table(
+        ["task", "now", "before", "speed-up", "results"],
+        [[name, *cells(one, before[name])] for name, one in now.items()],
+    )
+    return (
+        "CPU milliseconds, minimum of a few runs, each checkout in a process of its own. Before: "
+        f"commit {commit(Path(older))}. Pairs are ranked once for each matrix; where the distances "
+        f"were not seen before, that is included.\n\n{table}"
+    )
+
+
+def report(older: str | None = None) -> str:
     D = information_distances(load_sample("newsgroups100_roweislike").observations)
     wide = random_table()
     off_diagonal = wide.values[~np.eye(wide.n_columns, dtype=bool)]
@@ -90,5 +187,6 @@ def report() -> str:
         compare("Newsgroup sample", D, 5.0, repeats=5),
         compare("Newsgroup sample, r_max", D, D.r_max, repeats=5),
         compare("Random table", wide, third, repeats=3),
+        *([against(older)] if older else []),
     ]
     return "## Initial graph\n\n" + "\n\n".join(parts)
