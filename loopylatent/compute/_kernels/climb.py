@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from loopylatent.compute._kernels.jit import kernel, sized_kernel
+from loopylatent.compute._kernels.jit import sized_kernel
 from loopylatent.compute._kernels.products import LARGE, multiply_backward, multiply_forward
 from loopylatent.compute.tape import CELLS, LOCALS, RECORDS, Likelihood, Limits, Sparse
 from loopylatent.compute.values import FloatArray
 
+kernel = sized_kernel(0)  # exponentials: the last digits would differ interpreted
 MEMORY = 20
 SETTLED_STEPS = 20
 ENOUGH_RISE, ENOUGH_BEND = 1e-4, 0.9
@@ -111,7 +112,7 @@ def _is_hopeless(history: FloatArray, n: int, limits: Limits) -> bool:
     return bool(history[n - 1] + limits.extrapolation * rise < limits.target)
 
 
-@sized_kernel(0)
+@kernel
 def climb(
     problem: Likelihood, start: FloatArray, limits: Limits
 ) -> tuple[FloatArray, FloatArray, float]:

@@ -14,10 +14,11 @@ from loopylatent.compute._kernels.circuit import (
     _simple_inputs,
     _split_inputs,
 )
-from loopylatent.compute._kernels.jit import kernel, sized_kernel
+from loopylatent.compute._kernels.jit import sized_kernel
 from loopylatent.compute.tape import LOCALS, RECORDS, Network, Sums, Tape
 from loopylatent.compute.values import FloatArray, IntArray
 
+kernel = sized_kernel(0)  # exponentials: the last digits would differ interpreted
 LARGE = 32
 """Entries from which blocks pay."""
 BLOCK = 64
@@ -320,7 +321,7 @@ def _weigh_locals(
             cells[cell + k] = np.exp(cells[cell + k] - top)
 
 
-@sized_kernel(0)
+@kernel
 def multiply_forward(
     sums: Sums, tables: FloatArray, cells: FloatArray, tops: FloatArray, logs: FloatArray,
     log_local: FloatArray, large: int,
@@ -383,7 +384,7 @@ def multiply_forward(
     return value
 
 
-@sized_kernel(0)
+@kernel
 def multiply_backward(
     sums: Sums, cells: FloatArray, tops: FloatArray, adjoint: FloatArray, large: int
 ) -> None:
