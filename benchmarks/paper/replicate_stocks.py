@@ -165,19 +165,19 @@ def cycles(D: DistanceMatrix, groups: Mapping[str, str]) -> str:
         graph = learn(D, settings(r), trace=False).graph
         lines.extend(
             f"- r = {r:g}, the only cycle: {_named(graph, one.cycle)}; adjacent to its hidden "
-            f"nodes: {_named(graph, one.beside)}. Sectors: "
+            f"nodes: {_named(graph, one.adjacent)}. Sectors: "
             + ", ".join(f"{name} ({count})" for name, count in one.groups)
             for one in cycle_groups(graph, groups)
         )
     graph = learn(D, settings(5.0), trace=False).graph
     found = cycle_groups(graph, groups)
     at = {name: graph.names.index(name) for name in ("BA", "HON", "DOW")}
-    both = [one for one in found if at["BA"] in one.cycle + one.beside
-            and at["HON"] in one.cycle + one.beside]  # fmt: skip
+    both = [one for one in found if at["BA"] in one.cycle + one.adjacent
+            and at["HON"] in one.cycle + one.adjacent]  # fmt: skip
     lines.append(
         f"- r = 5: {len(found)} cycles. Boeing (BA) and Honeywell (HON) share {len(both)}"
         + "".join(
-            f"; {_named(graph, one.cycle)}, adjacent to it {_named(graph, one.beside)}"
+            f"; {_named(graph, one.cycle)}, adjacent to it {_named(graph, one.adjacent)}"
             for one in both
         )
         + f". Neighbours of HON: {_named(graph, graph.neighbours(at['HON']))}; of BA: "

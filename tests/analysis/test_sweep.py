@@ -320,10 +320,24 @@ def test_a_stopped_sweep_keeps_what_is_done_and_goes_on_from_there(ring, monkeyp
     D = ll.information_distances(ring)
     known = ResultCache()
     arrived: list[Any] = []
-    with pytest.raises(Enough):
-        ll.sweep(
-            D, most=12, known=known, progress=stop_after(3), on_result=arrived.append, threads=1
-        )
+    begun: list[int] = []
+    stopped = threading.Event()
+
+    def stop(done: int, _: int) -> None:
+        if done >= 3:
+            stopped.set()
+            raise Enough
+
+    def learn_some(*args: Any, **named: Any) -> Any:
+        begun.append(1)
+        if len(begun) > 4:  # otherwise all would be learned before the sweep is stopped
+            stopped.wait(10)
+        return learn(*args, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(points_module, "learn", learn_some)
+        with pytest.raises(Enough):
+            ll.sweep(D, most=12, known=known, progress=stop, on_result=arrived.append, threads=1)
     assert 3 <= len(arrived) < 12
     calls = counted(monkeypatch, points_module, "learn")
     found = ll.sweep(D, most=12, known=known)
