@@ -96,9 +96,9 @@ def learn_at_once(
     if len(order) == 0:
         order = order_by_degree(p, edges, lengths)
     state = make_state(room, p, edges, lengths, record)
-    state, _ = visit_some(state, order, 0, np.inf, rules, rng)
-    state = clean_up(state, limit)
     count = state.graph.counts
+    state, _ = visit_some(state, order, count[N_VISITS], np.inf, rules, rng)
+    state = clean_up(state, limit)
     ints, floats = state.ints[: count[N_INTS]].copy(), state.floats[: count[N_FLOATS]].copy()
     return Learned(read_graph(state.graph), count, ints, floats)
 
