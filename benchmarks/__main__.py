@@ -12,7 +12,7 @@ from benchmarks import machine
 from benchmarks.app import first_graph, slider, slider_profile
 from benchmarks.paper import newsgroup_texts
 from benchmarks.peers import peers
-from benchmarks.quality import groups, stability
+from benchmarks.quality import groups, refinement, stability
 from benchmarks.results import write_section
 from benchmarks.speed import (
     core,
@@ -49,7 +49,11 @@ REPORTS: Mapping[str, Callable[[], str]] = {
     "full_size": full_size.report,
 }
 """Sections of RESULTS.md; the last five take longest."""
-PAGES: Mapping[str, Callable[[], None]] = {"groups": groups.main, "stability": stability.main}
+PAGES: Mapping[str, Callable[[], None]] = {
+    "groups": groups.main,
+    "stability": stability.main,
+    "refinement": refinement.main,
+}
 """Benchmarks that write their tables into a page of the docs."""
 
 ONLY_NAMED = ("full_size",)

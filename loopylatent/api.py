@@ -184,6 +184,8 @@ def export(
     """
     if not isinstance(result, LearnResult):
         raise DataError(*wrong_type("a LearnResult", result, "learn(D)"))
+    if isinstance(result, RefinedResult) and extras.evidence is None:
+        extras = replace(extras, evidence=result.evidence)
     return export_graph(
         result.graph, path, provenance=provenance(result), format=format, extras=extras
     )

@@ -50,6 +50,8 @@ from loopylatent.graph import (
     node_labels,
 )
 from loopylatent.learning.learner import LearnResult
+from loopylatent.learning.part_evidence import Evidence
+from loopylatent.learning.refinement import RefinedResult
 from loopylatent.tables.files import name_to_csv, xml_text
 
 Setting = str | float | int
@@ -92,6 +94,8 @@ def provenance(result: LearnResult) -> Provenance:
     used = result.settings
     named = {"metric": result.metric, "method": used.method, "order": used.order}
     settings = {**named, **asdict(used.thresholds), "seed": used.seed}
+    if isinstance(result, RefinedResult) and result.refinement is not None:
+        settings["refine"] = result.refinement.goal
     return Provenance(settings, result.data_digest, result.graph.digest)
 
 
@@ -113,6 +117,8 @@ class Extras:
     group_names: Sequence[str] | None = None
     signs: Sequence[int] | NDArray[np.integer] | None = None
     hidden_names: Mapping[int, str] = field(default_factory=dict)
+    evidence: Sequence[Evidence] | None = None
+    """Of a refined graph, for edges and hidden nodes, in nats."""
 
     @property
     def looks(self) -> dict[str, Any]:
@@ -144,6 +150,11 @@ def attributed(graph: LatentGraph, extras: Extras, clean: Callable[[str], str]) 
         signs = checked_signs(graph, extras.signs).tolist()
         for (u, v), sign in zip(graph.edges.tolist(), signs, strict=True):
             content.edges[u, v]["sign"] = sign
+    for one in extras.evidence or ():
+        if one.part != "cycle" and math.isfinite(one.nats):
+            first, last = one.nodes[0], one.nodes[-1]
+            values = content.edges[first, last] if one.part == "edge" else content.nodes[first]
+            values["evidence"] = one.nats
     return content
 
 
@@ -325,7 +336,11 @@ def to_node_csv(graph: LatentGraph, provenance: Provenance, extras: Extras = NO_
     before a label that a spreadsheet would run is removed by `name_from_csv`.
     """
     content = attributed(graph, extras, name_to_csv)
-    columns = [name for name in ("group", "group_name", "x", "y") if has_attribute(content, name)]
+    columns = [
+        name
+        for name in ("group", "group_name", "x", "y", "evidence")
+        if has_attribute(content, name)
+    ]
     rows = [
         [node, values["label"], values["hidden"], int(graph.degrees[node])]
         + [values.get(name, "") for name in columns]
@@ -339,8 +354,9 @@ def to_edge_csv(graph: LatentGraph, provenance: Provenance, extras: Extras = NO_
     content = attributed(graph, extras, name_to_csv)
     names = nx.get_node_attributes(content, "label")
     columns = ["distance", "weight"] + (["sign"] if extras.signs is not None else [])
+    columns += ["evidence"] if extras.evidence is not None else []
     rows = [
-        [u, v, names[u], names[v], *(content.edges[u, v][name] for name in columns)]
+        [u, v, names[u], names[v], *(content.edges[u, v].get(name, "") for name in columns)]
         for u, v in graph.edges.tolist()
     ]
     return _csv(["source", "target", "source_name", "target_name", *columns], rows, provenance)

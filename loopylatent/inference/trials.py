@@ -60,3 +60,22 @@ def cannot_reach(values: list[float], target: float) -> bool:
     if len(values) <= WINDOW:
         return False
     return values[-1] + EXTRAPOLATION * (values[-1] - values[-1 - WINDOW]) < target
+
+
+def gradients_at(problem: DiscreteProblem, points: FloatArray) -> FloatArray:
+    """(points, parameters) the gradient of the likelihood at several points."""
+    if problem.likelihood is not None:
+        found = _kernels.climb.gradients_at(problem.likelihood, points)
+        if np.isfinite(found).all():
+            return found
+    return np.array([problem.evaluate(point).gradient for point in points])
+
+
+def node_marginals_at(problem: DiscreteProblem, points: FloatArray) -> FloatArray:
+    """(points, states of all nodes) the marginals of the nodes at several points."""
+    n = int(problem.layout.n_states.sum())
+    if problem.likelihood is not None:
+        found = _kernels.climb.marginals_at(problem.likelihood, points, n)
+        if np.isfinite(found).all():
+            return found
+    return np.array([problem.marginals(point)[:n] for point in points])

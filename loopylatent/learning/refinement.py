@@ -36,14 +36,20 @@ from loopylatent.learning.moves import (
     splits_of,
 )
 from loopylatent.learning.part_evidence import Evidence, evidence_of
-from loopylatent.learning.refits import Price, Stand, Trials, with_fitted_lengths
+from loopylatent.learning.refits import (
+    Price,
+    Stand,
+    Trials,
+    parameters_of_edges,
+    with_fitted_lengths,
+)
 from loopylatent.learning.score_matrix import ScoreMatrix, edge_losses
 from loopylatent.settings import FitSettings, Goal, LearnSettings, Method, Order
 from loopylatent.tables.observations import Observations
 
 A = TypeVar("A")
 T = TypeVar("T")
-START_STEPS, TRIAL_STEPS, CONFIRM_STEPS, LAST_STEPS = 300, 25, 80, 1000
+START_STEPS, TRIAL_STEPS, BATCH_STEPS, CONFIRM_STEPS, LAST_STEPS = 300, 25, 80, 80, 1000
 TOLERANCE = 1e-4
 MIN_GAIN = 0.1
 """Moves that gain less are not taken."""
@@ -506,7 +512,8 @@ class _Search:
         """Refit a changed graph; keep it if the score rises."""
         now = self.now
         target = now.score + MIN_GAIN
-        stand = self._trials.refit(now, graph, CONFIRM_STEPS, target)
+        max_steps = BATCH_STEPS if isinstance(change, Batch) else CONFIRM_STEPS
+        stand = self._trials.refit(now, graph, max_steps, target)
         taken = stand is not None and stand.score > target
         if stand is not None:
             self._tried.append(_Tried(self._round, change, stand.score - now.score, taken))
@@ -549,10 +556,9 @@ class _Search:
     def _edges_to_drop(self) -> list[Edge]:
         """Return the edges with the smallest estimated losses."""
         ids, fitted = self.now.graph.ids, self._quick().stand.fitted
-        matrix = ScoreMatrix.of(fitted, self._threads)
-        losses = edge_losses(fitted, matrix)
-        edges = fitted.problem.graph.edges
-        cost = DROP_BELOW * self._trials.price.parameter * matrix.parameters[tuple(edges.T)]
+        losses, edges = edge_losses(fitted), fitted.problem.graph.edges
+        sizes = parameters_of_edges(fitted.problem)
+        cost = DROP_BELOW * self._trials.price.parameter * sizes
         order = [k for k in np.argsort(losses, kind="stable").tolist() if losses[k] < cost[k]]
         return [(ids[edges[k, 0]], ids[edges[k, 1]]) for k in order[:BATCH]]
 

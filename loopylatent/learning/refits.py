@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from loopylatent.compute.values import FloatArray
+from loopylatent.compute.values import FloatArray, IntArray
 from loopylatent.inference.discrete import DiscreteProblem, strengths_of
 from loopylatent.inference.gaussian import GaussianProblem
 from loopylatent.inference.problems import Family, Fitted, Problem
@@ -112,18 +112,24 @@ def _widened(old: Fitted, problem: Problem) -> FloatArray:
     graph = problem.graph
     known = {tuple(edge): k for k, edge in enumerate(old.problem.graph.edges.tolist())}
     places = np.array([known.get(tuple(edge), -1) for edge in graph.edges.tolist()], np.int64)
+    sizes, n_fields = parameters_of_edges(problem), graph.n_observed
     if isinstance(problem, DiscreteProblem):
-        free = problem.layout.n_states - 1
-        n_fields = int(free.sum())
-        u, v = graph.edges.T
-        sizes = free[u] * free[v]
-    else:
-        n_fields, sizes = graph.n_observed, np.ones(graph.n_edges, np.int64)
+        n_fields = int((problem.layout.n_states - 1).sum())
     kept = np.repeat(places >= 0, sizes)
     n_old = int(kept.sum())
     couplings = np.zeros(int(sizes.sum()))
     couplings[kept] = old.point[n_fields : n_fields + n_old]
     return np.concatenate([old.point[:n_fields], couplings, old.point[n_fields + n_old :]])
+
+
+def parameters_of_edges(problem: Problem) -> IntArray:
+    """(edges,) the number of parameters of each edge."""
+    if not isinstance(problem, DiscreteProblem):
+        return np.ones(problem.graph.n_edges, np.int64)
+    u, v = problem.graph.edges.T
+    free = problem.layout.n_states - 1
+    sizes: IntArray = free[u] * free[v]
+    return sizes
 
 
 def with_fitted_lengths(stand: Stand) -> Stand:

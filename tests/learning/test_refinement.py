@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import loopylatent as ll
@@ -120,7 +121,7 @@ def test_an_unknown_goal_is_rejected(tree, rows):
         refine(tree, rows, "beauty")
 
 
-def test_learn_refines_the_best_of_six_starts():
+def test_learn_refines_the_best_of_six_starts(tmp_path):
     truth = latent_tree(3, 0, 2, seed=5)
     rows = truth.sample(1000, seed=2)
     D = ll.information_distances(rows)
@@ -129,6 +130,12 @@ def test_learn_refines_the_best_of_six_starts():
     assert ll.structure_error(result.graph, truth.graph).upper == 0
     assert result.refinement.steps[-1].graph == result.graph
     assert result.settings.method in ("quartet", "relaxed", "nj")
+    file = pd.read_csv(ll.export(result, tmp_path / "graph.csv"))
+    nats = [one.nats for one in result.evidence if one.part == "edge"]
+    assert file["evidence"].tolist() == pytest.approx(nats)
+    assert "refine=structure" in file["settings"][0]
+    nodes = pd.read_csv(ll.export(result, tmp_path / "graph.nodes.csv"))
+    assert (nodes["evidence"].notna() == nodes["hidden"]).all()
     again = ll.LocalCLGrouping(refine="structure").fit(rows)
     assert again.graph_ == result.graph
     assert again.model_.graph == result.model.graph

@@ -192,3 +192,41 @@ def climb(
         if gained <= NO_GAIN * max(abs(value), 1.0):
             break
     return point, history[: n_steps + 1].copy(), float(np.abs(gradient).max())
+
+
+@sized_kernel(0)
+def gradients_at(problem: Likelihood, points: FloatArray) -> FloatArray:
+    """(points, parameters) the gradient at each point; NaN where products leave the range."""
+    n_cells = max(problem.rows.tape.counts[CELLS], problem.whole.tape.counts[CELLS])
+    n_notes = 1
+    for kind in (LOCALS, RECORDS):
+        n_notes = max(n_notes, problem.rows.tape.counts[kind], problem.whole.tape.counts[kind])
+    cells, adjoint, notes = np.empty(n_cells), np.empty(n_cells), np.empty((3, n_notes))
+    tables, by_tables = np.empty(len(problem.clamped)), np.empty(len(problem.clamped))
+    found = np.empty(points.shape)
+    for k in range(len(points)):
+        value = _value_and_gradient(
+            problem, points[k], cells, adjoint, notes, tables, by_tables, found[k]
+        )
+        if not np.isfinite(value):
+            found[k] = np.nan
+    return found
+
+
+@sized_kernel(0)
+def marginals_at(problem: Likelihood, points: FloatArray, n: int) -> FloatArray:
+    """(points, n) the first n marginals at each point; NaN where products leave the range."""
+    counts = problem.whole.tape.counts
+    cells, adjoint = np.empty(counts[CELLS]), np.empty(counts[CELLS])
+    notes = np.empty((3, max(counts[LOCALS], counts[RECORDS])))
+    tables = np.empty(len(problem.clamped))
+    found = np.empty((len(points), n))
+    for k in range(len(points)):
+        _times(problem.basis, points[k], tables)
+        log_z = multiply_forward(problem.whole, tables, cells, notes[0], notes[1], notes[2], LARGE)
+        if not np.isfinite(log_z):
+            found[k] = np.nan
+            continue
+        multiply_backward(problem.whole, cells, notes[0], adjoint, LARGE)
+        found[k] = adjoint[:n]
+    return found
