@@ -66,7 +66,7 @@ BATCH = 20
 """Edges added or removed together, at most."""
 ADD_FROM, DROP_BELOW = 1.3, 0.7
 """Estimated gains at which edges are added or removed in batches, in prices of a parameter."""
-ADDITIONS = 3
+ADDITIONS = 2
 """Batches of additions before one of removals."""
 SMALL_GAIN = 10.0
 """Batches end where a round of them gains less."""
