@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from loopylatent.compute._kernels.jit import kernel, sized_kernel
+from loopylatent.compute._kernels.jit import MANY, kernel, sized_kernel
 from loopylatent.compute.values import FloatArray, IntArray
 
 
@@ -17,7 +17,7 @@ def earlier(a: int, b: int, c: int, d: int) -> bool:
     return max(a, b) < max(c, d)
 
 
-@kernel
+@sized_kernel(MANY)
 def spanning_tree(distances: FloatArray, nodes: IntArray) -> IntArray:
     """Parent of each of ``nodes`` in their minimum spanning tree (Prim), -1 for the roots.
 
@@ -209,7 +209,7 @@ def tree_path_lengths(n: int, edges: IntArray, lengths: FloatArray) -> FloatArra
     return paths
 
 
-@sized_kernel(2**20)
+@sized_kernel(MANY)
 def extend_distances(
     distances: FloatArray, members: IntArray, paths: FloatArray, born: IntArray, outside: IntArray
 ) -> None:

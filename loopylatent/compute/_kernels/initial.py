@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from loopylatent.compute._kernels.jit import kernel
+from loopylatent.compute._kernels.jit import MANY, kernel, sized_kernel
 from loopylatent.compute.values import BoolArray, FloatArray, IntArray
 
 Pairs = NDArray[np.int32]
@@ -140,7 +140,7 @@ def _grow_trees(
     return grown
 
 
-@kernel
+@sized_kernel(MANY)
 def local_trees_by_bits(
     distances: FloatArray, pairs: Pairs, r: float
 ) -> tuple[IntArray, FloatArray]:

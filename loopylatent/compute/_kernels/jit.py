@@ -38,6 +38,8 @@ log = logging.getLogger(__name__)
 SMALL = 32_768
 """Numbers in the largest argument up to which a call is interpreted rather than compiled: the
 distances of 180 columns, with which either takes a few seconds."""
+MANY = 2**20
+"""The same for kernels that take a few seconds interpreted with the distances of 1,000 columns."""
 WAITING = 4
 """Times as many numbers are interpreted if the call would have to wait for the compiler."""
 PATIENCE = 2.0

@@ -21,9 +21,10 @@ from loopylatent.compute._kernels.grouping import (
     group,
     pairwise_sum,
 )
-from loopylatent.compute._kernels.jit import kernel
+from loopylatent.compute._kernels.jit import MANY, sized_kernel
 from loopylatent.compute.values import FloatArray, IntArray
 
+kernel = sized_kernel(MANY)
 N_OBSERVED, N_NODES, NEXT_NUMBER, N_PAIRS, FREE, N_TOUCHED = 0, 1, 2, 3, 4, 5
 N_VISITS, N_STUCK, N_CAPPED, N_INTS, N_FLOATS, RECORD = 6, 7, 8, 9, 10, 11
 NUMBER, SURROGATE, ALIVE, PLACE, DEGREE, FIRST = 0, 1, 2, 3, 4, 5
