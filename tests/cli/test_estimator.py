@@ -42,10 +42,11 @@ def test_parameters_can_be_read_set_and_cloned(X):
         "r": 4.0,
         "Lambda": None,
         "tau": None,
-        "method": "quartet",
+        "method": None,
         "order": "degree",
         "seed": 0,
         "metric": "auto",
+        "refine": None,
     }
     assert clone(model.set_params(tau=0.3)).tau == 0.3
     found = {

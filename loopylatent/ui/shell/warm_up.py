@@ -26,9 +26,10 @@ from loopylatent.compute._kernels.grouping import declares
 from loopylatent.distances.matrix import DistanceMatrix, information_distances
 from loopylatent.distances.sparse import sparse_distances
 from loopylatent.graph import LatentGraph, minimum_cycle_basis
+from loopylatent.inference.discrete import DiscreteProblem
 from loopylatent.inference.fit import fit_parameters
 from loopylatent.inference.problems import family_of
-from loopylatent.inference.trials import Effort, climb
+from loopylatent.inference.trials import Effort, climb, gradients_at, node_marginals_at
 from loopylatent.learning.grouping import criterion, finite_parts, quartets
 from loopylatent.learning.initial_graph import (
     default_thresholds,
@@ -151,7 +152,10 @@ def _fit(table: Observations) -> None:
             model.lbp_error()
         family = family_of(table, graph.names, FitSettings())
         problem = family.problem(graph)
-        climb(problem, family.start(problem), Effort(2))
+        found = climb(problem, family.start(problem), Effort(2))
+        if isinstance(problem, DiscreteProblem):
+            gradients_at(problem, found.point[None])
+            node_marginals_at(problem, found.point[None])
 
 
 def _ring(names: tuple[str, ...]) -> LatentGraph:
