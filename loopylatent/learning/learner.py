@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 EFFORT = 2e3
 """Visits between two calls of ``progress``: until the cubed sizes of neighbourhoods exceed this."""
+FEW_COLUMNS = 300
+"""With so few columns learning takes milliseconds, and ``progress`` is called before and after."""
 NO_ORDER = np.empty(0, np.int64)
 UNUSED = np.random.default_rng(0)
 """Passed where no random numbers are drawn; a new generator would take as long as a visit."""
@@ -180,8 +182,14 @@ def learn(
         return _learn_sparse(D, settings, initial, trace=trace, progress=progress)
     if progress is None:
         return _learn_at_once(D, settings, initial, trace=trace)
+    order = _order(initial, settings)
+    if D.n_columns <= FEW_COLUMNS:
+        progress(0, len(order))
+        result = _learn_at_once(D, settings, initial, trace=trace)
+        progress(len(order), len(order))
+        return result
     workspace = Workspace(initial, D, record=trace)
-    for _ in _visits(workspace, _order(initial, settings), D.n_samples, settings, progress):
+    for _ in _visits(workspace, order, D.n_samples, settings, progress):
         pass
     record = workspace.take_steps(initial, settings.method) if trace else None
     known = (workspace.graph(), initial, settings, D.metric, D.digest)

@@ -37,7 +37,7 @@ from loopylatent.learning.initial_graph import (
     initial_graph,
     loop_radius,
 )
-from loopylatent.learning.learner import learn
+from loopylatent.learning.learner import Workspace, iter_steps, learn
 from loopylatent.settings import FitSettings, LearnSettings, Method
 from loopylatent.synthetic.discrete import DiscreteLaw, gibbs
 from loopylatent.tables.observations import Observations
@@ -137,8 +137,12 @@ def _tables(numbers: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 
 def _learned(D: DistanceMatrix, method: Method) -> LatentGraph:
-    thresholds = replace(default_thresholds(D), r=loop_radius(D))
-    return learn(D, LearnSettings(thresholds, method)).graph
+    settings = LearnSettings(replace(default_thresholds(D), r=loop_radius(D)), method)
+    result = learn(D, settings)
+    for _ in iter_steps(D, settings):  # some visits at a time, as with many columns
+        pass
+    Workspace(result.initial_graph, D).graph()
+    return result.graph
 
 
 def _fit(table: Observations) -> None:
