@@ -41,7 +41,7 @@ def total(values):
 def exact(values):
     return len(values)
 """
-LARGE = jit.SMALL * jit.WAITING + 1
+LARGE = jit.SMALL * jit.WHILE_COMPILING + 1
 RESULTS = "import json; from helpers import compiled; print(json.dumps(compiled.results()))"
 
 
@@ -138,7 +138,7 @@ def test_a_small_call_is_interpreted_and_a_large_one_compiled(tiny):
 
 
 def test_a_kernel_that_takes_long_is_compiled(tiny, monkeypatch):
-    monkeypatch.setattr(jit, "PATIENCE", 0.0)
+    monkeypatch.setattr(jit, "INTERPRETED_SECONDS", 0.0)
     assert tiny.total(np.ones(4)) == 2
     assert len(tiny.total.signatures) == 1
 

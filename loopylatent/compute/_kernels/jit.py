@@ -40,9 +40,9 @@ SMALL = 32_768
 distances of 180 columns, with which either takes a few seconds."""
 MANY = 2**20
 """The same for kernels that take a few seconds interpreted with the distances of 1,000 columns."""
-WAITING = 4
+WHILE_COMPILING = 4
 """Times as many numbers are interpreted if the call would have to wait for the compiler."""
-PATIENCE = 2.0
+INTERPRETED_SECONDS = 2.0
 """Seconds of processor time that a kernel may spend interpreted before it is compiled."""
 ALWAYS = os.environ.get("LOOPYLATENT_COMPILE") == "always"
 
@@ -145,7 +145,7 @@ class Kernel(Dispatcher):  # type: ignore[misc]
 
     A compiled version in memory is called directly, and one on disk is loaded. Where there is
     none, a call with small arguments is interpreted: always while `compiling` runs in another
-    thread, otherwise until `PATIENCE` is used up. A larger call waits for `compiling`, or compiles.
+    thread, otherwise for `INTERPRETED_SECONDS`. A larger call waits for `compiling`, or compiles.
     Both ways give the same digits; kernels for which they do not have ``small`` = 0.
 
     Read-only arrays are compiled as writable ones, because numba would compile a second version;
@@ -210,8 +210,8 @@ class Kernel(Dispatcher):  # type: ignore[misc]
         if _elsewhere.compiles_here:
             return False
         if _elsewhere.is_running:
-            return _size(args) <= self.small * WAITING
-        return self._seconds < PATIENCE and _size(args) <= self.small
+            return _size(args) <= self.small * WHILE_COMPILING
+        return self._seconds < INTERPRETED_SECONDS and _size(args) <= self.small
 
     def _found(self, wanted: Types, may_interpret: bool) -> Callable[..., Any] | None:
         """Return a compiled version; None if the call is better interpreted."""
