@@ -385,14 +385,20 @@ def _block_digits(scope: IntArray, n_states: IntArray, outer: int) -> IntArray:
 
 
 @kernel
-def _block_offsets(digits: IntArray, steps: IntArray, width: int, outer: int) -> IntArray:
-    """(inputs, entries of a block) where each input stands, counted from the block's start."""
-    n = len(steps) // width
-    offsets = np.zeros((n, len(digits)), np.int64)
+def _block_offsets(
+    scope: IntArray, n_states: IntArray, outer: int, size: int, steps: IntArray, n: int
+) -> IntArray:
+    """(inputs, entries of a block) where each of n inputs stands, from the start of the block."""
+    width = 1 + len(scope)
+    offsets = np.zeros((n, size), np.int64)
     for i in range(n):
-        for j in range(len(digits)):
-            for d in range(digits.shape[1]):
-                offsets[i, j] += digits[j, d] * steps[i * width + 1 + outer + d]
+        row, m = offsets[i], 1
+        for d in range(len(scope) - 1, outer - 1, -1):
+            step = steps[i * width + 1 + d]
+            for s in range(1, n_states[scope[d]]):
+                for j in range(m):
+                    row[s * m + j] = row[j] + s * step
+            m *= n_states[scope[d]]
     return offsets
 
 
@@ -421,7 +427,8 @@ def _large_forward(
     at, steps = inputs[several], stride[np.repeat(several, width)]
     outer = _inner_nodes(scope, n_states)
     digits = _block_digits(scope, n_states, outer)
-    offsets, inner = _block_offsets(digits, steps, width, outer), _block_terms(digits, terms, outer)
+    offsets = _block_offsets(scope, n_states, outer, len(digits), steps, len(at))
+    inner = _block_terms(digits, terms, outer)
     level = np.zeros((1 + outer, n))
     for k in range(n):
         level[0, k] = terms[0, 0, k]
@@ -456,7 +463,8 @@ def _large_backward(
     at, steps = inputs[several], stride[np.repeat(several, width)]
     outer = _inner_nodes(scope, n_states)
     digits = _block_digits(scope, n_states, outer)
-    offsets, inner = _block_offsets(digits, steps, width, outer), _block_terms(digits, terms, outer)
+    offsets = _block_offsets(scope, n_states, outer, len(digits), steps, len(at))
+    inner = _block_terms(digits, terms, outer)
     by_inner = np.zeros(inner.shape)
     level, by_level = np.zeros((1 + outer, n)), np.zeros((1 + outer, n))
     for k in range(n):
@@ -528,6 +536,18 @@ def run_forward(net: Network, tape: Tape, cells: FloatArray, large: int) -> None
 
 
 @kernel
+def _share_out_locals(net: Network, tape: Tape, adjoint: FloatArray) -> None:
+    """Add the derivatives by the locals to those by the potentials that they sum."""
+    for j in range(tape.counts[LOCALS]):
+        v, cell = tape.local_node[j], tape.local_cell[j]
+        for k in range(net.n_states[v]):
+            share = adjoint[cell + k]
+            adjoint[net.node_cell[v] + k] += share
+            for c in range(tape.first_clamp[j], tape.first_clamp[j + 1]):
+                adjoint[tape.clamp_cell[c] + k * tape.clamp_stride[c]] += share
+
+
+@kernel
 def run_backward(
     net: Network, tape: Tape, cells: FloatArray, adjoint: FloatArray, large: int
 ) -> None:
@@ -549,10 +569,4 @@ def run_backward(
                 for i in range(len(at)):
                     adjoint[at[i] + k * stride[i * width]] += share
             _advance(at, digit, scope, net.n_states, stride, width)
-    for j in range(tape.counts[LOCALS]):
-        v, cell = tape.local_node[j], tape.local_cell[j]
-        for k in range(net.n_states[v]):
-            share = adjoint[cell + k]
-            adjoint[net.node_cell[v] + k] += share
-            for c in range(tape.first_clamp[j], tape.first_clamp[j + 1]):
-                adjoint[tape.clamp_cell[c] + k * tape.clamp_stride[c]] += share
+    _share_out_locals(net, tape, adjoint)

@@ -5,11 +5,14 @@ It is never interpreted: a fit of a few steps would take minutes.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from loopylatent.compute._kernels.circuit import LARGE
 from loopylatent.compute._kernels.jit import sized_kernel
-from loopylatent.compute._kernels.products import LARGE, multiply_backward, multiply_forward
-from loopylatent.compute.tape import CELLS, LOCALS, RECORDS, Likelihood, Limits, Sparse
+from loopylatent.compute._kernels.products import multiply_backward, multiply_forward
+from loopylatent.compute.tape import CELLS, LOCALS, RECORDS, Likelihood, Limits, Sparse, Sums
 from loopylatent.compute.values import FloatArray
 
 kernel = sized_kernel(0)  # exponentials: the last digits would differ interpreted
@@ -39,28 +42,59 @@ def _dot(a: FloatArray, b: FloatArray) -> float:
     return total
 
 
+class Room(NamedTuple):
+    """Arrays in which the likelihood of one point is computed."""
+
+    cells: FloatArray
+    adjoint: FloatArray
+    notes: FloatArray
+    """(3, records or locals) tops, logs and the logarithms of locals."""
+    tables: FloatArray
+    by_tables: FloatArray
+
+
+@kernel
+def _room_for(problem: Likelihood) -> Room:
+    rows, whole = problem.rows.tape.counts, problem.whole.tape.counts
+    n_cells, n_notes = max(rows[CELLS], whole[CELLS]), 1
+    for kind in (LOCALS, RECORDS):
+        n_notes = max(n_notes, rows[kind], whole[kind])
+    n = len(problem.clamped)
+    cells, adjoint = np.empty(n_cells), np.empty(n_cells)
+    return Room(cells, adjoint, np.empty((3, n_notes)), np.empty(n), np.empty(n))
+
+
+@kernel
+def _multiply(sums: Sums, room: Room) -> float:
+    """Return the weighted sum of logarithms at ``room.tables``; not finite out of range.
+
+    ``room.adjoint`` gets the derivatives.
+    """
+    tops, logs, log_local = room.notes
+    value = multiply_forward(sums, room.tables, room.cells, tops, logs, log_local, LARGE)
+    if np.isfinite(value):
+        multiply_backward(sums, room.cells, tops, room.adjoint, LARGE)
+    return value
+
+
 @kernel
 def _value_and_gradient(
-    problem: Likelihood, point: FloatArray, cells: FloatArray, adjoint: FloatArray,
-    notes: FloatArray, tables: FloatArray, by_tables: FloatArray, gradient: FloatArray,
-) -> float:  # fmt: skip
-    """Return the mean log-likelihood; the arrays after ``point`` are room to work in."""
+    problem: Likelihood, point: FloatArray, room: Room, gradient: FloatArray
+) -> float:
+    """Return the mean log-likelihood, and write its gradient."""
+    tables, by_tables, total = room.tables, room.by_tables, problem.total_weight
     _times(problem.basis, point, tables)
     value = _dot(problem.clamped, tables)
-    n, total = len(tables), problem.total_weight
-    tops, logs, log_local = notes[0], notes[1], notes[2]
-    value += multiply_forward(problem.rows, tables, cells, tops, logs, log_local, LARGE)
+    value += _multiply(problem.rows, room)
     if not np.isfinite(value):
         return -np.inf
-    multiply_backward(problem.rows, cells, tops, adjoint, LARGE)
-    for c in range(n):
-        by_tables[c] = (problem.clamped[c] + adjoint[c]) / total
-    log_z = multiply_forward(problem.whole, tables, cells, tops, logs, log_local, LARGE)
+    for c in range(len(tables)):
+        by_tables[c] = (problem.clamped[c] + room.adjoint[c]) / total
+    log_z = _multiply(problem.whole, room)
     if not np.isfinite(log_z):
         return -np.inf
-    multiply_backward(problem.whole, cells, tops, adjoint, LARGE)
-    for c in range(n):
-        by_tables[c] -= adjoint[c]
+    for c in range(len(tables)):
+        by_tables[c] -= room.adjoint[c]
     _times(problem.transposed, by_tables, gradient)
     return float(value / total - log_z)
 
@@ -121,17 +155,12 @@ def climb(
     A step is long enough where it raises the value and its slope has fallen (the weak conditions
     of Wolfe). The value at the start is not finite where products leave the range of numbers.
     """
-    n_cells = max(problem.rows.tape.counts[CELLS], problem.whole.tape.counts[CELLS])
-    n_notes = 1
-    for kind in (LOCALS, RECORDS):
-        n_notes = max(n_notes, problem.rows.tape.counts[kind], problem.whole.tape.counts[kind])
-    cells, adjoint, notes = np.empty(n_cells), np.empty(n_cells), np.empty((3, n_notes))
-    tables, by_tables = np.empty(len(problem.clamped)), np.empty(len(problem.clamped))
+    room = _room_for(problem)
     m = len(start)
     point, gradient, trial, slopes = start.copy(), np.zeros(m), np.empty(m), np.zeros(m)
     moves, bends = np.empty((MEMORY, m)), np.empty((MEMORY, m))
     history = np.empty(limits.max_steps + 1)
-    value = _value_and_gradient(problem, point, cells, adjoint, notes, tables, by_tables, gradient)
+    value = _value_and_gradient(problem, point, room, gradient)
     history[0] = value
     n_steps, first, kept = 0, 0, 0
     while n_steps < limits.max_steps and np.abs(gradient).max() > limits.tolerance:
@@ -155,9 +184,7 @@ def climb(
         for _ in range(MOST_LENGTHS):
             for j in range(m):
                 trial[j] = point[j] + length * direction[j]
-            end = _value_and_gradient(
-                problem, trial, cells, adjoint, notes, tables, by_tables, slopes
-            )
+            end = _value_and_gradient(problem, trial, room, slopes)
             if not end >= value + ENOUGH_RISE * length * slope:
                 high, high_value = length, end
             else:
@@ -194,39 +221,23 @@ def climb(
     return point, history[: n_steps + 1].copy(), float(np.abs(gradient).max())
 
 
-@sized_kernel(0)
+@kernel
 def gradients_at(problem: Likelihood, points: FloatArray) -> FloatArray:
     """(points, parameters) the gradient at each point; NaN where products leave the range."""
-    n_cells = max(problem.rows.tape.counts[CELLS], problem.whole.tape.counts[CELLS])
-    n_notes = 1
-    for kind in (LOCALS, RECORDS):
-        n_notes = max(n_notes, problem.rows.tape.counts[kind], problem.whole.tape.counts[kind])
-    cells, adjoint, notes = np.empty(n_cells), np.empty(n_cells), np.empty((3, n_notes))
-    tables, by_tables = np.empty(len(problem.clamped)), np.empty(len(problem.clamped))
+    room = _room_for(problem)
     found = np.empty(points.shape)
     for k in range(len(points)):
-        value = _value_and_gradient(
-            problem, points[k], cells, adjoint, notes, tables, by_tables, found[k]
-        )
-        if not np.isfinite(value):
+        if not np.isfinite(_value_and_gradient(problem, points[k], room, found[k])):
             found[k] = np.nan
     return found
 
 
-@sized_kernel(0)
+@kernel
 def marginals_at(problem: Likelihood, points: FloatArray, n: int) -> FloatArray:
     """(points, n) the first n marginals at each point; NaN where products leave the range."""
-    counts = problem.whole.tape.counts
-    cells, adjoint = np.empty(counts[CELLS]), np.empty(counts[CELLS])
-    notes = np.empty((3, max(counts[LOCALS], counts[RECORDS])))
-    tables = np.empty(len(problem.clamped))
-    found = np.empty((len(points), n))
+    room, found = _room_for(problem), np.full((len(points), n), np.nan)
     for k in range(len(points)):
-        _times(problem.basis, points[k], tables)
-        log_z = multiply_forward(problem.whole, tables, cells, notes[0], notes[1], notes[2], LARGE)
-        if not np.isfinite(log_z):
-            found[k] = np.nan
-            continue
-        multiply_backward(problem.whole, cells, notes[0], adjoint, LARGE)
-        found[k] = adjoint[:n]
+        _times(problem.basis, points[k], room.tables)
+        if np.isfinite(_multiply(problem.whole, room)):
+            found[k] = room.adjoint[:n]
     return found

@@ -7,10 +7,16 @@ back to the sums of logarithms in ``circuit``.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from loopylatent.compute._kernels.circuit import (
     _add,
+    _advance,
+    _block_offsets,
+    _inner_nodes,
+    _share_out_locals,
     _simple_inputs,
     _split_inputs,
 )
@@ -19,47 +25,12 @@ from loopylatent.compute.tape import LOCALS, RECORDS, Network, Sums, Tape
 from loopylatent.compute.values import FloatArray, IntArray
 
 kernel = sized_kernel(0)  # exponentials: the last digits would differ interpreted
-LARGE = 32
-"""Entries from which blocks pay."""
-BLOCK = 64
-"""Entries of a block, at most."""
 
 
 @kernel
-def _inner_nodes(scope: IntArray, n_states: IntArray) -> int:
-    """Return how many nodes at the front of the scope stay outside of a block of entries."""
-    outer, size = len(scope), 1
-    while outer > 0 and size * n_states[scope[outer - 1]] <= BLOCK:
-        outer -= 1
-        size *= n_states[scope[outer]]
-    return outer
-
-
-@kernel
-def _advance(
-    at: IntArray, n: int, digit: IntArray, scope: IntArray, n_states: IntArray, stride: IntArray,
-) -> int:  # fmt: skip
-    """Move n inputs to the next entry, whose last node runs fastest; return the node moved."""
-    width = 1 + len(scope)
-    for d in range(len(scope) - 1, -1, -1):
-        last = n_states[scope[d]] - 1
-        if digit[d] < last:
-            digit[d] += 1
-            for i in range(n):
-                at[i] += stride[i * width + 1 + d]
-            return d
-        digit[d] = 0
-        for i in range(n):
-            at[i] -= last * stride[i * width + 1 + d]
-    return -1
-
-
-@kernel
-def _product(
-    cells: FloatArray, at: IntArray, n: int, stride: IntArray, width: int, k: int
-) -> float:
+def _product(cells: FloatArray, at: IntArray, stride: IntArray, width: int, k: int) -> float:
     product = 1.0
-    for i in range(n):
+    for i in range(len(at)):
         product *= cells[at[i] + k * stride[i * width]]
     return product
 
@@ -69,24 +40,6 @@ def _multiply(source: FloatArray, taken: IntArray, target: FloatArray, given: In
     """Multiply entries of one flat array by those of another."""
     for c in range(len(taken)):
         target[given[c]] *= source[taken[c]]
-
-
-@kernel
-def _block_offsets(
-    scope: IntArray, n_states: IntArray, outer: int, size: int, steps: IntArray, n: int
-) -> IntArray:
-    """(inputs, entries of a block) where each input stands, counted from the block's start."""
-    width = 1 + len(scope)
-    offsets = np.zeros((n, size), np.int64)
-    for i in range(n):
-        row, m = offsets[i], 1
-        for d in range(len(scope) - 1, outer - 1, -1):
-            step = steps[i * width + 1 + d]
-            for s in range(1, n_states[scope[d]]):
-                for j in range(m):
-                    row[s * m + j] = row[j] + s * step
-            m *= n_states[scope[d]]
-    return offsets
 
 
 @kernel
@@ -195,11 +148,32 @@ def _share_out(
                     adjoint[first + places[j]] += row[j]
 
 
+class Blocks(NamedTuple):
+    """A message of many entries, in blocks in which only its inner nodes change their states."""
+
+    simple: IntArray
+    """(2, n) as `_simple_inputs`: the inputs that depend on one node of the scope or on none."""
+    terms: FloatArray
+    """(1 + scope, states, K) their products, for no node and for each node of the scope."""
+    at: IntArray
+    """(inputs,) where the other inputs stand in the present block."""
+    steps: IntArray
+    """(inputs * (1 + scope),) their strides."""
+    offsets: IntArray
+    """(inputs, entries of a block)"""
+    runs: IntArray
+    """(inputs,) as `_runs`."""
+    inner: FloatArray
+    """(K, entries of a block) as `_block_products`."""
+    level: FloatArray
+    """(1 + outer nodes, K) the products of the terms of the first outer nodes, of none first."""
+
+
 @kernel
-def _large_forward(
-    cells: FloatArray, out: int, size: int, n_states: IntArray, node: int, scope: IntArray,
-    inputs: IntArray, stride: IntArray,
-) -> None:  # fmt: skip
+def _blocks_of(
+    cells: FloatArray, n_states: IntArray, node: int, scope: IntArray, inputs: IntArray,
+    stride: IntArray,
+) -> Blocks:  # fmt: skip
     n, width = n_states[node], 1 + len(scope)
     depends = _split_inputs(inputs, stride, width)
     terms = np.ones((width, n_states[scope].max(), n))
@@ -208,47 +182,48 @@ def _large_forward(
     several = depends == -2
     at, steps = inputs[several], stride[np.repeat(several, width)]
     outer = _inner_nodes(scope, n_states)
-    block = 1
+    size = 1
     for d in range(outer, len(scope)):
-        block *= n_states[scope[d]]
-    offsets = _block_offsets(scope, n_states, outer, block, steps, len(at))
-    runs = _runs(offsets)
-    inner = _block_products(scope, n_states, outer, block, terms)
+        size *= n_states[scope[d]]
+    offsets = _block_offsets(scope, n_states, outer, size, steps, len(at))
+    inner = _block_products(scope, n_states, outer, size, terms)
     level = np.ones((1 + outer, n))
     level[0] = terms[0, 0]
-    digit = np.zeros(len(scope), np.int64)
-    products = np.empty(inner.shape)
-    moved = 0
-    for first in range(out, out + size, block):
-        for d in range(moved, outer):
-            for k in range(n):
-                level[d + 1, k] = level[d, k] * terms[1 + d, digit[d], k]
-        _block_of_products(cells, level[outer], inner, at, steps, width, offsets, runs, products)
-        for j in range(block):
-            total = 0.0
-            for k in range(n):
-                total += products[k, j]
-            cells[first + j] = total
-        moved = _advance_outer(at, digit, outer, scope, n_states, steps, width)
+    return Blocks(simple, terms, at, steps, offsets, _runs(offsets), inner, level)
 
 
 @kernel
-def _advance_outer(
-    at: IntArray, digit: IntArray, outer: int, scope: IntArray, n_states: IntArray,
-    steps: IntArray, width: int,
-) -> int:  # fmt: skip
-    """Move all inputs to the next block; return the node moved."""
-    for d in range(outer - 1, -1, -1):
-        last = n_states[scope[d]] - 1
-        if digit[d] < last:
-            digit[d] += 1
-            for i in range(len(at)):
-                at[i] += steps[i * width + 1 + d]
-            return d
-        digit[d] = 0
-        for i in range(len(at)):
-            at[i] -= last * steps[i * width + 1 + d]
-    return -1
+def _multiply_block(
+    cells: FloatArray, blocks: Blocks, digit: IntArray, moved: int, products: FloatArray
+) -> None:
+    """(K, entries) multiply all inputs of the present block; outer nodes from ``moved`` moved."""
+    level, terms = blocks.level, blocks.terms
+    for d in range(moved, len(level) - 1):
+        for k in range(level.shape[1]):
+            level[d + 1, k] = level[d, k] * terms[1 + d, digit[d], k]
+    _block_of_products(
+        cells, level[-1], blocks.inner, blocks.at, blocks.steps, len(terms), blocks.offsets,
+        blocks.runs, products,
+    )  # fmt: skip
+
+
+@kernel
+def _large_forward(
+    cells: FloatArray, out: int, size: int, n_states: IntArray, node: int, scope: IntArray,
+    inputs: IntArray, stride: IntArray,
+) -> None:  # fmt: skip
+    blocks = _blocks_of(cells, n_states, node, scope, inputs, stride)
+    outer, width = len(blocks.level) - 1, len(blocks.terms)
+    digit, products = np.zeros(len(scope), np.int64), np.empty_like(blocks.inner)
+    moved = 0
+    for first in range(out, out + size, products.shape[1]):
+        _multiply_block(cells, blocks, digit, moved, products)
+        for j in range(products.shape[1]):
+            total = 0.0
+            for k in range(len(products)):
+                total += products[k, j]
+            cells[first + j] = total
+        moved = _advance(blocks.at, digit, scope[:outer], n_states, blocks.steps, width)
 
 
 @kernel
@@ -256,43 +231,29 @@ def _large_backward(
     cells: FloatArray, adjoint: FloatArray, out: int, size: int, top: float, n_states: IntArray,
     node: int, scope: IntArray, inputs: IntArray, stride: IntArray,
 ) -> None:  # fmt: skip
-    n, width = n_states[node], 1 + len(scope)
-    depends = _split_inputs(inputs, stride, width)
-    terms = np.ones((width, n_states[scope].max(), n))
-    simple = _simple_inputs(inputs, stride, depends, n_states[scope], terms)
-    _multiply(cells, simple[0], terms.ravel(), simple[1])
-    by_terms = np.zeros(terms.shape)
-    several = depends == -2
-    at, steps = inputs[several], stride[np.repeat(several, width)]
-    outer = _inner_nodes(scope, n_states)
-    block = 1
-    for d in range(outer, len(scope)):
-        block *= n_states[scope[d]]
-    offsets = _block_offsets(scope, n_states, outer, block, steps, len(at))
-    runs = _runs(offsets)
-    inner = _block_products(scope, n_states, outer, block, terms)
-    by_inner = np.zeros(inner.shape)
-    level, by_level = np.ones((1 + outer, n)), np.zeros((1 + outer, n))
-    level[0] = terms[0, 0]
+    blocks = _blocks_of(cells, n_states, node, scope, inputs, stride)
+    outer, width, n = len(blocks.level) - 1, len(blocks.terms), n_states[node]
+    by_terms, by_inner = np.zeros(blocks.terms.shape), np.zeros(blocks.inner.shape)
+    by_level = np.zeros(blocks.level.shape)
     digit, before = np.zeros(len(scope), np.int64), np.zeros(len(scope), np.int64)
-    shares, weight = np.empty(inner.shape), np.empty(block)
+    shares, weight = np.empty(blocks.inner.shape), np.empty(blocks.inner.shape[1])
     moved = 0
-    for first in range(out, out + size, block):
-        for d in range(moved, outer):
-            for k in range(n):
-                level[d + 1, k] = level[d, k] * terms[1 + d, digit[d], k]
-        _block_of_products(cells, level[outer], inner, at, steps, width, offsets, runs, shares)
-        for j in range(block):
+    for first in range(out, out + size, len(weight)):
+        _multiply_block(cells, blocks, digit, moved, shares)
+        for j in range(len(weight)):
             total = cells[first + j] * top
             weight[j] = adjoint[first + j] / total if total > 0 else 0.0
         for k in range(n):
             row = shares[k]
             for j in range(len(row)):
                 row[j] *= weight[j]
-        _share_out(adjoint, shares, at, steps, width, offsets, runs, by_inner, by_level[outer])
+        _share_out(
+            adjoint, shares, blocks.at, blocks.steps, width, blocks.offsets, blocks.runs, by_inner,
+            by_level[outer],
+        )  # fmt: skip
         for d in range(outer):
             before[d] = digit[d]
-        moved = _advance_outer(at, digit, outer, scope, n_states, steps, width)
+        moved = _advance(blocks.at, digit, scope[:outer], n_states, blocks.steps, width)
         for d in range(outer - 1, max(moved, 0) - 1, -1):
             for k in range(n):
                 by_terms[1 + d, before[d], k] += by_level[d + 1, k]
@@ -300,7 +261,7 @@ def _large_backward(
                 by_level[d + 1, k] = 0.0
     by_terms[0, 0] = by_level[0]
     _fold_block(scope, n_states, outer, by_inner, by_terms)
-    _add(by_terms.ravel(), simple[1], adjoint, simple[0])
+    _add(by_terms.ravel(), blocks.simple[1], adjoint, blocks.simple[0])
 
 
 @kernel
@@ -337,21 +298,20 @@ def multiply_forward(
     for c in range(len(tables)):
         cells[c] = np.exp(tables[c])
     _weigh_locals(net, tape, tables, cells, log_local)
-    digit, at = np.zeros(64, np.int64), np.empty(sums.most_inputs, np.int64)
+    digit, place = np.zeros(64, np.int64), np.empty(sums.most_inputs, np.int64)
     value = 0.0
     for r in range(tape.counts[RECORDS]):
         node, out, size = tape.node[r], tape.cell[r], tape.size[r]
-        n, inputs = n_states[node], first_input[r + 1] - first_input[r]
+        n, inputs = n_states[node], tape.input_cell[first_input[r] : first_input[r + 1]]
         log = log_local[tape.local[r]]
         for i in range(first_input[r + 1] - tape.n_messages[r], first_input[r + 1]):
             log += logs[tape.input_record[i]]
         stride = tape.stride[first_stride[r] : first_stride[r + 1]]
         if size == 1:
             total = 0.0
-            at[:inputs] = tape.input_cell[first_input[r] : first_input[r + 1]]
             width = 1 + first_scope[r + 1] - first_scope[r]
             for k in range(n):
-                total += _product(cells, at, inputs, stride, width, k)
+                total += _product(cells, inputs, stride, width, k)
             cells[out], tops[r], logs[r] = total, 1.0, log
             if not 0.0 < total < np.inf:
                 return -np.inf
@@ -360,16 +320,16 @@ def multiply_forward(
             continue
         scope = tape.scope[first_scope[r] : first_scope[r + 1]]
         if size >= large:
-            inputs_of = tape.input_cell[first_input[r] : first_input[r + 1]]
-            _large_forward(cells, out, size, n_states, node, scope, inputs_of, stride)
+            _large_forward(cells, out, size, n_states, node, scope, inputs, stride)
         else:
-            at[:inputs] = tape.input_cell[first_input[r] : first_input[r + 1]]
+            at, width = place[: len(inputs)], 1 + len(scope)
+            at[:] = inputs
             for e in range(size):
                 total = 0.0
                 for k in range(n):
-                    total += _product(cells, at, inputs, stride, 1 + len(scope), k)
+                    total += _product(cells, at, stride, width, k)
                 cells[out + e] = total
-                _advance(at, inputs, digit, scope, n_states, stride)
+                _advance(at, digit, scope, n_states, stride, width)
         top = 0.0
         message = cells[out : out + size]
         for entry in message:
@@ -393,36 +353,29 @@ def multiply_backward(
     first_input, first_scope, first_stride = tape.first_input, tape.first_scope, tape.first_stride
     n_states = net.n_states
     adjoint[:] = 0.0
-    digit, at = np.zeros(64, np.int64), np.empty(sums.most_inputs, np.int64)
+    digit, place = np.zeros(64, np.int64), np.empty(sums.most_inputs, np.int64)
     for r in range(tape.counts[RECORDS] - 1, -1, -1):
         node, out, size = tape.node[r], tape.cell[r], tape.size[r]
-        n, inputs = n_states[node], first_input[r + 1] - first_input[r]
+        n, inputs = n_states[node], tape.input_cell[first_input[r] : first_input[r + 1]]
         stride = tape.stride[first_stride[r] : first_stride[r + 1]]
         scope = tape.scope[first_scope[r] : first_scope[r + 1]]
         if sums.weights[r] != 0.0:
             adjoint[out] += sums.weights[r]
         if size >= large:
-            inputs_of = tape.input_cell[first_input[r] : first_input[r + 1]]
             _large_backward(
-                cells, adjoint, out, size, tops[r], n_states, node, scope, inputs_of, stride
+                cells, adjoint, out, size, tops[r], n_states, node, scope, inputs, stride
             )
             continue
-        at[:inputs] = tape.input_cell[first_input[r] : first_input[r + 1]]
-        width = 1 + len(scope)
+        at, width = place[: len(inputs)], 1 + len(scope)
+        at[:] = inputs
         for e in range(size):
             total = cells[out + e] * tops[r]
             if total > 0.0 and adjoint[out + e] != 0.0:
                 weight = adjoint[out + e] / total
                 for k in range(n):
-                    share = weight * _product(cells, at, inputs, stride, width, k)
-                    for i in range(inputs):
+                    share = weight * _product(cells, at, stride, width, k)
+                    for i in range(len(at)):
                         adjoint[at[i] + k * stride[i * width]] += share
             if size > 1:
-                _advance(at, inputs, digit, scope, n_states, stride)
-    for j in range(tape.counts[LOCALS]):
-        v, cell = tape.local_node[j], tape.local_cell[j]
-        for k in range(n_states[v]):
-            share = adjoint[cell + k]
-            adjoint[net.node_cell[v] + k] += share
-            for c in range(tape.first_clamp[j], tape.first_clamp[j + 1]):
-                adjoint[tape.clamp_cell[c] + k * tape.clamp_stride[c]] += share
+                _advance(at, digit, scope, n_states, stride, width)
+    _share_out_locals(net, tape, adjoint)
