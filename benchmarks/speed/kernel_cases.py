@@ -141,45 +141,24 @@ def support(size: int) -> Variant:
     return once
 
 
-def new_nodes(size: int, members: int = 15, created: int = 3) -> Variant:
-    from loopylatent.compute._kernels.graphs import extend_distances, tree_path_lengths
-
-    values = np.full((size + created, size + created), np.inf)
-    values[:size, :size] = distances(size)
-    edges = np.array(
-        [(k, members + k * created // members) for k in range(members)]
-        + [(members + k, members + k + 1) for k in range(created - 1)]
-    )
-    ids = np.arange(size + created)
-
-    def once() -> object:
-        paths = tree_path_lengths(members + created, edges, np.full(len(edges), 0.4))
-        extend_distances(values, ids[:members], paths, ids[size:], ids[members:size])
-        return values[size:]
-
-    return once
-
-
 def lazy_distances(size: int, each: int = 5, asked: int = 20) -> Variant:
     from loopylatent import sparse_distances
-    from loopylatent.learning.sparse_learner import LazyNodeDistances
+    from loopylatent.learning.node_distances import LazyNodeDistances
 
-    known = LazyNodeDistances(sparse_distances(topic_words(2 * size, size), 3.5))
-    paths = np.full((each + 1, each + 1), 1.0)
-    paths[-1, :] = paths[:, -1] = 0.5
-    created = list(range(size, size + size // each))
-    for k, node in enumerate(created):
-        known.place(list(range(k * each, (k + 1) * each)), [node], paths, ())
+    lists, paths = sparse_distances(topic_words(2 * size, size), 3.5), np.full((1, each + 1), 0.5)
+    created = np.arange(size, size + size // each)
 
     def once() -> object:
-        fresh = known.copy()
-        return [fresh.between(created[k : k + asked]) for k in range(0, len(created), asked)]
+        known = LazyNodeDistances(lists)
+        for k in range(len(created)):
+            known.place(np.arange(k * each, (k + 1) * each), created[k : k + 1], paths)
+        return [known.between(created[k : k + asked]) for k in range(0, len(created), asked)]
 
     return once
 
 
 def pair_table(size: int) -> Variant:
-    from loopylatent.learning.sparse_learner import PairTable
+    from loopylatent.learning.node_distances import PairTable
 
     rng = np.random.default_rng(0)
     low = rng.integers(0, size, size)
@@ -193,18 +172,29 @@ def pair_table(size: int) -> Variant:
     return once
 
 
-def grouping(size: int, method: Any) -> Variant:
-    from loopylatent.learning.grouping import Neighbourhood, group
+def local_tree(values: Any, method: Any) -> Variant:
+    """Group one neighbourhood of columns."""
+    from loopylatent.compute import _kernels
+    from loopylatent.learning.grouping import grouping_rules
     from loopylatent.settings import LearnSettings, Thresholds
 
-    ids, values = tuple(range(size)), distances(size)
-    settings = LearnSettings(Thresholds(9.0, 0.02, 0.1), method)
+    rules = grouping_rules(LearnSettings(Thresholds(9.0, 0.02, 0.1), method), 1000)
+    columns, gaps, hidden = (
+        np.arange(len(values)),
+        np.zeros(len(values)),
+        np.zeros(len(values), bool),
+    )
 
     def once() -> object:
         rng = np.random.default_rng(0)
-        return group(Neighbourhood(ids, (False,) * size, ids, values, 1000, rng), settings)
+        tree = _kernels.grouping.group(values, columns, gaps, rules, True, rng)
+        return _kernels.grouping.contract(tree, hidden, rules.shortest_edge)
 
     return once
+
+
+def grouping(size: int, method: Any) -> Variant:
+    return local_tree(distances(size), method)
 
 
 def elimination(size: int) -> Variant:
@@ -313,7 +303,6 @@ CASES = (
          "columns", 20, 100),
     Case("parts found again in another graph, a ring", ("support", "cycles"), support,
          "columns", 50, 300),
-    Case("distances of new hidden nodes", ("graphs",), new_nodes, "columns", 300, 2_000),
     Case("the same, computed on demand", ("graphs", "columns"),
          lazy_distances, "columns", 200, 2_000),
     Case("table of pairs", ("graphs",), pair_table, "pairs", 5_000, 200_000),

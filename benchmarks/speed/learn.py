@@ -9,12 +9,12 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks import TIMING_HEAD, markdown_table, time_variants, timing_rows
+from benchmarks.speed.kernel_cases import local_tree
 from loopylatent.api import learn
 from loopylatent.distances.matrix import DistanceMatrix, information_distances
 from loopylatent.graph import LatentGraph
-from loopylatent.learning.grouping import LocalTree, Neighbourhood, group
 from loopylatent.learning.initial_graph import edge_density, initial_graph
-from loopylatent.settings import LearnSettings, Method, Thresholds
+from loopylatent.settings import Method
 from loopylatent.synthetic.families import latent_tree
 from loopylatent.tables.observations import Observations
 from loopylatent.tables.samples import load_sample
@@ -69,14 +69,9 @@ def compare_hubs(size: int = 300, repeats: int = 3) -> str:
     noise = np.triu(rng.normal(scale=0.02, size=(size, size)), 1)
     distances = np.maximum(model.distances().values + noise + noise.T, 0.01)
     np.fill_diagonal(distances, 0.0)
-    ids, thresholds = tuple(range(size)), Thresholds(9.0, 0.02, 0.1)
-
-    def once(method: Method) -> LocalTree:
-        rng = np.random.default_rng(0)
-        at = Neighbourhood(ids, (False,) * size, ids, distances, 1000, rng)
-        return group(at, LearnSettings(thresholds, method))
-
-    timings = time_variants({name: partial(once, m) for m, name in METHODS.items()}, repeats)
+    timings = time_variants(
+        {name: local_tree(distances, m) for m, name in METHODS.items()}, repeats
+    )
     return (
         f"One neighbourhood of {size} nodes, {size // 15} true hidden nodes; {repeats} "
         "repeats.\n\n" + markdown_table(TIMING_HEAD, timing_rows(timings, "quartet grouping"))

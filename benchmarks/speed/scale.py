@@ -10,7 +10,6 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,10 +20,10 @@ from benchmarks.log_plot import Line, Panel, log_plot
 from benchmarks.paper.words import topic_words
 from benchmarks.processes import in_a_process, peak_megabytes
 from benchmarks.results import put
+from benchmarks.speed.kernel_cases import local_tree
 from benchmarks.speed.learn import METHODS
 from loopylatent.graph import LatentGraph
-from loopylatent.learning.grouping import Neighbourhood, group
-from loopylatent.settings import FitSettings, LearnSettings, Method, Thresholds
+from loopylatent.settings import FitSettings
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = DOCS / "development" / "scale.md"
@@ -163,13 +162,7 @@ def at_members(size: int) -> Tasks:
     noise = np.triu(rng.normal(scale=0.02, size=(size, size)), 1)
     distances = np.maximum(1.1 + along + noise + noise.T, 0.01)
     np.fill_diagonal(distances, 0.0)
-    ids = tuple(range(size))
-
-    def once(method: Method) -> object:
-        at = Neighbourhood(ids, (False,) * size, ids, distances, 1000, np.random.default_rng(0))
-        return group(at, LearnSettings(Thresholds(9.0, 0.02, 0.1), method))
-
-    return {name: partial(once, method) for method, name in METHODS.items()}
+    return {name: local_tree(distances, method) for method, name in METHODS.items()}
 
 
 @dataclass(frozen=True, slots=True)

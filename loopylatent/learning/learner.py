@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from copy import copy, deepcopy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from loopylatent.compute import _kernels
 from loopylatent.compute.values import IntArray, Progress, Shown
 from loopylatent.distances.matrix import DistanceMatrix
-from loopylatent.distances.sparse import Distances, SparseDistances
+from loopylatent.distances.sparse import Distances
 from loopylatent.errors import DataError
 from loopylatent.graph import LatentGraph
 from loopylatent.learning.grouping import grouping_rules
 from loopylatent.learning.initial_graph import check_radius, initial_graph
-from loopylatent.learning.sparse_learner import LazyNodeDistances, SparseWorkspace, sparse_steps
-from loopylatent.learning.trace import CleanUpStep, InitialStep, Record, Step, VisitStep
-from loopylatent.settings import LearnSettings, Method
-
-if TYPE_CHECKING:
-    from loopylatent.compute._kernels.grouping import Rules
-    from loopylatent.compute._kernels.learner import GraphArrays
+from loopylatent.learning.trace import InitialStep, Record, Step, VisitStep
+from loopylatent.learning.workspace import Counts, Workspace, graph_of
+from loopylatent.settings import LearnSettings
 
 EFFORT = 2e3
 """Visits between two calls of ``progress``: until the cubed sizes of neighbourhoods exceed this."""
@@ -33,104 +27,6 @@ FEW_COLUMNS = 300
 NO_ORDER = np.empty(0, np.int64)
 UNUSED = np.random.default_rng(0)
 """Passed where no random numbers are drawn; a new generator would take as long as a visit."""
-
-
-class Workspace:
-    """The state of the compiled learner: a mutable graph with dense distances.
-
-    Nodes have working numbers: columns 0..p-1, then hidden nodes in order of creation. Numbers of
-    removed nodes are not reused.
-    """
-
-    def __init__(self, initial: LatentGraph, D: DistanceMatrix, *, record: bool = True) -> None:
-        p = initial.n_observed
-        room = np.empty((p + p // 2 + 8, p + p // 2 + 8))
-        room[:p, :p] = D.values
-        self._names = initial.names
-        self._state = _kernels.learner.make_state(
-            room, p, initial.edges.copy(), initial.lengths.copy(), record
-        )
-
-    def copy(self) -> Workspace:
-        other = copy(self)
-        other._state = deepcopy(self._state)  # noqa: SLF001
-        return other
-
-    @property
-    def n_observed(self) -> int:
-        return len(self._names)
-
-    def is_hidden(self, node: int) -> bool:
-        return node >= self.n_observed
-
-    @property
-    def hidden_ids(self) -> tuple[int, ...]:
-        return tuple(_kernels.learner.read_graph(self._state.graph).hidden.tolist())
-
-    @property
-    def neighbours(self) -> dict[int, tuple[int, ...]]:
-        """The neighbours of each node, in no particular order."""
-        found = _kernels.learner.read_graph(self._state.graph)
-        ids = (*range(self.n_observed), *found.hidden.tolist())
-        ends: dict[int, list[int]] = {node: [] for node in ids}
-        for u, v in found.edges.tolist():
-            ends[ids[u]].append(ids[v])
-            ends[ids[v]].append(ids[u])
-        return {node: tuple(others) for node, others in ends.items()}
-
-    @property
-    def counts(self) -> Counts:
-        return _counts(self._state.graph.counts)
-
-    def graph(self) -> LatentGraph:
-        return _read(self._names, _kernels.learner.read_graph(self._state.graph))
-
-    def visit(
-        self, order: IntArray, begin: int, effort: float, rules: Rules, rng: np.random.Generator
-    ) -> int:
-        """Visit nodes from ``begin`` on, as long as ``effort`` allows; return how many are done."""
-        self._state, done = _kernels.learner.visit_some(
-            self._state, order, begin, effort, rules, rng
-        )
-        return done
-
-    def clean_up(self, shortest_edge: float = 0.0) -> None:
-        """Contract edges shorter than this; drop or bridge hidden nodes of degree below 3."""
-        self._state = _kernels.learner.clean_up(self._state, shortest_edge)
-
-    def drop_low_degree_hidden(self) -> CleanUpStep:
-        """Remove hidden nodes of degree 0 and 1, bridge those of degree 2."""
-        self.clean_up()
-        (step,) = self.take_steps(None, "quartet")
-        assert isinstance(step, CleanUpStep)
-        return step
-
-    def take_steps(self, initial: LatentGraph | None, method: Method) -> Record:
-        """Return the steps since the last call, after that of the initial graph if given."""
-        state, count = self._state, self._state.graph.counts
-        n_ints, n_floats = count[[_kernels.learner.N_INTS, _kernels.learner.N_FLOATS]].tolist()
-        count[[_kernels.learner.N_INTS, _kernels.learner.N_FLOATS]] = 0
-        arrays = state.ints[:n_ints].copy(), state.floats[:n_floats].copy()
-        return Record(initial, method, self.n_observed, *arrays)
-
-
-class Counts(NamedTuple):
-    """Visits: all, those that got stuck, those with a cap on outsiders."""
-
-    n_visits: int
-    n_stuck: int
-    n_capped: int
-
-
-def _counts(counts: IntArray) -> Counts:
-    return Counts(*counts[_kernels.learner.N_VISITS : _kernels.learner.N_CAPPED + 1].tolist())
-
-
-def _read(names: tuple[str, ...], found: GraphArrays) -> LatentGraph:
-    hidden, edges, lengths = found
-    edges.setflags(write=False)
-    lengths.setflags(write=False)
-    return LatentGraph(names, len(hidden), edges, lengths)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -178,18 +74,10 @@ def learn(
 ) -> LearnResult:
     """Learn a graph; ``start`` is the initial graph at r, if already known."""
     initial = start_graph(D, settings.thresholds.r, start)
-    if isinstance(D, SparseDistances):
-        return _learn_sparse(D, settings, initial, trace=trace, progress=progress)
-    if progress is None:
-        return _learn_at_once(D, settings, initial, trace=trace)
-    order = _order(initial, settings)
-    if D.n_columns <= FEW_COLUMNS:
-        progress(0, len(order))
-        result = _learn_at_once(D, settings, initial, trace=trace)
-        progress(len(order), len(order))
-        return result
+    if isinstance(D, DistanceMatrix) and (progress is None or D.n_columns <= FEW_COLUMNS):
+        return _learn_at_once(D, settings, initial, trace, progress)
     workspace = Workspace(initial, D, record=trace)
-    for _ in _visits(workspace, order, D.n_samples, settings, progress):
+    for _ in _visits(workspace, _order(initial, settings), D.n_samples, settings, progress):
         pass
     record = workspace.take_steps(initial, settings.method) if trace else None
     known = (workspace.graph(), initial, settings, D.metric, D.digest)
@@ -197,33 +85,24 @@ def learn(
 
 
 def _learn_at_once(
-    D: DistanceMatrix, settings: LearnSettings, initial: LatentGraph, *, trace: bool
-) -> LearnResult:
+    D: DistanceMatrix, settings: LearnSettings, initial: LatentGraph, trace: bool,
+    progress: Progress | None,
+) -> LearnResult:  # fmt: skip
     """Learn in one call without the interpreter lock."""
-    order = NO_ORDER if settings.order == "degree" else _order(initial, settings)
+    order, n_visits = NO_ORDER, int(np.count_nonzero(initial.degrees >= 2))
+    if settings.order != "degree":
+        order = _order(initial, settings)
+    if progress is not None:
+        progress(0, n_visits)
     found = _kernels.learner.learn_at_once(
         D.values, initial.edges, initial.lengths, order, trace,
         grouping_rules(settings, D.n_samples), _last_contraction(settings), _rng(settings),
     )  # fmt: skip
+    if progress is not None:
+        progress(n_visits, n_visits)
     record = Record(initial, settings.method, D.n_columns, found.ints, found.floats)
-    known = (_read(D.names, found.graph), initial, settings, D.metric, D.digest)
-    return LearnResult(*known, *_counts(found.counts), record if trace else None)
-
-
-def _learn_sparse(
-    D: SparseDistances, settings: LearnSettings, initial: LatentGraph, *,
-    trace: bool, progress: Progress | None,
-) -> LearnResult:  # fmt: skip
-    workspace, order = SparseWorkspace(initial, LazyNodeDistances(D)), _order(initial, settings)
-    steps: list[Step] = [InitialStep(initial)]
-    n_visits = n_stuck = n_capped = 0
-    for step in sparse_steps(workspace, order.tolist(), D.n_samples, settings, progress):
-        if trace:
-            steps.append(step)
-        if isinstance(step, VisitStep):
-            n_visits, n_stuck, n_capped = n_visits + 1, n_stuck + step.stuck, n_capped + step.capped
-    known = (workspace.graph(), initial, settings, D.metric, D.digest)
-    return LearnResult(*known, n_visits, n_stuck, n_capped, tuple(steps) if trace else None)
+    known = (graph_of(D.names, found.graph), initial, settings, D.metric, D.digest)
+    return LearnResult(*known, *Counts.of(found.counts), record if trace else None)
 
 
 def iter_steps(
@@ -294,14 +173,9 @@ def _steps(
     D: Distances, initial: LatentGraph, settings: LearnSettings, progress: Progress | None
 ) -> Iterator[Step]:
     yield InitialStep(initial)
-    order = _order(initial, settings)
-    if isinstance(D, SparseDistances):
-        workspace = SparseWorkspace(initial, LazyNodeDistances(D))
-        yield from sparse_steps(workspace, order.tolist(), D.n_samples, settings, progress)
-        return
-    dense = Workspace(initial, D)
-    for _ in _visits(dense, order, D.n_samples, settings, progress, effort=EFFORT):
-        yield from dense.take_steps(None, settings.method)
+    workspace, order = Workspace(initial, D), _order(initial, settings)
+    for _ in _visits(workspace, order, D.n_samples, settings, progress, effort=EFFORT):
+        yield from workspace.take_steps(None, settings.method)
 
 
 def _visits(

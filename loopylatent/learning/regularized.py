@@ -26,14 +26,9 @@ from loopylatent.inference.model import Model
 from loopylatent.inference.problems import Family, Fitted, Problem, family_of
 from loopylatent.inference.scores import bic
 from loopylatent.inference.trials import TOLERANCE, Effort, climb
-from loopylatent.learning.learner import (
-    LearnResult,
-    Workspace,
-    start_graph,
-    visit,
-    visiting_order,
-)
+from loopylatent.learning.learner import LearnResult, start_graph, visit, visiting_order
 from loopylatent.learning.trace import CleanUpStep, InitialStep, VisitStep
+from loopylatent.learning.workspace import Workspace
 from loopylatent.settings import FitSettings, LearnSettings
 from loopylatent.tables.observations import Observations
 

@@ -7,7 +7,7 @@ those of the graph.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple, overload
@@ -25,10 +25,6 @@ class Edge:
     u: int
     v: int
     length: float
-
-    def renamed(self, ids: Sequence[int]) -> Edge:
-        """Replace positions by working numbers."""
-        return Edge(ids[self.u], ids[self.v], self.length)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +57,6 @@ class Join:
     def is_new(self) -> bool:
         return True
 
-    def renamed(self, ids: Sequence[int]) -> Join:
-        left, right, hidden = ids[self.left], ids[self.right], ids[self.hidden]
-        return replace(self, left=left, right=right, hidden=hidden)
-
 
 @dataclass(frozen=True, slots=True)
 class Family:
@@ -85,14 +77,6 @@ class Family:
     round: int
     """Of the visit, from 1."""
 
-    def renamed(self, ids: Sequence[int]) -> Family:
-        return replace(
-            self,
-            parent=ids[self.parent],
-            children=tuple(ids[child] for child in self.children),
-            candidate=ids[self.candidate],
-        )
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Round:
@@ -107,13 +91,6 @@ class Round:
     least: float
     """The silhouette must exceed this; otherwise all nodes are one family."""
 
-    def renamed(self, ids: Sequence[int]) -> Round:
-        return replace(
-            self,
-            active=tuple(ids[node] for node in self.active),
-            families=tuple(tuple(ids[node] for node in family) for family in self.families),
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Contraction:
@@ -122,9 +99,6 @@ class Contraction:
     removed: int
     survivor: int
     length: float
-
-    def renamed(self, ids: Sequence[int]) -> Contraction:
-        return Contraction(ids[self.removed], ids[self.survivor], self.length)
 
 
 @dataclass(frozen=True, slots=True)

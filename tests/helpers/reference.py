@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components, shortest_path
 
+from helpers.local_trees import LocalTree, Neighbourhood, edges_of
+from helpers.plain_learner import DenseNodeDistances, PlainWorkspace, plain_steps
 from loopylatent.compute import _kernels
 from loopylatent.compute.values import FloatArray, IntArray, frozen_array
 from loopylatent.graph import LatentGraph
-from loopylatent.learning.grouping import LocalTree, Neighbourhood
 from loopylatent.learning.initial_graph import initial_graph
-from loopylatent.learning.sparse_learner import SparseWorkspace, sparse_steps
 from loopylatent.learning.trace import Contraction, Edge, Family, InitialStep, Join, Round, Step
 from loopylatent.settings import RELAXED_TAU, LearnSettings
-
-
-def edges_of(joins: Iterable[Join | Family]) -> list[Edge]:
-    """Return the edges from children to parents."""
-    return [
-        Edge(child, join.parent, length)
-        for join in joins
-        for child, length in zip(join.children, join.lengths, strict=True)
-    ]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -312,50 +303,6 @@ def group(neighbourhood, settings) -> LocalTree:
     return METHODS[settings.method](neighbourhood, settings)
 
 
-class DenseNodeDistances:
-    """All distances between columns and hidden nodes, in a growing matrix."""
-
-    def __init__(self, values: FloatArray) -> None:
-        self._values = np.array(values)
-
-    def copy(self) -> DenseNodeDistances:
-        return DenseNodeDistances(self._values)
-
-    def between(self, nodes: Sequence[int]) -> FloatArray:
-        """(k, k) a copy of the distances between ``nodes``."""
-        index = np.asarray(nodes)
-        block: FloatArray = self._values[index[:, None], index]
-        return block
-
-    def note_edge(self, u: int, v: int, length: float) -> None:
-        """Set the distance of u and v to ``length`` if it was infinite."""
-        if not np.isfinite(self._values[u, v]):
-            self._values[u, v] = self._values[v, u] = length
-
-    def make_room(self, n_nodes: int) -> None:
-        """Allocate for ``n_nodes`` working numbers."""
-        size = len(self._values)
-        if n_nodes > size:
-            larger = np.full((2 * n_nodes, 2 * n_nodes), np.inf)
-            larger[:size, :size] = self._values
-            self._values = larger
-
-    def place(
-        self, members: list[int], new: list[int], paths: FloatArray, alive: Iterable[int]
-    ) -> None:
-        """Set the distances of new hidden nodes.
-
-        ``paths`` holds the path lengths between ``members`` and then ``new`` in their local tree.
-        The distance of h to a node k outside is the largest d(c, k) - d(c, h) over the members c,
-        at least 0.
-        """
-        inside = {*members, *new}
-        outside = np.array([node for node in alive if node not in inside], dtype=np.int64)
-        _kernels.graphs.extend_distances(
-            self._values, np.array(members), paths, np.array(new), outside
-        )
-
-
 def visiting_order(initial, settings) -> tuple[int, ...]:
     """Return the nodes of the initial graph that are not leaves, in the order of their visits."""
     inner = [node for node in range(initial.n_observed) if initial.degrees[node] >= 2]
@@ -378,8 +325,8 @@ class Learned:
 def learn_plainly(D, settings, start=None) -> Learned:
     """Learn a graph from dense distances in plain Python."""
     initial = initial_graph(D, settings.thresholds.r) if start is None else start
-    workspace = SparseWorkspace(initial, DenseNodeDistances(D.values))
+    workspace = PlainWorkspace(initial, DenseNodeDistances(D.values))
     order = visiting_order(initial, settings)
-    steps = sparse_steps(workspace, order, D.n_samples, settings, grouping=group)
+    steps = plain_steps(workspace, order, D.n_samples, settings, group)
     trace = (InitialStep(initial), *steps)
     return Learned(workspace.graph(), trace)

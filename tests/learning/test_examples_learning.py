@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from helpers.local_trees import Neighbourhood, group
 
 from loopylatent.graph import minimum_cycle_basis
-from loopylatent.learning.grouping import Neighbourhood, criterion, finite_parts, group, quartets
+from loopylatent.learning.grouping import criterion, finite_parts, quartets
 from loopylatent.settings import LearnSettings, Thresholds
 
 

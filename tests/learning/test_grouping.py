@@ -5,12 +5,13 @@ import math
 
 import numpy as np
 import pytest
+from helpers.local_trees import Neighbourhood, group
 from helpers.strategies import distance_matrices
 from hypothesis import given, strategies as st
 
 from loopylatent.compute._kernels.grouping import LocalTree, contract, group_by_quartets
 from loopylatent.errors import ThresholdError
-from loopylatent.learning.grouping import Neighbourhood, group, quartets
+from loopylatent.learning.grouping import quartets
 from loopylatent.settings import LearnSettings, Thresholds
 
 MARGIN = 1 + 1e-9

@@ -10,6 +10,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from helpers.graphs import cubic_graph
+from helpers.local_trees import Neighbourhood, group
 from helpers.strategies import distance_matrices
 from hypothesis import given, strategies as st
 
@@ -17,7 +18,7 @@ import loopylatent as ll
 from loopylatent import synthetic
 from loopylatent.analysis.structure_error import structure_error
 from loopylatent.distances.matrix import DistanceMatrix
-from loopylatent.learning.grouping import Neighbourhood, criterion, group
+from loopylatent.learning.grouping import criterion
 from loopylatent.learning.learner import learn
 from loopylatent.learning.trace import VisitStep, replay
 from loopylatent.settings import LearnSettings, Thresholds

@@ -10,7 +10,8 @@ from itertools import pairwise
 import networkx as nx
 import numpy as np
 import pytest
-from helpers.reference import DenseNodeDistances
+from helpers.local_trees import Neighbourhood, group
+from helpers.plain_learner import DenseNodeDistances, PlainWorkspace
 from helpers.strategies import distance_matrices
 from hypothesis import given, strategies as st
 from sklearn.metrics import silhouette_samples
@@ -33,9 +34,8 @@ from loopylatent.compute._kernels.grouping import (
 )
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.errors import ThresholdError
-from loopylatent.learning.grouping import REACH, Neighbourhood, finite_parts, group
+from loopylatent.learning.grouping import REACH, finite_parts
 from loopylatent.learning.learner import learn
-from loopylatent.learning.sparse_learner import SparseWorkspace
 from loopylatent.learning.trace import CleanUpStep, Contraction, Edge, VisitStep, replay
 from loopylatent.settings import LearnSettings, Thresholds
 
@@ -449,7 +449,7 @@ def test_any_distances_give_a_proper_graph_that_the_trace_builds_again(D, share,
 def test_short_edges_are_contracted_once_more_at_the_end():
     initial = ll.LatentGraph.build("abcd", 0, [(0, 1), (1, 2), (2, 3)], [1.0, 1.0, 1.0])
     d = np.abs(np.arange(4.0)[:, None] - np.arange(4.0))
-    workspace = SparseWorkspace(initial, DenseNodeDistances(d))
+    workspace = PlainWorkspace(initial, DenseNodeDistances(d))
     tree = group(neighbourhood(star([0.5, 0.6, 0.7])), settings(9.0))
     ids = workspace.replace((0, 1, 2), tree, surrogate=1)
     workspace._set(ids[3], 3, 0.05)

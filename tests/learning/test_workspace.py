@@ -3,46 +3,46 @@
 from __future__ import annotations
 
 import numpy as np
-from helpers.reference import DenseNodeDistances
+from helpers.plain_learner import DenseNodeDistances, PlainWorkspace
 from hypothesis import given, settings, strategies as st
 
+from loopylatent.compute import _kernels
 from loopylatent.graph import LatentGraph
-from loopylatent.learning.sparse_learner import SparseWorkspace
 from loopylatent.learning.trace import Contraction
 
 
-def random_workspace(seed, n_observed, n_hidden, n_edges):
-    """A graph with many edges of equal length; parallel ones arise when it is contracted."""
+def edges_of_random_graph(seed, n, n_edges):
+    """Many edges of equal length; parallel ones arise when the graph is contracted."""
     rng = np.random.default_rng(seed)
+    edges = {}
+    for _ in range(n_edges):
+        pair = tuple(sorted(rng.choice(n, 2, replace=False).tolist()))
+        edges.setdefault(pair, float(rng.integers(1, 6)) / 10)
+    return edges
+
+
+def plain_graph(n_observed, n_hidden, edges):
     names = tuple(f"c{k}" for k in range(n_observed))
-    space = SparseWorkspace(
+    space = PlainWorkspace(
         LatentGraph.build(names, 0, [], np.empty(0)),
         DenseNodeDistances(np.zeros((n_observed, n_observed))),
     )
     n = n_observed + n_hidden
     space.neighbours.update({node: {} for node in range(n_observed, n)})
     space._distances.make_room(n)
-    for _ in range(n_edges):
-        u, v = rng.choice(n, 2, replace=False).tolist()
-        if v not in space.neighbours[u]:
-            space._set(u, v, float(rng.integers(1, 6)) / 10)
+    for (u, v), length in edges.items():
+        space._set(u, v, length)
     return space
 
 
-def contract_plainly(space, limit):
-    """Look through all edges again for every contraction."""
-    contracted = []
-    while short := [
-        (length, u, v)
-        for u, ends in space.neighbours.items()
-        for v, length in ends.items()
-        if u < v and length < limit and space.is_hidden(v)
-    ]:
-        length, stays, goes = min(short)
-        space._set(stays, goes, None)
-        space._move_edges(goes, stays)
-        contracted.append(Contraction(goes, stays, length))
-    return tuple(contracted)
+def compiled_graph(n_observed, n_hidden, edges):
+    """All nodes as columns, of which the last ones become hidden."""
+    n = n_observed + n_hidden
+    ends = np.array(sorted(edges), np.int64).reshape(-1, 2)
+    lengths = np.array([edges[pair] for pair in sorted(edges)], float)
+    state = _kernels.learner.make_state(np.zeros((n, n)), n, ends, lengths, True)
+    state.graph.counts[_kernels.learner.N_OBSERVED] = n_observed
+    return state
 
 
 @given(
@@ -54,23 +54,14 @@ def contract_plainly(space, limit):
 )
 @settings(max_examples=150, deadline=None)
 def test_contractions_are_those_of_a_plain_search(seed, n_observed, n_hidden, n_edges, limit):
-    plain = random_workspace(seed, n_observed, n_hidden, n_edges)
-    quick = plain.copy()
-    assert quick.contract_short_edges(limit) == contract_plainly(plain, limit)
-    assert quick.neighbours == plain.neighbours
-    assert [list(ends) for ends in quick.neighbours.values()] == [
-        list(ends) for ends in plain.neighbours.values()
-    ]
-    assert quick.take_changes() == plain.take_changes()
-
-
-def test_each_edge_is_looked_at_a_few_times(monkeypatch):
-    """A long chain of hidden nodes: a search for every contraction would look at all of it."""
-    n = 400
-    space = random_workspace(0, 3, n, 0)
-    for node in range(3, n + 2):
-        space._set(node, node + 1, 0.1)
-    looked, plain = [], SparseWorkspace.is_hidden
-    monkeypatch.setattr(SparseWorkspace, "is_hidden", lambda *a: (looked.append(1), plain(*a))[1])
-    assert len(space.contract_short_edges(0.2)) == n - 1
-    assert len(looked) < 5 * n
+    edges = edges_of_random_graph(seed, n_observed + n_hidden, n_edges)
+    plain = plain_graph(n_observed, n_hidden, edges)
+    state = compiled_graph(n_observed, n_hidden, edges)
+    state, merged, lengths = _kernels.learner.contract_graph(state, limit)
+    found = zip(merged.tolist(), lengths.tolist(), strict=True)
+    assert tuple(
+        Contraction(*ends, length) for ends, length in found
+    ) == plain.contract_short_edges(limit)
+    left, graph = _kernels.learner.read_graph(state.graph), plain.graph()
+    assert np.array_equal(left.edges, graph.edges)
+    assert np.array_equal(left.lengths, graph.lengths)

@@ -1,4 +1,7 @@
-"""The learner on dense distances: a mutable graph, visits to its nodes, and the clean-up.
+"""The learner: a mutable graph, visits to its nodes, and the clean-up.
+
+Distances are a matrix that grows with the graph, or none: then the caller computes those that a
+visit needs (learning/node_distances.py).
 
 Each node has a *slot* in the arrays of a `State`; slots of hidden nodes are in order of creation.
 Its *working number* also counts the hidden nodes that were contracted at once and never had a slot.
@@ -7,6 +10,7 @@ An edge is a pair of half-edges 2k and 2k + 1, one in the list of each end.
 
 from __future__ import annotations
 
+import heapq
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +30,7 @@ from loopylatent.compute.values import FloatArray, IntArray
 
 kernel = sized_kernel(MANY)
 N_OBSERVED, N_NODES, NEXT_NUMBER, N_PAIRS, FREE, N_TOUCHED = 0, 1, 2, 3, 4, 5
-N_VISITS, N_STUCK, N_CAPPED, N_INTS, N_FLOATS, RECORD = 6, 7, 8, 9, 10, 11
+N_VISITS, N_STUCK, N_CAPPED, N_INTS, N_FLOATS, RECORD, NOTE = 6, 7, 8, 9, 10, 11, 12
 NUMBER, SURROGATE, ALIVE, PLACE, DEGREE, FIRST = 0, 1, 2, 3, 4, 5
 FOLLOWING, PRECEDING, END = 0, 1, 2
 
@@ -35,7 +39,8 @@ class Graph(NamedTuple):
     """A mutable graph. Arrays have spare room."""
 
     counts: IntArray
-    """(12,) indexed by N_OBSERVED, ..., RECORD; FREE is the first unused pair of half-edges."""
+    """(13,) indexed by N_OBSERVED, ..., NOTE; FREE is the first unused pair of half-edges; RECORD
+    and NOTE say whether a record is kept and changes are noted."""
     nodes: IntArray
     """(slots, 6) working number, surrogate (the column whose visit created the node, or itself),
     whether it is in the graph, position in the neighbourhood during a visit (otherwise -1), degree,
@@ -46,9 +51,9 @@ class Graph(NamedTuple):
     lengths: FloatArray
     """(half-edges,)"""
     touched: IntArray
-    """(changes, 2) ends of edges changed by the current step, if a record is kept."""
-    before: FloatArray
-    """(changes,) the length of the edge before; NaN: there was none."""
+    """(changes, 2) ends of edges changed by the current step, if changes are noted."""
+    change: FloatArray
+    """(changes, 2) the length of the edge before and after; NaN: there was none."""
 
 
 class State(NamedTuple):
@@ -56,7 +61,7 @@ class State(NamedTuple):
 
     graph: Graph
     distances: FloatArray
-    """(slots, slots)"""
+    """(slots, slots), or empty if the caller computes them."""
     gaps: FloatArray
     """(slots,) the distance to the surrogate at creation, in relaxed grouping."""
     ints: IntArray
@@ -92,11 +97,9 @@ def learn_at_once(
 ) -> Learned:  # fmt: skip
     """Do everything in one call: without an ``order`` by degree; ``limit`` as in `clean_up`."""
     p = len(distances)
-    room = np.empty((p + p // 2 + 8, p + p // 2 + 8), np.float64)
-    room[:p, :p] = distances
     if len(order) == 0:
         order = order_by_degree(p, edges, lengths)
-    state = make_state(room, p, edges, lengths, record)
+    state = make_state(distances, p, edges, lengths, record)
     count = state.graph.counts
     state, _ = visit_some(state, order, count[N_VISITS], np.inf, rules, rng)
     state = clean_up(state, limit)
@@ -135,22 +138,27 @@ def order_by_degree(p: int, edges: IntArray, lengths: FloatArray) -> IntArray:
 def make_state(
     distances: FloatArray, p: int, edges: IntArray, lengths: FloatArray, record: bool
 ) -> State:
-    """Make a state of an initial graph on p columns; it keeps the array ``distances``."""
-    n, n_pairs, room = len(distances), 2 * len(edges) + 2 * p + 32, 64 * p + 1024 if record else 0
+    """Make a state of an initial graph on p columns; ``distances`` may be empty."""
+    n, n_pairs, n_record = p + p // 2 + 8, 2 * len(edges) + 2 * p + 32, 64 * p + 1024
+    n_record = n_record if record else 0
+    room = np.empty((0, 0), np.float64)
+    if len(distances):
+        room = np.empty((n, n), np.float64)
+        room[:p, :p] = distances
     graph = Graph(
-        np.zeros(12, np.int64), np.zeros((n, 6), np.int64), np.empty((2 * n_pairs, 3), np.int64),
-        np.empty(2 * n_pairs, np.float64), np.empty((room, 2), np.int64),
-        np.empty(room, np.float64),
+        np.zeros(13, np.int64), np.zeros((n, 6), np.int64), np.empty((2 * n_pairs, 3), np.int64),
+        np.empty(2 * n_pairs, np.float64), np.empty((0, 2), np.int64),
+        np.empty((0, 2), np.float64),
     )  # fmt: skip
     count = graph.counts
     count[N_OBSERVED] = count[N_NODES] = count[NEXT_NUMBER] = p
-    count[FREE], count[RECORD] = -1, int(record)
+    count[FREE], count[RECORD], count[NOTE] = -1, int(record), int(record or len(room) == 0)
     for node in range(p):
         _set_node(graph.nodes, node, node, node)
     for e in range(len(edges)):
         _new_pair(graph, edges[e, 0], edges[e, 1], lengths[e])
-    ints, floats = np.empty(room, np.int64), np.empty(room, np.float64)
-    return State(graph, distances, np.zeros(n, np.float64), ints, floats)
+    ints, floats = np.empty(n_record, np.int64), np.empty(n_record, np.float64)
+    return State(graph, room, np.zeros(n, np.float64), ints, floats)
 
 
 @kernel
@@ -171,8 +179,7 @@ def visit_some(
     the state and the number of nodes done. With fewer than two neighbours there is nothing to
     group.
     """
-    count, spent = state.graph.counts, 0.0
-    record = count[RECORD] == 1
+    spent = 0.0
     for x in range(begin, len(order)):
         if spent > effort:
             return state, x
@@ -181,35 +188,93 @@ def visit_some(
         spent += float(len(members)) ** 3
         if len(members) < 3:
             continue
-        hidden = members >= count[N_OBSERVED]
-        surrogates, gaps = state.graph.nodes[members, SURROGATE], state.gaps[members]
         distances = block(state.distances, members)
         if rules.method == RELAXED:
-            distances = _between_surrogates(state.distances, surrogates, gaps, distances)
-        tree = group(distances, surrogates, gaps, rules, record, rng)
-        cut = contract(tree, hidden, rules.shortest_edge)
-        n_changes = _most_changes(state.graph, members, cut) if record else 0
-        state = _with_room(state, tree.n_new, len(cut.ends), n_changes)
-        ids = _replace(state.graph, state.distances, members, node, cut)
-        if rules.method == RELAXED:
-            _set_gaps(state.gaps, ids, tree, len(members), state.graph.nodes[node, PLACE])
+            gaps, surrogates = state.gaps[members], state.graph.nodes[members, SURROGATE]
+            distances = bridge(block(state.distances, surrogates), gaps, distances)
+        state, ids, cut = _visit(state, node, members, distances, rules, rng)
         _measure(state.graph.nodes, state.distances, members, ids, cut)
         for member in members:
             state.graph.nodes[member, PLACE] = -1
-        count[N_VISITS] += 1
-        count[N_STUCK] += int(tree.stuck)
-        count[N_CAPPED] += int(tree.capped)
-        if record:
-            if rules.method != RELAXED:
-                surrogates, gaps = surrogates[:0], gaps[:0]
-            state = _record_visit(state, node, members, distances, surrogates, gaps, tree, cut)
-        count[NEXT_NUMBER] += tree.n_new
     return state, len(order)
+
+
+class Placed(NamedTuple):
+    """New hidden nodes in their local tree, and the edges of a visit."""
+
+    members: IntArray
+    """(m,) the members that remain after contraction."""
+    new: IntArray
+    """(h,) the new hidden nodes that remain."""
+    paths: FloatArray
+    """(h, m + h) path lengths from the new nodes to members and to new nodes."""
+    ends: IntArray
+    """(edges, 2) of each edge set by the visit, in order."""
+    lengths: FloatArray
+    """(edges,)"""
+
+
+@kernel
+def visit_one(
+    state: State, node: int, members: IntArray, distances: FloatArray, rules: Rules,
+    rng: np.random.Generator,
+) -> tuple[State, Placed]:  # fmt: skip
+    """Replace the neighbourhood of one node, with distances from the caller.
+
+    ``distances`` are those between the members; in relaxed grouping, between their surrogates.
+    """
+    state, ids, cut = _visit(state, node, members, distances, rules, rng)
+    m, graph = len(members), state.graph
+    left = np.flatnonzero((ids >= 0) & (cut.survivor < 0))
+    inside, new = left[left < m], left[left >= m]
+    start, entry = _incident(len(ids), cut.ends)
+    paths = np.empty((len(new), len(left)), np.float64)
+    for x in range(len(new)):
+        paths[x] = _paths_from(new[x], start, entry, cut.ends, cut.lengths)[left]
+    for member in members:
+        graph.nodes[member, PLACE] = -1
+    n = graph.counts[N_TOUCHED]
+    is_set = np.flatnonzero(~np.isnan(graph.change[:n, 1]))
+    return state, Placed(
+        ids[inside], ids[new], paths, graph.touched[is_set], graph.change[is_set, 1]
+    )
+
+
+@kernel
+def _visit(
+    state: State, node: int, members: IntArray, distances: FloatArray, rules: Rules,
+    rng: np.random.Generator,
+) -> tuple[State, IntArray, Contracted]:  # fmt: skip
+    """Replace a neighbourhood by its local latent tree.
+
+    Returns also the slots of the nodes of the tree and its edges. Positions in the neighbourhood
+    stay in PLACE.
+    """
+    count = state.graph.counts
+    count[N_TOUCHED] = 0
+    surrogates, gaps = state.graph.nodes[members, SURROGATE], state.gaps[members]
+    tree = group(distances, surrogates, gaps, rules, count[RECORD] == 1, rng)
+    cut = contract(tree, members >= count[N_OBSERVED], rules.shortest_edge)
+    n_changes = _most_changes(state.graph, members, cut) if count[NOTE] else 0
+    state = _with_room(state, tree.n_new, len(cut.ends), n_changes)
+    ids = _replace(state.graph, state.distances, members, node, cut)
+    if rules.method == RELAXED:
+        _set_gaps(state.gaps, ids, tree, len(members), state.graph.nodes[node, PLACE])
+    count[N_VISITS] += 1
+    count[N_STUCK] += int(tree.stuck)
+    count[N_CAPPED] += int(tree.capped)
+    if count[RECORD]:
+        if rules.method != RELAXED:
+            surrogates, gaps = surrogates[:0], gaps[:0]
+        state = _record_visit(state, node, members, distances, surrogates, gaps, tree, cut)
+    count[NEXT_NUMBER] += tree.n_new
+    return state, ids, cut
 
 
 @kernel
 def clean_up(state: State, limit: float) -> State:
     """Contract edges below ``limit`` and drop hidden nodes of low degree."""
+    state.graph.counts[N_TOUCHED] = 0
     state, merged, lengths = contract_graph(state, limit)
     state, dropped = drop_low_degree(state)
     if state.graph.counts[RECORD] == 1:
@@ -283,13 +348,20 @@ def _remove_pair(graph: Graph, u: int, half: int) -> None:
 
 
 @kernel
-def _touch(graph: Graph, u: int, v: int, before: float) -> None:
-    """Note an edge before it changes, if a record is kept; of several notes the first holds."""
+def _touch(graph: Graph, u: int, v: int, before: float, after: float) -> None:
+    """Note that an edge changes, if changes are noted."""
     n = graph.counts[N_TOUCHED]
-    if graph.counts[RECORD] == 1:
+    if graph.counts[NOTE] == 1:
         graph.touched[n, 0], graph.touched[n, 1] = min(u, v), max(u, v)
-        graph.before[n] = before
+        graph.change[n, 0], graph.change[n, 1] = before, after
         graph.counts[N_TOUCHED] += 1
+
+
+@kernel
+def _set_first(distances: FloatArray, u: int, v: int, length: float) -> None:
+    """Give nodes infinitely far apart the length of their first edge as distance."""
+    if len(distances) and not np.isfinite(distances[u, v]):
+        distances[u, v] = distances[v, u] = length
 
 
 @kernel
@@ -300,13 +372,12 @@ def _add_edge(graph: Graph, distances: FloatArray, u: int, v: int, length: float
         known = graph.lengths[half]
     if known <= length:
         return
-    _touch(graph, u, v, known)
+    _touch(graph, u, v, known, length)
     if half >= 0:
         graph.lengths[half] = graph.lengths[half ^ 1] = length
     else:
         _new_pair(graph, u, v, length)
-    if not np.isfinite(distances[u, v]):
-        distances[u, v] = distances[v, u] = length
+    _set_first(distances, u, v, length)
 
 
 @kernel
@@ -316,7 +387,7 @@ def _move_edges(graph: Graph, distances: FloatArray, goes: int, stays: int) -> N
     while half >= 0:
         following, end = graph.halves[half, FOLLOWING], graph.halves[half, END]
         length = graph.lengths[half]
-        _touch(graph, goes, end, length)
+        _touch(graph, goes, end, length, np.nan)
         _remove_pair(graph, goes, half)
         _add_edge(graph, distances, stays, end, length)
         half = following
@@ -329,30 +400,21 @@ def _move_edges(graph: Graph, distances: FloatArray, goes: int, stays: int) -> N
 @kernel
 def closed_neighbourhood(graph: Graph, node: int) -> IntArray:
     """Return ``node`` and its neighbours, ascending."""
-    members = np.empty(graph.nodes[node, DEGREE] + 1, np.int64)
-    members[0], n, half = node, 1, graph.nodes[node, FIRST]
-    while half >= 0:
-        members[n] = graph.halves[half, END]
-        n += 1
-        half = graph.halves[half, FOLLOWING]
-    return np.sort(members)
+    return np.sort(np.append(_ends(graph, node), node))
 
 
 @kernel
-def _between_surrogates(
-    distances: FloatArray, surrogates: IntArray, gaps: FloatArray, through: FloatArray
-) -> FloatArray:
-    """Return the distances between surrogates.
+def bridge(distances: FloatArray, gaps: FloatArray, through: FloatArray) -> FloatArray:
+    """Return the distances between surrogates, without infinite ones where that is possible.
 
-    If two surrogates are infinitely far apart, the path through the nodes is used, whose distances
-    are ``through``.
+    If two surrogates are infinitely far apart, the path through their nodes is used, whose
+    distances are ``through``.
     """
-    found = block(distances, surrogates)
     for x in range(len(gaps)):
         for y in range(len(gaps)):
-            if not np.isfinite(found[x, y]):
-                found[x, y] = through[x, y] + gaps[x] + gaps[y]
-    return found
+            if not np.isfinite(distances[x, y]):
+                distances[x, y] = through[x, y] + gaps[x] + gaps[y]
+    return distances
 
 
 @kernel
@@ -374,20 +436,23 @@ def _with_room(state: State, n_nodes: int, n_pairs: int, n_changes: int) -> Stat
     """Return a state with room for more nodes, edges and notes."""
     graph, distances, gaps = state.graph, state.distances, state.gaps
     nodes, halves, lengths = graph.nodes, graph.halves, graph.lengths
-    touched, before = graph.touched, graph.before
+    touched, change = graph.touched, graph.change
     size = graph.counts[N_NODES] + n_nodes
     if size > len(nodes):
         size += size // 2 + 8
         nodes, gaps = _more_rows(nodes, size), _more(gaps, size)
-        distances = np.empty((size, size), np.float64)
-        distances[: len(state.distances), : len(state.distances)] = state.distances
+        if len(distances):
+            distances = np.empty((size, size), np.float64)
+            distances[: len(state.distances), : len(state.distances)] = state.distances
     size = 2 * (graph.counts[N_PAIRS] + n_pairs)
     if size > len(halves):
         halves, lengths = _more_rows(halves, 2 * size), _more(lengths, 2 * size)
     size = graph.counts[N_TOUCHED] + n_changes
     if size > len(touched):
-        touched, before = _more_rows(touched, 2 * size), _more(before, 2 * size)
-    graph = Graph(graph.counts, nodes, halves, lengths, touched, before)
+        touched, noted = _more_rows(touched, 2 * size), change
+        change = np.empty((2 * size, 2), np.float64)
+        change[: len(noted)] = noted
+    graph = Graph(graph.counts, nodes, halves, lengths, touched, change)
     return State(graph, distances, gaps, state.ints, state.floats)
 
 
@@ -432,10 +497,10 @@ def _replace(
             graph.counts[N_NODES] += 1
     for e in range(len(cut.ends)):
         u, v = ids[cut.ends[e, 0]], ids[cut.ends[e, 1]]
-        _touch(graph, u, v, np.nan)
+        _touch(graph, u, v, np.nan, cut.lengths[e])
         _new_pair(graph, u, v, cut.lengths[e])
-        if v < first_new and not np.isfinite(distances[u, v]):  # those of new nodes follow
-            distances[u, v] = distances[v, u] = cut.lengths[e]
+        if v < first_new:  # those of new nodes follow
+            _set_first(distances, u, v, cut.lengths[e])
     return ids
 
 
@@ -447,7 +512,7 @@ def _remove_inside(graph: Graph, members: IntArray) -> None:
         while half >= 0:
             following, v = graph.halves[half, FOLLOWING], graph.halves[half, END]
             if u < v and graph.nodes[v, PLACE] >= 0:
-                _touch(graph, u, v, graph.lengths[half])
+                _touch(graph, u, v, graph.lengths[half], np.nan)
                 _remove_pair(graph, u, half)
             half = following
 
@@ -545,42 +610,52 @@ def _raise_bounds(bounds: FloatArray, far: FloatArray, near: float) -> None:
 def contract_graph(state: State, limit: float) -> tuple[State, IntArray, FloatArray]:
     """Contract the shortest edge below ``limit`` with a hidden end, until there is none.
 
-    Returns also the slots (gone, stays) of each contraction, and the lengths.
+    Of equally short ones, that of the oldest nodes. Returns also the slots (gone, stays) of each
+    contraction, and the lengths.
     """
-    n_slots = state.graph.counts[N_NODES]
+    p, n_slots = state.graph.counts[N_OBSERVED], state.graph.counts[N_NODES]
     merged, lengths, n = np.empty((n_slots, 2), np.int64), np.empty(n_slots, np.float64), 0
+    short = [(np.inf, 0, 0)]
+    for node in range(p, n_slots):
+        for end in _ends(state.graph, node):
+            if end < node:
+                _offer(state.graph, short, end, node, limit)
     while True:
-        goes, half = _shortest(state.graph, limit)
-        if half < 0:
+        length, stays, goes = heapq.heappop(short)
+        if length == np.inf:
             return state, merged[:n], lengths[:n]
-        stays, length = state.graph.halves[half, END], state.graph.lengths[half]
+        half = _find(state.graph.nodes, state.graph.halves, goes, stays)
+        if half < 0 or state.graph.lengths[half] != length:  # changed by a contraction
+            continue
         merged[n, 0], merged[n, 1], lengths[n] = goes, stays, length
         n += 1
         state = _with_room(state, 0, 0, 2 * state.graph.nodes[goes, DEGREE])
-        _touch(state.graph, stays, goes, length)
+        _touch(state.graph, stays, goes, length, np.nan)
         _remove_pair(state.graph, goes, half)
+        moved = _ends(state.graph, goes)
         _move_edges(state.graph, state.distances, goes, stays)
+        for end in moved:
+            _offer(state.graph, short, min(stays, end), max(stays, end), limit)
 
 
 @kernel
-def _shortest(graph: Graph, limit: float) -> tuple[int, int]:
-    """Return the shortest edge below ``limit`` with a hidden end: the younger end, the half-edge.
+def _ends(graph: Graph, node: int) -> IntArray:
+    """Return the neighbours of a node."""
+    ends, half = np.empty(graph.nodes[node, DEGREE], np.int64), graph.nodes[node, FIRST]
+    for x in range(len(ends)):
+        ends[x] = graph.halves[half, END]
+        half = graph.halves[half, FOLLOWING]
+    return ends
 
-    Of equally short ones, that of the oldest nodes; -1: there is none.
-    """
-    best, younger, shortest, older = -1, -1, np.inf, -1
-    for goes in range(graph.counts[N_OBSERVED], graph.counts[N_NODES]):
-        half = graph.nodes[goes, FIRST]
-        while half >= 0:
-            length, stays = graph.lengths[half], graph.halves[half, END]
-            if (
-                stays < goes
-                and length < limit
-                and (length < shortest or (length == shortest and stays < older))
-            ):
-                best, younger, shortest, older = half, goes, length, stays
-            half = graph.halves[half, FOLLOWING]
-    return younger, best
+
+@kernel
+def _offer(
+    graph: Graph, short: list[tuple[float, int, int]], older: int, younger: int, limit: float
+) -> None:
+    """Put an edge on the heap if it is short and has a hidden end."""
+    length = graph.lengths[_find(graph.nodes, graph.halves, older, younger)]
+    if length < limit and younger >= graph.counts[N_OBSERVED]:
+        heapq.heappush(short, (length, older, younger))
 
 
 @kernel
@@ -607,7 +682,7 @@ def _drop(graph: Graph, distances: FloatArray, node: int) -> None:
         ends[n] = graph.halves[half, END]
         length += graph.lengths[half]
         n += 1
-        _touch(graph, node, graph.halves[half, END], graph.lengths[half])
+        _touch(graph, node, graph.halves[half, END], graph.lengths[half], np.nan)
         _remove_pair(graph, node, half)
     if n == 2:
         _add_edge(graph, distances, ends[0], ends[1], length)
@@ -735,7 +810,7 @@ def _record_clean_up(
 
 @kernel
 def _take_changes(graph: Graph) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
-    """Return the edges removed and added since the last call, by working number, with lengths.
+    """Return the edges removed and added by the current step, by working number, with lengths.
 
     Edges come in ascending order; unchanged ones are in neither list.
     """
@@ -749,7 +824,7 @@ def _take_changes(graph: Graph) -> tuple[IntArray, FloatArray, IntArray, FloatAr
         if x and key[order[x]] == key[order[x - 1]]:
             continue
         u, v = graph.touched[order[x], 0], graph.touched[order[x], 1]
-        before, now = graph.before[order[x]], np.nan
+        before, now = graph.change[order[x], 0], np.nan
         half = _find(graph.nodes, graph.halves, u, v)
         if half >= 0:
             now = graph.lengths[half]
@@ -762,5 +837,4 @@ def _take_changes(graph: Graph) -> tuple[IntArray, FloatArray, IntArray, FloatAr
             added[n_added, 0], added[n_added, 1] = graph.nodes[u, NUMBER], graph.nodes[v, NUMBER]
             new[n_added] = now
             n_added += 1
-    graph.counts[N_TOUCHED] = 0
     return removed[:n_removed], old[:n_removed], added[:n_added], new[:n_added]

@@ -37,7 +37,8 @@ from loopylatent.learning.initial_graph import (
     initial_graph,
     loop_radius,
 )
-from loopylatent.learning.learner import Workspace, iter_steps, learn
+from loopylatent.learning.learner import iter_steps, learn
+from loopylatent.learning.workspace import Workspace
 from loopylatent.settings import FitSettings, LearnSettings, Method
 from loopylatent.synthetic.discrete import DiscreteLaw, gibbs
 from loopylatent.tables.observations import Observations

@@ -1,156 +1,65 @@
-"""The learner on sparse distances, which are computed on demand (Algorithm 3)."""
+"""The learner in plain Python: the graph with dense distances, visits and the clean-up."""
 
 from __future__ import annotations
 
-import heapq
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from copy import copy, deepcopy
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from loopylatent.compute import _kernels
-from loopylatent.compute.values import FloatArray, IntArray, Progress
-from loopylatent.distances.sparse import SparseDistances
+from helpers.local_trees import LocalTree, Neighbourhood, renamed
+from loopylatent.compute.values import FloatArray
 from loopylatent.graph import LatentGraph
-from loopylatent.learning.grouping import LocalTree, Neighbourhood, group
 from loopylatent.learning.trace import CleanUpStep, Contraction, Edge, VisitStep, renumbered
 from loopylatent.settings import LearnSettings
 
 
-class PairTable:
-    """A hash table of numbers by pair of nodes."""
+class DenseNodeDistances:
+    """All distances between columns and hidden nodes, in a growing matrix."""
 
-    def __init__(self) -> None:
-        self.keys = np.full(1024, _kernels.graphs.EMPTY, np.int64)
-        self.numbers = np.empty(1024)
-        self.n = 0
-
-    def put(self, keys: IntArray, numbers: FloatArray) -> None:
-        self.keys, self.numbers, self.n = _kernels.graphs.put_numbers(
-            self.keys, self.numbers, self.n, keys, numbers
-        )
-
-    def get(self, u: int, v: int) -> float:
-        """Return the number of a pair; NaN if there is none."""
-        return _kernels.graphs.number_of(self.keys, self.numbers, u, v)
-
-
-class _Growing:
-    """An array with amortised appending."""
-
-    def __init__(self, start: NDArray[Any]) -> None:
-        self._room, self._n = start, len(start)
-
-    @property
-    def values(self) -> Any:
-        return self._room[: self._n]
-
-    def add(self, numbers: NDArray[Any]) -> None:
-        end = self._n + len(numbers)
-        if end > len(self._room):
-            self._room = np.resize(self._room, 2 * end)
-        self._room[self._n : end] = numbers
-        self._n = end
-
-
-NEVER = np.iinfo(np.int64).max
-
-
-class LazyNodeDistances:
-    """Distances computed on demand and cached, for sparse distances.
-
-    The distance of two nodes is fixed when the younger one is created. It depends on distances of
-    the members of its local tree, which are older. So the required pairs are collected from the
-    youngest node down, and computed from the oldest up.
-    """
-
-    def __init__(self, D: SparseDistances) -> None:
-        self._D = D
-        self._p = D.n_columns
-        self._known = PairTable()
-        self._visit = 0
-        whole, real = np.empty(0, np.int64), np.empty(0, np.float64)
-        self._start, self._member = _Growing(np.zeros(1, np.int64)), _Growing(whole)
-        self._path, self._created_in = _Growing(real), _Growing(whole)
-        self._edges = PairTable()
-        self._edge_length, self._edge_visit = _Growing(real), _Growing(whole)
-        self._fresh: list[tuple[int, int]] = []
-
-    def copy(self) -> LazyNodeDistances:
-        other = object.__new__(LazyNodeDistances)
-        for name, value in vars(self).items():
-            shared = name in ("_D", "_p", "_visit")
-            setattr(other, name, value if shared else deepcopy(value))
-        return other
-
-    def make_room(self, n_nodes: int) -> None:
-        """Nothing to do: the tables grow on demand."""
-
-    def note_edge(self, u: int, v: int, length: float) -> None:
-        if math.isfinite(self._known.get(u, v)):
-            return
-        index = self._edges.get(u, v)
-        if math.isnan(index):
-            self._edges.put(_keys([u], [v]), np.array([len(self._edge_visit.values)], float))
-            self._edge_length.add(np.array([length]))
-            self._edge_visit.add(np.array([self._visit]))
-            self._fresh.append((u, v))
-        elif self._edge_visit.values[int(index)] == NEVER:
-            self._edge_length.values[int(index)] = length
-            self._edge_visit.values[int(index)] = self._visit
-
-    def place(
-        self, members: list[int], new: list[int], paths: FloatArray, _alive: Iterable[int]
-    ) -> None:
-        m = len(members)
-        for x, node in enumerate(new):
-            while len(self._created_in.values) < node - self._p:  # contracted at once
-                self._record(np.empty(0, np.int64), np.empty(0))
-            inside = np.array([*members, *new[:x]])
-            self._known.put(_keys([node] * len(inside), inside), paths[m + x, : m + x])
-            self._record(np.array(members), paths[m + x, :m])
-        for u, v in self._fresh:
-            if max(u, v) >= new[0]:  # path lengths take precedence over lengths of first edges
-                self._edge_visit.values[int(self._edges.get(u, v))] = NEVER
-        self._fresh = []
-        self._visit += 1
+    def __init__(self, values: FloatArray) -> None:
+        self._values = np.array(values)
 
     def between(self, nodes: Sequence[int]) -> FloatArray:
-        kernels, known = _kernels.graphs, self._known
-        index = np.asarray(nodes, dtype=np.int64)
-        known.keys, known.numbers, known.n, missing = kernels.collect_pairs(
-            known.keys, known.numbers, known.n, self._p,
-            self._start.values, self._member.values, index,
-        )  # fmt: skip
-        columns = missing[missing >> 31 < self._p]
-        hidden = np.sort(missing[missing >> 31 >= self._p])
-        known.put(columns, self._D.pairs(columns & kernels.LOWER, columns >> 31))
-        edges = (
-            self._edges.keys, self._edges.numbers, self._edge_length.values, self._edge_visit.values
-        )  # fmt: skip
-        kernels.work_out_pairs(
-            known.keys, known.numbers, self._p,
-            self._start.values, self._member.values, self._path.values, self._created_in.values,
-            *edges, hidden,
-        )  # fmt: skip
-        return kernels.read_block(known.keys, known.numbers, *edges, index, self._visit)
+        """(k, k) a copy of the distances between ``nodes``."""
+        index = np.asarray(nodes)
+        block: FloatArray = self._values[index[:, None], index]
+        return block
 
-    def _record(self, members: IntArray, paths: FloatArray) -> None:
-        self._member.add(members)
-        self._path.add(paths)
-        self._start.add(np.array([len(self._member.values)]))
-        self._created_in.add(np.array([self._visit]))
+    def note_edge(self, u: int, v: int, length: float) -> None:
+        """Set the distance of u and v to ``length`` if it was infinite."""
+        if not np.isfinite(self._values[u, v]):
+            self._values[u, v] = self._values[v, u] = length
 
+    def make_room(self, n_nodes: int) -> None:
+        """Allocate for ``n_nodes`` working numbers."""
+        size = len(self._values)
+        if n_nodes > size:
+            larger = np.full((2 * n_nodes, 2 * n_nodes), np.inf)
+            larger[:size, :size] = self._values
+            self._values = larger
 
-def _keys(left: Sequence[int] | IntArray, right: Sequence[int] | IntArray) -> IntArray:
-    """Keys of pairs, as the kernel `pair_key`."""
-    u, v = np.asarray(left, dtype=np.int64), np.asarray(right, dtype=np.int64)
-    keys: IntArray = (np.maximum(u, v) << 31) | np.minimum(u, v)
-    return keys
+    def place(
+        self, members: list[int], new: list[int], paths: FloatArray, alive: Iterable[int]
+    ) -> None:
+        """Set the distances of new hidden nodes.
+
+        ``paths`` holds the path lengths between ``members`` and then ``new`` in their local tree.
+        The distance of h to a node k outside is the largest d(c, k) - d(c, h) over the members c,
+        at least 0.
+        """
+        for x, node in enumerate(new):
+            row = len(members) + x
+            inside = [*members, *new[:x]]
+            self._set(node, [*inside, node], [*paths[row, :row], 0.0])
+            outside = [k for k in alive if k not in members and k not in new]
+            through = self._values[np.ix_(members, outside)] - paths[row, : len(members), None]
+            through[~np.isfinite(through)] = -np.inf
+            far = through.max(axis=0, initial=-np.inf)
+            self._set(node, outside, np.where(far == -np.inf, np.inf, np.maximum(far, 0.0)))
+
+    def _set(self, node: int, others: list[int], values: Sequence[float] | FloatArray) -> None:
+        self._values[node, others] = self._values[others, node] = values
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,14 +70,14 @@ class Changes:
     added: tuple[Edge, ...]
 
 
-class SparseWorkspace:
-    """A mutable graph with sparse distances.
+class PlainWorkspace:
+    """A mutable graph with distances.
 
     Nodes have working numbers: columns 0..p-1, then hidden nodes in order of creation. Numbers of
     removed nodes are not reused.
     """
 
-    def __init__(self, initial: LatentGraph, distances: LazyNodeDistances) -> None:
+    def __init__(self, initial: LatentGraph, distances: DenseNodeDistances) -> None:
         self._names = initial.names
         self.n_observed = initial.n_observed
         self.neighbours: dict[int, dict[int, float]] = {node: {} for node in range(self.n_observed)}
@@ -180,13 +89,6 @@ class SparseWorkspace:
         """Distance to the surrogate at creation, for methods that use surrogates."""
         self._distances = distances
         self._before: dict[tuple[int, int], float | None] = {}
-
-    def copy(self) -> SparseWorkspace:
-        other: SparseWorkspace = copy(self)
-        other.neighbours = {node: dict(ends) for node, ends in self.neighbours.items()}
-        other.surrogates, other.gaps = list(self.surrogates), list(self.gaps)
-        other._distances, other._before = self._distances.copy(), dict(self._before)
-        return other
 
     def is_hidden(self, node: int) -> bool:
         return node >= self.n_observed
@@ -260,29 +162,17 @@ class SparseWorkspace:
     def contract_short_edges(self, limit: float) -> tuple[Contraction, ...]:
         """Contract the shortest edge below ``limit`` with a hidden end, until there is none."""
         contracted = []
-        short = [edge for node in self.neighbours for edge in self._short_edges(node, limit)]
-        heapq.heapify(short)
-        while short:
-            length, stays, goes = heapq.heappop(short)
-            if self.neighbours.get(goes, {}).get(stays) != length:  # changed by a contraction
-                continue
+        while short := [
+            (length, u, v)
+            for u, ends in self.neighbours.items()
+            for v, length in ends.items()
+            if u < v and length < limit and self.is_hidden(v)
+        ]:
+            length, stays, goes = min(short)
             self._set(stays, goes, None)
-            moved = list(self.neighbours[goes])
             self._move_edges(goes, stays)
-            for edge in self._short_edges(stays, limit, moved):
-                heapq.heappush(short, edge)
             contracted.append(Contraction(goes, stays, length))
         return tuple(contracted)
-
-    def _short_edges(
-        self, node: int, limit: float, others: Iterable[int] | None = None
-    ) -> Iterator[tuple[float, int, int]]:
-        """Edges below ``limit`` with a hidden end, to younger nodes or to ``others``."""
-        ends = self.neighbours[node]
-        for other in [v for v in ends if node < v] if others is None else others:
-            u, v = (node, other) if node < other else (other, node)
-            if ends[other] < limit and self.is_hidden(v):
-                yield ends[other], u, v
 
     def take_changes(self) -> Changes:
         removed, added = [], []
@@ -330,32 +220,38 @@ class SparseWorkspace:
 
 
 def _paths(n_nodes: int, edges: Sequence[Edge]) -> FloatArray:
-    """(nodes, nodes) path lengths in a forest."""
-    ends = np.array([(edge.u, edge.v) for edge in edges], dtype=np.int64).reshape(-1, 2)
-    lengths = np.array([edge.length for edge in edges], dtype=np.float64)
-    return _kernels.graphs.tree_path_lengths(n_nodes, ends, lengths)
+    """(nodes, nodes) path lengths in a forest, added from each source outwards."""
+    around: dict[int, list[tuple[int, float]]] = {node: [] for node in range(n_nodes)}
+    for edge in edges:
+        around[edge.u].append((edge.v, edge.length))
+        around[edge.v].append((edge.u, edge.length))
+    paths = np.full((n_nodes, n_nodes), np.inf)
+    for source in range(n_nodes):
+        paths[source, source], pending = 0.0, [source]
+        while pending:
+            node = pending.pop()
+            for end, length in around[node]:
+                if paths[source, end] == np.inf:
+                    paths[source, end] = paths[source, node] + length
+                    pending.append(end)
+    return paths
 
 
 Grouping = Callable[[Neighbourhood, LearnSettings], LocalTree]
 
 
-def sparse_steps(
-    workspace: SparseWorkspace,
+def plain_steps(
+    workspace: PlainWorkspace,
     order: Sequence[int],
     n_samples: int | None,
     settings: LearnSettings,
-    progress: Progress | None = None,
-    grouping: Grouping = group,
+    grouping: Grouping,
 ) -> Iterator[VisitStep | CleanUpStep]:
     """Yield each visit and the clean-up at the end."""
     rng = np.random.default_rng(settings.seed)
-    for done, node in enumerate(order):
-        if progress is not None:
-            progress(done, len(order))
+    for node in order:
         if len(workspace.neighbours[node]) >= 2:  # with fewer there is nothing to group
             yield _visit(workspace, node, n_samples, rng, settings, grouping)
-    if progress is not None:
-        progress(len(order), len(order))
     merged: tuple[Contraction, ...] = ()
     if settings.method == "relaxed":
         merged = workspace.contract_short_edges(settings.shortest_edge)
@@ -365,7 +261,7 @@ def sparse_steps(
 
 
 def _visit(
-    workspace: SparseWorkspace,
+    workspace: PlainWorkspace,
     node: int,
     n_samples: int | None,
     rng: np.random.Generator,
@@ -386,10 +282,10 @@ def _visit(
     tree = grouping(around, settings)
     ids = workspace.replace(members, tree, surrogate=node)
     changes = workspace.take_changes()
-    joins = tuple(join.renamed(ids) for join in tree.joins)
-    contractions = tuple(one.renamed(ids) for one in tree.contractions)
-    rest = tuple(edge.renamed(ids) for edge in tree.rest)
-    rounds = tuple(one.renamed(ids) for one in tree.rounds)
+    joins, contractions, rest, rounds = (
+        tuple(renamed(one, ids) for one in parts)
+        for parts in (tree.joins, tree.contractions, tree.rest, tree.rounds)
+    )
     represented = (surrogates, gaps) if by_surrogates else ((), ())
     return VisitStep(
         node, members, hidden, between, joins, contractions, changes.removed, changes.added,
