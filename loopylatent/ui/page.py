@@ -42,7 +42,15 @@ from loopylatent.ui.shell.results import (
     sample_recipe,
     source_of,
 )
-from loopylatent.ui.shell.session import Session, bound, offer_pin, params_of, pin_params, session
+from loopylatent.ui.shell.session import (
+    REFINE,
+    Session,
+    bound,
+    offer_pin,
+    params_of,
+    pin_params,
+    session,
+)
 from loopylatent.ui.shell.widgets import TimeNeeded, text_of, time_needed, wait_for, words
 
 OWN = "own"
@@ -483,7 +491,8 @@ def _sidebar(s: Session) -> tuple[Source, EdgeDensity | None]:
 
 
 def _set_link(s: Session, linked: Mapping[str, str] | None) -> None:
-    params = params_of(s.recipe) | pin_params(s.pins) | dict(linked or {})
+    goal = {} if REFINE not in s.view else {REFINE: str(s.view[REFINE])}
+    params = params_of(s.recipe) | goal | pin_params(s.pins) | dict(linked or {})
     st.query_params.from_dict(params)
 
 

@@ -33,7 +33,7 @@ from loopylatent.exporting.project.results import (
 )
 from loopylatent.figures.sweep import MEASURES
 from loopylatent.inference.model import Model, SavedModel
-from loopylatent.settings import FitSettings, Method
+from loopylatent.settings import FitSettings, Goal, Method
 from loopylatent.tables.files import MAX_BYTES
 from loopylatent.ui.shell.results import (
     AlongKey,
@@ -48,7 +48,7 @@ from loopylatent.ui.shell.results import (
     TableKey,
     digest_or_none,
 )
-from loopylatent.ui.shell.session import GROUPS, Placed, Session
+from loopylatent.ui.shell.session import GROUPS, REFINE, Placed, Session
 from loopylatent.ui.shell.widgets import PARTS, RUNS, Fitted
 
 RESERVE = 2 * MEGABYTE
@@ -99,6 +99,7 @@ VIEW: Mapping[str, Callable[[Any], bool]] = {
     "score lda": _some_of(LDA_TOPICS),
     "score methods": _some_of(get_args(Method)),
     "score belief": _is_a(bool),
+    REFINE: _one_of(get_args(Goal)),
 }
 """The values that each preference can take."""
 
@@ -291,6 +292,7 @@ def take(s: Session, opened: Opened) -> None:
     for digest, content in uploads_with(s, project).items():
         if digest not in s.uploads or digest == project.recipe.data_digest:
             s.keep_upload(digest, content)
+    s.view.pop(REFINE, None)
     s.open(project.recipe, project.names)
     s.pins = project.pins
     s.view |= {

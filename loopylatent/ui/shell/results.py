@@ -31,7 +31,7 @@ from loopylatent.learning.initial_graph import (
 )
 from loopylatent.learning.learner import LearnResult, learn
 from loopylatent.learning.regularized import learn_regularized
-from loopylatent.settings import LearnSettings, Thresholds
+from loopylatent.settings import Goal, LearnSettings, Thresholds
 from loopylatent.tables.observations import Observations
 from loopylatent.tables.read import read_frame
 from loopylatent.tables.samples import Sample, load_sample, sample_folder
@@ -157,6 +157,16 @@ class FitKey(Key):
 
     data: str
     graph: str
+
+
+@dataclass(frozen=True, slots=True)
+class RefinedKey(Key):
+    """A graph refined by likelihood, or the search for it."""
+
+    data: str
+    graph: str
+    """The digest of the graph that the search starts from."""
+    goal: Goal
 
 
 @dataclass(frozen=True, slots=True)

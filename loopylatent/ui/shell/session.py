@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, count
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import streamlit as st
@@ -36,6 +36,7 @@ from loopylatent.figures.simplify import SimplifiedGraph
 from loopylatent.graph import LatentGraph
 from loopylatent.learning.initial_graph import check_radius
 from loopylatent.lesson.presets import synthetic_files
+from loopylatent.settings import Goal
 from loopylatent.tables.samples import sample_names
 from loopylatent.ui.shell.background import Jobs
 from loopylatent.ui.shell.results import Memo, PlacesKey, carried_nodes, sample_recipe, source_of
@@ -48,6 +49,9 @@ ASPECT = 1.3
 KEY = "loopylatent"
 GROUPS = "uploaded_groups_of_columns"
 """Key in the view: groups of columns that the user uploaded."""
+REFINE = "refine"
+"""Key in the view and in links: the goal of the refinement by likelihood; absent if it is off."""
+REFINE_OFF = "Refinement by likelihood was switched off: it belonged to the previous data."
 
 
 _small_results = partial(ResultCache, most_bytes=APP.session_bytes // 4)
@@ -123,8 +127,10 @@ class Session:
             self.notice = str(error)
 
     def open(self, recipe: Recipe, names: tuple[NamedNode, ...] = ()) -> None:
-        """Open other data; undo returns to the previous ones."""
+        """Open other data, without refinement; undo returns to the previous ones."""
         self._go_to(Moment(recipe, recipe, names))
+        if self.view.pop(REFINE, None) is not None:
+            self.notice = REFINE_OFF
         self.selected = None
         self.searched = self.untested = None
         self.opened = frozenset()
@@ -235,8 +241,11 @@ def session() -> Session:
         tour = None if params else 0  # a link is not a first visit
         pins = pins_of(params)
         uploads = synthetic_files(opening.recipe.data_digest)
+        goal = params.get(REFINE)
+        view = {REFINE: goal} if goal in get_args(Goal) else {}
+        notice = opening.notice or (UNKNOWN_GOAL if goal is not None and not view else None)
         st.session_state[KEY] = Session(
-            now, uploads=uploads, notice=opening.notice, tour=tour, memo=memo, pins=pins
+            now, uploads=uploads, notice=notice, tour=tour, memo=memo, pins=pins, view=view
         )
     found: Session = st.session_state[KEY]
     return found
@@ -268,6 +277,7 @@ def bound(
 
 NUMBERS = ("r", "Lambda", "tau")
 WORDS = ("method", "order", "metric", "regularize")
+UNKNOWN_GOAL = "The link asks for an unknown refinement. The learned graph is shown."
 NOT_BUNDLED = "The link names a table that is not bundled. A sample is shown instead."
 READING = ("drop", "labels", "kinds", "weights", "drop_degenerate", "n_samples")
 """How a file is read; a link contains only values that differ from the defaults."""
