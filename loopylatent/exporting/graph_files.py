@@ -52,6 +52,7 @@ from loopylatent.graph import (
 from loopylatent.learning.learner import LearnResult
 from loopylatent.learning.part_evidence import Evidence
 from loopylatent.learning.refinement import RefinedResult
+from loopylatent.settings import Goal
 from loopylatent.tables.files import name_to_csv, xml_text
 
 Setting = str | float | int
@@ -96,6 +97,8 @@ def provenance(result: LearnResult) -> Provenance:
     settings = {**named, **asdict(used.thresholds), "seed": used.seed}
     if isinstance(result, RefinedResult) and result.refinement is not None:
         settings["refine"] = result.refinement.goal
+        if result.graph != result.refinement.graph:
+            settings["moves"] = [one.graph for one in result.refinement.steps].index(result.graph)
     return Provenance(settings, result.data_digest, result.graph.digest)
 
 
@@ -432,12 +435,26 @@ LONGEST_COMMAND = 100_000
 WIDTH = 100
 
 
-def to_python(recipe: Recipe, *, max_hidden: int | None = None) -> str:
-    """Return a script that learns the same graph; it reads the data from its folder."""
+def to_python(
+    recipe: Recipe,
+    *,
+    max_hidden: int | None = None,
+    refine: Goal | None = None,
+    n_moves: int | None = None,
+) -> str:
+    """Return a script that learns the same graph; it reads the data from its folder.
+
+    With ``refine`` the graph is refined; ``n_moves`` stops it after so many moves.
+    """
     named = [f"{name}={getattr(recipe, name)!r}" for name in SETTINGS]
+    if recipe.regularize != "none" or refine is not None:
+        named.append("obs=obs")
     if recipe.regularize != "none":
-        named += ["obs=obs", f"regularize={recipe.regularize!r}"]
+        named.append(f"regularize={recipe.regularize!r}")
         named += [] if max_hidden is None else [f"max_hidden={max_hidden}"]
+    if refine is not None:
+        named.append(f"refine={refine!r}")
+    after = [] if n_moves is None else [f"result = result.after({n_moves})"]
     lines = [
         f'"""Reproduce a learned graph, with loopylatent {__version__}."""',
         "",
@@ -445,6 +462,7 @@ def to_python(recipe: Recipe, *, max_hidden: int | None = None) -> str:
         "",
         *_reading(recipe),
         _call("result = ll.learn", ["D", *named]),
+        *after,
         "print(result.graph)",
         f"ll.export(result, {_output(recipe)!r})",
     ]
@@ -476,7 +494,11 @@ def _call(start: str, arguments: Sequence[str]) -> str:
 
 
 def to_command(
-    recipe: Recipe, program: str = "python -m loopylatent", *, max_hidden: int | None = None
+    recipe: Recipe,
+    program: str = "python -m loopylatent",
+    *,
+    max_hidden: int | None = None,
+    refine: Goal | None = None,
 ) -> str:
     """Return a POSIX shell command that learns the same graph; control characters are escaped."""
     is_file = recipe.source_kind != "sample"
@@ -500,6 +522,7 @@ def to_command(
     if recipe.regularize != "none":
         texts.append(f"--regularize={recipe.regularize}")
         texts += [] if max_hidden is None else [f"--max-hidden={max_hidden}"]
+    texts += [] if refine is None else [f"--refine={refine}"]
     line = " ".join([program, "learn", *map(shlex.quote, texts), "-o", _output(recipe)])
     if len(line) > LONGEST_COMMAND:
         raise DataError(

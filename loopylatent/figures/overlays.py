@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -59,16 +59,22 @@ def compared_looks(looks: Mapping[Any, Any], shown: tuple[int, ...]) -> dict[str
 
 
 def _compared(colours: Theme, look: Mapping[str, Any], shown: tuple[int, ...]) -> dict[str, Any]:
-    edge, emphasis = colours.edge, colours.emphasis
-    groups = dict(look["options"]["groups"])
-    for state, colour in COLOURS.items():
-        groups[f"only {state}"] = groups["hidden"] | {"color": vis_node(colour, colour, emphasis)}
+    edge, groups = colours.edge, _groups_of_one(colours, look)
     kept = [item for item in look["legend"] if item["shape"] in ("dot", "diamond")]
     extra = [LegendItem("line", edge, edge, "in both")]
     for state in shown:
         shape: Any = "dashes" if state == LEFT else "line"
         extra.append(LegendItem(shape, COLOURS[state], COLOURS[state], WORDS[state]))
     return _with(look, groups, [*kept, *map(asdict, extra)])
+
+
+def _groups_of_one(colours: Theme, look: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the groups of a look with those of hidden nodes that only one graph has."""
+    groups = dict(look["options"]["groups"])
+    for state, colour in COLOURS.items():
+        paint = vis_node(colour, colour, colours.emphasis)
+        groups[f"only {state}"] = groups["hidden"] | {"color": paint}
+    return groups
 
 
 def _with(look: Mapping[str, Any], groups: dict[str, Any], legend: Rows) -> dict[str, Any]:
@@ -110,6 +116,42 @@ def mark_changed_edges(edges: Rows, status: NDArray[np.int64]) -> Rows:
         1: {"color": vis_edge(ADDED), "dashes": False},
     }
     return [edge | looks[int(state)] for edge, state in zip(edges, status, strict=True)]
+
+
+def mark_changed_hidden(nodes: Rows, n_observed: int, status: NDArray[np.int64]) -> Rows:
+    """Colour removed and added hidden nodes."""
+    marked = []
+    for node in nodes:
+        state = 0 if node["id"] < n_observed else int(status[node["id"] - n_observed])
+        marked.append(node | {"group": f"only {state}"} if state in COLOURS else node)
+    return marked
+
+
+def changed_looks(looks: Mapping[Any, Any]) -> dict[str, Any]:
+    """Add the colours of removed and added hidden nodes to a picture's looks."""
+    return {
+        theme: _with(look, _groups_of_one(THEMES[theme], look), look["legend"])
+        for theme, look in looks.items()
+    }
+
+
+def between(nodes: Sequence[Sequence[int]], positions: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Place further nodes near the middle of their neighbours, away from all other nodes.
+
+    ``nodes`` has the neighbours of each; those without a position do not count.
+    """
+    place = positions
+    reach = 0.06 * float(np.ptp(positions, axis=0).max(initial=1.0))
+    turns = np.linspace(0, 2 * np.pi, 12, endpoint=False)
+    around = reach * np.stack([np.cos(turns), np.sin(turns)], axis=1)
+    for near in nodes:
+        known = [node for node in near if node < len(positions)]
+        middle = positions[known].mean(axis=0) if known else positions.mean(axis=0)
+        spots = middle + np.vstack([np.zeros((1, 2)), around, 2 * around])
+        gaps = np.linalg.norm(spots[:, None] - place[None], axis=2).min(axis=1)
+        free = np.flatnonzero(gaps > 0.8 * reach)
+        place = np.vstack([place, spots[free[0] if len(free) else int(gaps.argmax())]])
+    return place
 
 
 def mark_cycles(edges: Rows, graph: LatentGraph) -> Rows:

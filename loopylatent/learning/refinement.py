@@ -152,6 +152,13 @@ class RefinedResult(LearnResult):
         assert self.refinement is not None
         return self.refinement
 
+    def after(self, n_moves: int) -> RefinedResult:
+        """Return the result with the graph after the first moves only; evidence is left out."""
+        steps = self._found.steps
+        if not 0 <= n_moves < len(steps):
+            raise InferenceError(f"There are {len(steps) - 1} moves; {n_moves} is not among them.")
+        return replace(self, graph=steps[n_moves].graph)
+
     @property
     def learned_graph(self) -> LatentGraph:
         """The graph before refinement, without hidden nodes of low degree."""
@@ -171,7 +178,7 @@ class RefinedResult(LearnResult):
 
     @property
     def evidence(self) -> tuple[Evidence, ...] | None:
-        return self._found.evidence
+        return self._found.evidence if self.graph == self._found.graph else None
 
 
 def refine(

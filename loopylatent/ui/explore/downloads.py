@@ -24,6 +24,7 @@ from loopylatent.figures.layout import positions
 from loopylatent.figures.network import edge_signs
 from loopylatent.figures.svg import to_svg
 from loopylatent.graph import node_labels
+from loopylatent.ui.explore.refine import Shown
 from loopylatent.ui.explore.scene import Scene
 from loopylatent.ui.open.project import saving
 from loopylatent.ui.page import file_stem
@@ -135,6 +136,7 @@ def _extras(scene: Scene) -> Extras:
         group_names=scene.colouring.names,
         signs=edge_signs(scene.result.graph, scene.source.distances),
         hidden_names=scene.names,
+        evidence=None if scene.refined is None else scene.refined.evidence,
     )
 
 
@@ -157,8 +159,14 @@ N_COLUMNS = 4
 
 def offer_files(s: Session, scene: Scene) -> None:
     """Offer a report, the graph in every format, and a project."""
+    if scene.refined is not None and scene.refined.found is None:
+        st.caption(words.files_later)
+        return
     stem, graph, extras = file_stem(s), scene.result.graph, _extras(scene)
-    _offer_report(s, scene, stem)
+    if scene.refined is None:
+        _offer_report(s, scene, stem)
+    else:
+        st.caption(words.report_of_learned)
     origin = provenance(scene.result)
     columns = st.columns(N_COLUMNS)
     for k, (ending, (label, purpose, mime)) in enumerate(FILES.items()):
@@ -187,8 +195,10 @@ def offer_files(s: Session, scene: Scene) -> None:
             st.caption(escaped(found.left_out))
 
 
-def offer_code(s: Session) -> None:
+def offer_code(s: Session, shown: Shown) -> None:
     """Show the link, the script and the command that reproduce this graph."""
+    goal = None if shown.problem is not None else shown.goal
+    at = None if shown.found is None or shown.is_done else shown.at
     if s.recipe.source_kind == "sample":
         st.caption("The address of this page is a link to these data and settings.")
     else:
@@ -197,10 +207,10 @@ def offer_code(s: Session) -> None:
             "after the same file is opened again. A project contains both."
         )
     st.caption("Python")
-    st.code(to_python(s.recipe), language="python")
-    st.caption("Command line")
+    st.code(to_python(s.recipe, refine=goal, n_moves=at), language="python")
+    st.caption("Command line" if at is None else words.command_takes_all)
     try:
-        st.code(to_command(s.recipe), language="bash", wrap_lines=True)
+        st.code(to_command(s.recipe, refine=goal), language="bash", wrap_lines=True)
     except LoopyLatentError as error:
         st.caption(text_of(error))
 

@@ -25,14 +25,22 @@ from loopylatent.figures.simplify import (
 from loopylatent.graph import LatentGraph, node_labels
 from loopylatent.ui.explore.downloads import offer_code, offer_files
 from loopylatent.ui.explore.fit import show_fit
+from loopylatent.ui.explore.refine import (
+    Shown,
+    choose_refinement,
+    show_refinement,
+    show_strip,
+)
 from loopylatent.ui.explore.scene import (
     CHANGES,
     INITIAL,
     LEARNED,
+    REFINED,
     Scene,
     choose_colours,
     describe_node,
     draw,
+    drawn_ids,
     find_node,
     graph_of,
 )
@@ -277,10 +285,11 @@ def offer_tour(s: Session) -> None:
             st.button("Skip", on_click=partial(setattr, s, "tour", None), type="tertiary")
 
 
-def headline(s: Session, now: Present) -> None:
+def headline(s: Session, shown: Shown) -> None:
     """Draw the title of the data and the counts of the graph."""
+    now = shown.present
     line = f"**{escaped(now.source.title)}** &nbsp; {summary_line(now.result)}"
-    support = support_of(s, now.source, now.result.graph)
+    support = None if shown.step is not None else support_of(s, now.source, shown.graph)
     line += "" if support is None else f" · instability **{support.instability:.2f}**"
     line += f" · {1000 * s.memo.seconds['learned']:.0f} ms"
     st.markdown(line, help=escaped(now.source.about))
@@ -305,21 +314,24 @@ def warnings(now: Present) -> None:
         st.caption("  \n".join(lines))
 
 
-def show_graph(s: Session, now: Present) -> Scene:
+def show_graph(s: Session, shown: Shown) -> Scene:
     """Draw the view controls, the graph, and the panel of the selected node."""
-    graph = now.result.graph
-    names = s.names_on(graph)
-    labels = node_labels(graph, names.by_node)
-    s.follow(graph)
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        support = support_of(s, now.source, graph)
-        view = _choose_view(s, has_support=support is not None)
+    now, graph = shown.present, shown.graph
+    named = s.names_on(graph)
+    names = shown.names | dict(named.by_node)
+    labels = node_labels(graph, names)
+    s.follow(graph, shown.ids)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="controls"):
+        support = support_of(s, now.source, graph) if shown.step is None else None
+        view = _choose_view(s, has_support=support is not None, is_refined=shown.step is not None)
         find_node(s, labels)
         colouring = choose_colours(s, now.source, graph)
         with st.popover("Show"):
             marked = _choose_cycles(s)
             steps = _choose_steps(s)
         least = choose_least(s) if view == SUPPORT else 0.0
+        choose_refinement(s, shown)
+    show_strip(s, shown)
     fitted = fitted_of(s, now.source, graph)
     part = part_of(s, graph_of(view, now.result), steps)
     added = {} if part is None else captions(part, labels)
@@ -331,7 +343,7 @@ def show_graph(s: Session, now: Present) -> Scene:
         now.result,
         places,
         colouring,
-        names.by_node,
+        names,
         cycles=marked,
         around=_around(s, graph, steps) if part is None else None,
         model=None if fitted is None else fitted.model,
@@ -339,6 +351,7 @@ def show_graph(s: Session, now: Present) -> Scene:
         least=least,
         part=part,
         captions=added,
+        refined=shown if shown.step is not None else None,
     )
     if is_large(graph):
         say_what_is_drawn(s, graph, part)
@@ -348,28 +361,30 @@ def show_graph(s: Session, now: Present) -> Scene:
     with st.container(key="stage_row"):
         left, right = st.columns([3.7, 1], gap="small")
     with left:
+        ids = drawn_ids(view, scene)
+        node_of = {drawn: node for node, drawn in enumerate(ids[: graph.n_nodes])}
         graph_view(
             draw(view, scene),
             key="graph",
             subject=subject_of(now.source.distances.digest, part),
-            on_click=s.select,
+            on_click=lambda drawn: s.select(None if drawn is None else node_of.get(drawn)),
             on_open=None if part is None else lambda node: toggle(s, part, node),
             height=GRAPH_HEIGHT - (ROW_HEIGHT if is_large(graph) else 0),
-            selected=s.selected,
+            selected=None if s.selected is None or s.selected >= len(ids) else ids[s.selected],
             n_centred=s.n_centred if part is None or part.centre is None else 0,
             file_name=file_stem(s),
         )
     time.sleep(HEAD_START)
     with right, st.container(height=GRAPH_HEIGHT, border=False, key="node_panel"):
-        describe_node(s, now.source, now.result, labels, theme())
+        describe_node(s, shown, labels, theme())
     if scene.model is not None and view != SUPPORT:
         st.caption("Edges show fitted correlations: width is strength, dashed is negative.")
     if colouring.line:
         st.caption(colouring.line)
     if colouring.job is not None:
         _wait_for_groups(colouring.job)
-    if names.unmatched:
-        gone = ", ".join(names.unmatched)
+    if named.unmatched:
+        gone = ", ".join(named.unmatched)
         st.caption(f"Not in this graph: {escaped(gone)}. Names return with their nodes.")
     return scene
 
@@ -383,17 +398,19 @@ def _wait_for_groups(job: Job) -> None:
     st.caption(f"Groups of this graph; computing the consensus over resamples{done} …")
 
 
-def _choose_view(s: Session, *, has_support: bool) -> str:
-    """Choose the view; Support is offered once it is known."""
-    views = [LEARNED, INITIAL, CHANGES] + [SUPPORT] * has_support
+def _choose_view(s: Session, *, has_support: bool, is_refined: bool) -> str:
+    """Choose the view; Support is offered once it is known, for the learned graph."""
+    first = REFINED if is_refined else LEARNED
+    views = [first, INITIAL, CHANGES] + [SUPPORT] * has_support
+    about = words.refined_views if is_refined else words.views
     chosen = st.segmented_control(
         "View",
         views,
         label_visibility="collapsed",
-        help="  \n".join(f"**{name}**: {text}" for name, text in words.views.items()),
-        **viewed(s, "view", LEARNED, views),
+        help="  \n".join(f"**{name}**: {text}" for name, text in about.items()),
+        **viewed(s, "view", first, views),
     )
-    return chosen or LEARNED
+    return chosen or first
 
 
 def _choose_cycles(s: Session) -> bool:
@@ -465,17 +482,26 @@ def show_tables(now: Present, scene: Scene) -> None:
         table(edges, height=360, column_config={"length": number})
 
 
-def show_more(s: Session, now: Present, scene: Scene) -> None:
+def _stability(s: Session, shown: Shown, scene: Scene, labels: tuple[str, ...]) -> None:
+    """Draw the stability of the learned graph; resamples are not refined."""
+    if shown.step is not None:
+        st.caption(words.stability_of_learned)
+        return
+    now = shown.present
+    show_stability(s, now.source, now.result, labels, scene.whole_positions)
+
+
+def show_more(s: Session, shown: Shown, scene: Scene) -> None:
     """Draw the tabs below the graph; only the open one is computed."""
-    labels = node_labels(now.result.graph, scene.names)
+    now = shown.present
+    labels = node_labels(shown.graph, scene.names)
     contents: dict[str, Callable[[], None]] = {
         "Density curve": lambda: show_density(s, now),
         "Model fit": lambda: show_fit(s, now.source, now.result, labels),
-        "Stability": lambda: show_stability(
-            s, now.source, now.result, labels, scene.whole_positions
-        ),
+        "Refinement": lambda: show_refinement(shown, labels, file_stem(s)),
+        "Stability": lambda: _stability(s, shown, scene, labels),
         "Tables": lambda: show_tables(now, scene),
         "Export": lambda: offer_files(s, scene),
-        "Code": lambda: offer_code(s),
+        "Code": lambda: offer_code(s, shown),
     }
     tabs(contents, key="more")

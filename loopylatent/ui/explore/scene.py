@@ -29,8 +29,11 @@ from loopylatent.figures.network import EDGE, LegendItem, ThemeName, edge_signs
 from loopylatent.figures.overlays import (
     ADDED,
     REMOVED,
+    between,
+    changed_looks,
     difference,
     mark_changed_edges,
+    mark_changed_hidden,
     mark_cycles,
     shade_edges,
     shade_nodes,
@@ -41,6 +44,7 @@ from loopylatent.graph import LatentGraph
 from loopylatent.inference.model import Model
 from loopylatent.learning.learner import LearnResult
 from loopylatent.ui.explore.fit import as_fitted, describe_hidden
+from loopylatent.ui.explore.refine import Shown, describe_evidence
 from loopylatent.ui.explore.stability import SUPPORT
 from loopylatent.ui.graph_view import Picture, picture
 from loopylatent.ui.page import name_field, read_groups
@@ -57,7 +61,7 @@ from loopylatent.ui.shell.widgets import (
     viewed,
 )
 
-LEARNED, INITIAL, CHANGES = "Learned graph", "Initial graph", "Changes"
+LEARNED, INITIAL, CHANGES, REFINED = "Learned graph", "Initial graph", "Changes", "Refined graph"
 STAYED = "unchanged; wider is stronger"
 LARGEST_LABEL = 16
 """Label size in a simplified graph, in pixels of the layout."""
@@ -87,6 +91,8 @@ class Scene:
     """The part of a large graph that is drawn; only its nodes have positions."""
     captions: Mapping[int, str] = field(default_factory=dict)
     """Labels of nodes with folded columns."""
+    refined: Shown | None = None
+    """The refinement whose step is shown; None for a learned graph."""
 
     @property
     def whole_positions(self) -> NDArray[np.float64] | None:
@@ -100,6 +106,8 @@ def draw(view: str, scene: Scene) -> Picture:
     if view == INITIAL:
         shown = _picture(scene, initial, {}, marked=scene.cycles)
         shown = _with_cycles(shown, initial) if scene.cycles else shown
+    elif view == CHANGES and scene.refined is not None:
+        shown = _refined_changes(scene, scene.refined)
     elif view == CHANGES:
         both = difference(initial, learned)
         shown = _picture(scene, both.graph, scene.names, signs=False)
@@ -115,7 +123,48 @@ def draw(view: str, scene: Scene) -> Picture:
         shown = _with_cycles(shown, learned) if scene.cycles else shown
     if scene.part is not None:
         shown = _folded(_only(shown, scene.part.nodes), scene.part)
-    return shown if scene.around is None else _only(shown, scene.around)
+    if scene.around is not None:
+        shown = _only(shown, scene.around)
+    return shown if scene.refined is None else _with_ids(shown, drawn_ids(view, scene))
+
+
+def drawn_ids(view: str, scene: Scene) -> tuple[int, ...]:
+    """Return the numbers of the nodes in the picture; those of hidden nodes stay in refinement."""
+    graph, refined = scene.result.graph, scene.refined
+    if refined is None:
+        return tuple(range(graph.n_nodes))
+    hidden = refined.change.hidden_ids if view == CHANGES else refined.ids.ids
+    return (*range(graph.n_observed), *hidden)
+
+
+def _with_ids(shown: Picture, ids: tuple[int, ...]) -> Picture:
+    """Number the nodes of a picture so that they move to their places in the next one."""
+
+    def renamed(edge: dict[str, Any]) -> dict[str, Any]:
+        ends = ids[edge["from"]], ids[edge["to"]]
+        return edge | {"from": ends[0], "to": ends[1], "id": f"{min(ends)}-{max(ends)}"}
+
+    nodes = [node | {"id": ids[node["id"]]} for node in shown.nodes]
+    return replace(shown, nodes=nodes, edges=[renamed(edge) for edge in shown.edges])
+
+
+def _refined_changes(scene: Scene, refined: Shown) -> Picture:
+    """Draw what the moves so far changed in the learned graph."""
+    change = refined.change
+    n_nodes, p = scene.result.graph.n_nodes, change.graph.n_observed
+    gone = range(n_nodes, change.graph.n_nodes)
+    place = between([change.graph.neighbours(node) for node in gone], scene.positions)
+    names = {**refined.names_of(change.hidden_ids), **scene.names}
+    shown = _picture(replace(scene, positions=place), change.graph, names, signs=False)
+    shown = replace(
+        shown,
+        nodes=mark_changed_hidden(shown.nodes, p, change.hidden),
+        edges=mark_changed_edges(shown.edges, change.edges),
+        looks=changed_looks(shown.looks),
+    )
+    added = LegendItem("line", ADDED, ADDED, "added by refinement")
+    removed = LegendItem("dashes", REMOVED, REMOVED, "removed by refinement")
+    return _with_legend(shown, added, removed, edge_text=STAYED)
 
 
 def _supported(scene: Scene, found: Stability) -> Picture:
@@ -339,11 +388,10 @@ def find_node(s: Session, labels: tuple[str, ...]) -> None:
     )
 
 
-def describe_node(
-    s: Session, source: Source, result: LearnResult, labels: tuple[str, ...], theme: ThemeName
-) -> None:
-    """Describe the selected node: values, name, neighbours, cycles, origin."""
-    graph, node = result.graph, s.selected
+def describe_node(s: Session, shown: Shown, labels: tuple[str, ...], theme: ThemeName) -> None:
+    """Describe the selected node: values, name, neighbours, evidence, cycles, origin."""
+    source, result, node = shown.present.source, shown.present.result, s.selected
+    graph = result.graph
     if node is None or node >= graph.n_nodes:
         _hidden_nodes(s, result, labels)
         return
@@ -353,7 +401,9 @@ def describe_node(
         name_field(s, result, node, labels[node])
     elif source.observations is not None:
         _values(source, labels[node], theme)
-    show_origin(s, graph, node, labels)
+    if shown.step is None:
+        show_origin(s, graph, node, labels)
+    describe_evidence(shown, node, labels)
     _near_table("Neighbours in the graph", neighbours_of(graph, node), labels)
     near = nearest_columns(graph, node) if hidden else nearest_columns(source.distances, node)
     title = "Nearest columns in the graph" if hidden else "Nearest columns by distance"
@@ -364,7 +414,7 @@ def describe_node(
     for cycle in cycles[:5]:
         st.text(" – ".join(labels[member] for member in cycle))
     if hidden:
-        origin = origin_of(result, node)
+        origin = origin_of(result, node) if shown.step is None else None
         if origin is not None:
             st.caption("Created in")
             st.text(f"visit {origin.number} of {result.n_visits}, to {labels[origin.visited]}")

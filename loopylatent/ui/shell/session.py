@@ -59,11 +59,21 @@ _small_results = partial(ResultCache, most_bytes=APP.session_bytes // 4)
 
 
 @dataclass(frozen=True, slots=True)
+class HiddenIds:
+    """Numbers that hidden nodes keep while a learned graph is refined."""
+
+    of: str
+    """The digest of the learned graph."""
+    ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Placed:
     """The graph that was drawn last, with the positions of its nodes."""
 
     graph: LatentGraph
     positions: NDArray[np.float64]
+    hidden: HiddenIds | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,26 +212,27 @@ class Session:
         if graph == self.placed.graph:
             kept = np.full((graph.n_nodes, 2), np.nan)
             kept[nodes] = found
-            self.placed = Placed(graph, kept)
+            self.placed = replace(self.placed, positions=kept)
         place[nodes] = stretched(found, ASPECT)
         return place
 
-    def follow(self, graph: LatentGraph) -> NDArray[np.float64]:
+    def follow(self, graph: LatentGraph, hidden: HiddenIds | None = None) -> NDArray[np.float64]:
         """Transfer selection and open nodes to another graph; return the previous positions.
 
-        Nodes that were not drawn have positions of NaN.
+        Nodes that were not drawn have positions of NaN. Hidden nodes are the same by their numbers
+        if both graphs come from one learned graph; otherwise they are matched.
         """
         before = self.placed
         if before is not None and before.graph == graph:
             return before.positions
         start = np.full((graph.n_nodes, 2), np.nan)
         if before is not None:
-            carried = carried_nodes(before.graph, graph)
+            carried = _carried(before, graph, hidden)
             self.selected = carried.get(self.selected) if self.selected is not None else None
             self.searched = None
             self.opened = frozenset(carried[node] for node in self.opened if node in carried)
             start[list(carried.values())] = before.positions[list(carried)]
-        self.placed = Placed(graph, start)
+        self.placed = Placed(graph, start, hidden)
         return start
 
     def _go_to(self, moment: Moment) -> None:
@@ -229,6 +240,17 @@ class Session:
             self.before = [*self.before, self.now][-MOST_STEPS_BACK:]
             self.after = []
             self.now = moment
+
+
+def _carried(before: Placed, graph: LatentGraph, hidden: HiddenIds | None) -> dict[int, int]:
+    """Map the nodes of the graph that was drawn last to those of the next."""
+    last = before.hidden
+    if hidden is None or last is None or last.of != hidden.of:
+        return carried_nodes(before.graph, graph)
+    p = graph.n_observed
+    node_of = {one: p + k for k, one in enumerate(hidden.ids)}
+    same = {p + k: node_of[one] for k, one in enumerate(last.ids) if one in node_of}
+    return {node: node for node in range(p)} | same
 
 
 def session() -> Session:

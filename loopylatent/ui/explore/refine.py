@@ -1,0 +1,356 @@
+"""Refinement by likelihood on Explore: the switch, the score over the moves, the evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import streamlit as st
+
+from loopylatent.analysis.refined_steps import (
+    SUPPORTED,
+    WITHOUT,
+    StepChanges,
+    changes_between,
+    evidence_csv,
+    evidence_frame,
+    gains,
+    has_short_cycles,
+    hidden_labels,
+    move_csv,
+    move_frame,
+    supported_line,
+)
+from loopylatent.figures.refinement import score_figure
+from loopylatent.figures.simplify import SIMPLE_FROM
+from loopylatent.graph import LatentGraph
+from loopylatent.learning.learner import LearnResult
+from loopylatent.learning.part_evidence import Evidence
+from loopylatent.learning.refinement import RefinedResult, RefinedStep, Refinement, is_weak
+from loopylatent.settings import Goal
+from loopylatent.ui.page import Present, theme
+from loopylatent.ui.shell.background import Job
+from loopylatent.ui.shell.refining import GOALS, KIND, goal_of, refinement_of, refining, search_of
+from loopylatent.ui.shell.results import Source
+from loopylatent.ui.shell.session import REFINE, HiddenIds, Session, bound
+from loopylatent.ui.shell.widgets import (
+    chart,
+    escaped,
+    job_bar,
+    save_button,
+    table,
+    text_of,
+    texts,
+)
+
+words = texts("explore")
+AT = "refine_move"
+"""Key in the session's view: the move whose graph is shown, of which refinement."""
+STRIP_HEIGHT = 118
+"""Height of the strip above the graph, in pixels."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shown:
+    """The graph that the page shows: the learned one, or a step of its refinement."""
+
+    present: Present
+    """Data and settings with the graph that is shown."""
+    learned: LearnResult
+    goal: Goal | None = None
+    """None if refinement is switched off."""
+    found: Refinement | None = None
+    """None while the search runs, or if it failed."""
+    step: RefinedStep | None = None
+    """The step that is shown; None for the learned graph as it is."""
+    at: int = 0
+    """The number of moves that led to it, once the search is done."""
+    job: Job | None = None
+    """The running search."""
+    problem: str | None = None
+    """Why there is no refinement, as Markdown."""
+
+    @property
+    def graph(self) -> LatentGraph:
+        return self.present.result.graph
+
+    @property
+    def names(self) -> dict[int, str]:
+        """Of hidden nodes, the same in all steps; empty until the search is done."""
+        return {} if self.step is None else self.names_of(self.step.hidden_ids)
+
+    @property
+    def ids(self) -> HiddenIds:
+        """Of hidden nodes, numbers that they keep from the learned graph on."""
+        graph = self.learned.graph
+        own = graph.hidden_nodes if self.step is None else self.step.hidden_ids
+        return HiddenIds(graph.digest, tuple(own))
+
+    @property
+    def change(self) -> StepChanges:
+        """What refinement has changed in the learned graph so far."""
+        assert self.step is not None, "a refined graph is shown"
+        graph = self.learned.graph
+        start = RefinedStep("", 0.0, graph, tuple(graph.hidden_nodes))
+        return changes_between(start, self.step)
+
+    def names_of(self, hidden_ids: Sequence[int]) -> dict[int, str]:
+        """Return the names of hidden nodes by their place after the columns."""
+        p, label = self.graph.n_observed, {} if self.found is None else hidden_labels(self.found)
+        return {p + k: label[one] for k, one in enumerate(hidden_ids) if one in label}
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the graph after all moves is shown."""
+        return self.found is not None and self.at == len(self.found.steps) - 1
+
+    @property
+    def evidence(self) -> tuple[Evidence, ...] | None:
+        """For the parts of the graph that is shown; None if it is not the last one."""
+        return self.found.evidence if self.found is not None and self.is_done else None
+
+
+def refined(s: Session, now: Present) -> Shown:
+    """Return the graph to show; start the search if it is switched on and not done yet."""
+    goal, source, learned = goal_of(s), now.source, now.result
+    if goal is None:
+        return Shown(now, learned)
+    problem = _problem(source)
+    if problem is not None or source.observations is None:
+        return Shown(now, learned, goal, problem=problem)
+    if s.jobs.running("bic") is not None:
+        return Shown(now, learned, goal, problem=words.refine_after_bic)
+    found = refinement_of(s, source, learned.graph, goal)
+    if found is not None:
+        return _at_step(s, now, goal, found)
+    job = refining(s, source.observations, learned.graph, goal)
+    if job.failure:
+        return Shown(now, learned, goal, problem=text_of(job.failure))
+    best = search_of(s, job).best
+    if best is None:
+        return Shown(now, learned, goal, job=job)
+    result = replace(learned, graph=best.graph)
+    return Shown(replace(now, result=result), learned, goal, step=best, job=job)
+
+
+def _at_step(s: Session, now: Present, goal: Goal, found: Refinement) -> Shown:
+    """Show the graph after the chosen move, by default after all moves."""
+    last = len(found.steps) - 1
+    graph, at = s.view.get(AT, ("", last))
+    at = at if graph == found.graph.digest and 0 <= at <= last else last
+    step = found.steps[at]
+    result = RefinedResult.of(now.result, found).after(at)
+    return Shown(replace(now, result=result), now.result, goal, found, step, at)
+
+
+def _problem(source: Source) -> str | None:
+    """Say why the data cannot be refined here, if so."""
+    if source.observations is None:
+        return str(words.refine_needs_rows)
+    if source.distances.n_columns > SIMPLE_FROM:
+        return str(words.refine_too_large.format(most=SIMPLE_FROM))
+    return None
+
+
+def choose_refinement(s: Session, shown: Shown) -> None:
+    """Draw the switch and, if it is on, the goal."""
+    problem = _problem(shown.present.source)
+
+    def switch(on: bool) -> None:
+        if on:
+            s.view[REFINE] = GOALS[0]
+        else:
+            _switch_off(s)
+
+    def aim(goal: Goal | None) -> None:
+        s.view[REFINE] = goal or GOALS[0]
+
+    on = shown.goal is not None and problem is None
+    st.toggle(
+        "Refine by likelihood",
+        help=words.refine if problem is None else problem,
+        disabled=problem is not None,
+        **bound("refine_on", on, switch),
+    )
+    if on:
+        st.selectbox(
+            "Goal",
+            GOALS,
+            format_func=lambda goal: f"for {goal}",
+            label_visibility="collapsed",
+            width=140,
+            help=words.goal,
+            **bound("refine_goal", shown.goal, aim),
+        )
+
+
+def _switch_off(s: Session) -> None:
+    """Show the learned graph again and stop the search."""
+    s.view.pop(REFINE, None)
+    job = s.jobs.running(KIND)
+    if job is not None:
+        job.cancelled.set()
+
+
+def show_strip(s: Session, shown: Shown) -> None:
+    """Draw the progress of the search, or its score over the moves with a slider."""
+    if shown.goal is None:
+        return
+    if shown.problem is not None:
+        st.caption(shown.problem)
+        return
+    with st.container(key="refine_strip", gap=None):
+        if shown.found is not None:
+            _moves(s, shown, shown.found)
+        elif shown.job is not None:
+            _wait(s, shown.job)
+
+
+def _wait(s: Session, job: Job) -> None:
+    """Draw the progress; draw the page again after each round that found a better graph."""
+    drawn = search_of(s, job).best
+
+    @st.fragment(run_every=0.5)
+    def progress() -> None:
+        search = search_of(s, job)
+        better = search.best is not drawn and (
+            drawn is None or search.best is None or search.best.graph != drawn.graph
+        )
+        if is_drawn and (better or job.finished.is_set()):
+            st.rerun()
+        line = words.refining.format(round=search.round, done=job.done, total=job.total)
+        if search.best is not None:
+            line += f", score {search.best.score - search.start:+.1f} since the first round"
+        job_bar(job, line, "cancel_refine", cancel=partial(_switch_off, s))
+
+    is_drawn = False
+    progress()
+    is_drawn = True
+
+
+def _moves(s: Session, shown: Shown, found: Refinement) -> None:
+    """Draw the score over the moves, the slider, and the words of the chosen move."""
+    n_moves = len(found.steps) - 1
+    if not n_moves:
+        st.markdown(words.no_moves)
+        _say_limits(shown, found)
+        return
+    digest = found.graph.digest
+
+    def go(at: int) -> None:
+        s.view[AT] = (digest, at)
+
+    def clicked() -> None:
+        points = st.session_state["refine_score"].selection.points
+        if points:
+            go(int(points[0]["x"]))
+
+    left, right = st.columns([1.35, 1], gap="medium")
+    with left, st.container(key="refine_score_row", gap=None):
+        figure = score_figure(found, shown.at, theme())
+        about = "Score of the model after each move, relative to the learned graph"
+        more = {"theme": None, "on_select": clicked, "selection_mode": "points"}
+        chart(figure, about, "refine_score", **more)
+        st.slider(
+            "Moves",
+            0,
+            n_moves,
+            label_visibility="collapsed",
+            help=words.moves,
+            **bound("refine_moves", shown.at, go, limits=(digest, n_moves)),
+        )
+    with right:
+        st.markdown(move_line(found, shown.at))
+        _say_limits(shown, found)
+
+
+def move_line(found: Refinement, at: int) -> str:
+    """Say which move led to a step."""
+    n_moves = len(found.steps) - 1
+    rise = found.score_history[at] - found.score_history[0]
+    if at == 0:
+        return f"**Start of {n_moves} moves**: the learned graph, fitted"
+    gain = f"{gains(found)[at - 1]:+.1f}"
+    change = escaped(found.steps[at].words)
+    return f"**Move {at} of {n_moves}**: {change}, **{gain}** (score {rise:+.1f} in all)"
+
+
+def _say_limits(shown: Shown, found: Refinement) -> None:
+    """Say how much is supported, and where refinement is known to fail."""
+    lines = []
+    if shown.evidence:
+        price = f"{found.price.parameter:.1f}"
+        lines.append(words.supported.format(parts=supported_line(shown.evidence), price=price))
+    source = shown.present.source
+    if found.price.free_hidden or is_weak(source.distances, found.model.n_samples):
+        lines.append(words.weak_rows)
+    if has_short_cycles(shown.graph):
+        lines.append(words.short_cycles)
+    if lines:
+        st.caption(" ".join(lines))
+
+
+def describe_evidence(shown: Shown, node: int, labels: tuple[str, ...]) -> None:
+    """Draw the evidence for a node, its edges and the cycles through it."""
+    if shown.evidence is None or shown.found is None:
+        return
+    frame = evidence_frame(shown.evidence, labels, node)
+    st.caption(words.evidence_here.format(price=f"{shown.found.price.parameter:.1f}"))
+    table(frame, 212, column_config=_columns(short=True))
+
+
+def _columns(*, short: bool = False) -> Mapping[str, object]:
+    config = st.column_config
+    return {
+        "part": config.TextColumn(width="small"),
+        "nats": config.NumberColumn(format="%.1f", width="small"),
+        SUPPORTED: config.CheckboxColumn("supported" if short else SUPPORTED, width="small"),
+        WITHOUT: config.TextColumn(width="medium"),
+    }
+
+
+PART_NAMES = {"edges": "edge", "hidden nodes": "hidden node", "cycles": "cycle"}
+
+
+def show_refinement(shown: Shown, labels: tuple[str, ...], stem: str) -> None:
+    """Draw the tab: evidence for every part, and the moves."""
+    st.markdown(words.refinement)
+    if shown.problem is not None:
+        st.caption(shown.problem)
+    if shown.found is None:
+        problem = _problem(shown.present.source)
+        st.caption(
+            words.refine_running if shown.job is not None else problem or words.refine_is_off
+        )
+        return
+    left, right = st.columns([1.3, 1], gap="medium")
+    with left:
+        _evidence_table(shown, shown.found, labels, stem)
+    with right:
+        st.markdown(f"**Moves** ({len(shown.found.moves):,} tried)")
+        number = st.column_config.NumberColumn(format="%.1f", width="small")
+        columns = {"move": st.column_config.NumberColumn(width=60), "gain": number, "score": number}
+        table(move_frame(shown.found), height=320, column_config=columns)
+        make = partial(move_csv, shown.found)
+        save_button("Moves as CSV", make, f"{stem}-moves.csv", "file_moves")
+
+
+def _evidence_table(shown: Shown, found: Refinement, labels: tuple[str, ...], stem: str) -> None:
+    st.markdown("**Evidence**", help=words.evidence.format(price=f"{found.price.parameter:.1f}"))
+    if shown.evidence is None:
+        st.caption(words.evidence_at_end)
+        return
+    chosen = st.pills(
+        "Parts",
+        list(PART_NAMES),
+        default="edges",
+        key="evidence_parts",
+        label_visibility="collapsed",
+    )
+    frame = evidence_frame(shown.evidence, labels)
+    if chosen:
+        frame = frame[frame["part"] == PART_NAMES[chosen]]
+    table(frame, height=268, column_config=_columns())
+    make = partial(evidence_csv, shown.evidence, labels)
+    save_button("Evidence as CSV", make, f"{stem}-evidence.csv", "file_evidence")
