@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from loopylatent.figures.charts import OPAQUE, figure_of, framed, scatter, targets
+from loopylatent.figures.charts import OPAQUE, Part, figure_of, framed, scatter, targets
 from loopylatent.figures.layout import shown_label
 from loopylatent.figures.network import ThemeName, colours_of, with_opacity
 from loopylatent.learning.refinement import Refinement
@@ -24,26 +25,37 @@ def score_figure(found: Refinement, at: int, theme: ThemeName = "light") -> Figu
 
     The trace ``moves`` can be clicked; its ``customdata`` starts with the number of the move.
     """
-    colours = colours_of(theme)
-    rise = [score - found.score_history[0] for score in found.score_history]
-    moves, top = list(range(len(rise))), max(rise[-1], 1e-9)
     words = ["the learned graph", *(shown_label(step.words, LONGEST) for step in found.steps[1:])]
     rows = [[k, escape(text)] for k, text in enumerate(words)]
+    hover = "move %{customdata[0]}: %{customdata[1]}<br>score %{y:+.1f}"
+    rise = _rise(found.score_history)
+    moves = targets("moves", list(range(len(rise))), rise, rows, hover, size=16)
+    return _strip(rise, at, theme, [moves])
+
+
+def rounds_figure(scores: Sequence[float], theme: ThemeName = "light") -> Figure:
+    """Draw the best score after each round of a running search, relative to the first."""
+    rise = _rise(scores) or [0.0]
+    return _strip(rise, len(rise) - 1, theme, [])
+
+
+def _rise(scores: Sequence[float]) -> list[float]:
+    return [score - scores[0] for score in scores]
+
+
+def _strip(rise: list[float], at: int, theme: ThemeName, more: list[Part]) -> Figure:
+    colours = colours_of(theme)
     line = {"color": colours.edge, "width": 2}
     area = {"fill": "tozeroy", "fillcolor": with_opacity(colours.edge, 0.16)}
     point = {"color": colours.emphasis, "size": 10}
     drawn = {"marker": point, "selected": OPAQUE, "unselected": OPAQUE, "hoverinfo": "skip"}
-    hover = "move %{customdata[0]}: %{customdata[1]}<br>score %{y:+.1f}"
     axis = {"visible": False, "fixedrange": True}
     layout = framed(colours, HEIGHT, EDGE, EDGE, 6, 6) | {
-        "xaxis": axis | {"range": [0, max(len(moves) - 1, 1)]},
-        "yaxis": axis | {"range": [0, top]},
+        "xaxis": axis | {"range": [0, max(len(rise) - 1, 1)]},
+        "yaxis": axis | {"range": [0, max(rise[-1], 1e-9)]},
         "hovermode": "closest",
         "dragmode": False,
     }
-    parts = [
-        scatter("score", moves, rise, line=line, hoverinfo="skip", **area),
-        scatter("shown", [at], [rise[at]], "markers", cliponaxis=False, **drawn),
-        targets("moves", moves, rise, rows, hover, size=16),
-    ]
-    return figure_of(parts, layout)
+    score = scatter("score", list(range(len(rise))), rise, line=line, hoverinfo="skip", **area)
+    here = scatter("shown", [at], [rise[at]], "markers", cliponaxis=False, **drawn)
+    return figure_of([score, here, *more], layout)

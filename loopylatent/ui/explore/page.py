@@ -498,7 +498,7 @@ def show_more(s: Session, shown: Shown, scene: Scene) -> None:
     contents: dict[str, Callable[[], None]] = {
         "Density curve": lambda: show_density(s, now),
         "Model fit": lambda: show_fit(s, now.source, now.result, labels),
-        "Refinement": lambda: show_refinement(shown, labels, file_stem(s)),
+        "Refinement": lambda: show_refinement(s, shown, labels, file_stem(s)),
         "Stability": lambda: _stability(s, shown, scene, labels),
         "Tables": lambda: show_tables(now, scene),
         "Export": lambda: offer_files(s, scene),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
@@ -22,7 +23,7 @@ from loopylatent.analysis.refined_steps import (
     move_frame,
     supported_line,
 )
-from loopylatent.figures.refinement import score_figure
+from loopylatent.figures.refinement import rounds_figure, score_figure
 from loopylatent.figures.simplify import SIMPLE_FROM
 from loopylatent.graph import LatentGraph
 from loopylatent.learning.learner import LearnResult
@@ -47,8 +48,8 @@ from loopylatent.ui.shell.widgets import (
 words = texts("explore")
 AT = "refine_move"
 """Key in the session's view: the move whose graph is shown, of which refinement."""
-STRIP_HEIGHT = 118
-"""Height of the strip above the graph, in pixels."""
+COLUMNS = (1.2, 1)
+"""Widths of the score over the moves and of the words next to it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -210,23 +211,25 @@ def show_strip(s: Session, shown: Shown) -> None:
 def _wait(s: Session, job: Job) -> None:
     """Draw the progress; draw the page again after each round that found a better graph."""
     drawn = search_of(s, job).best
+    left, right = st.columns(COLUMNS, gap="medium")
+    with left:
+        figure = rounds_figure(search_of(s, job).scores, theme())
+        chart(figure, "Best score after each round", "refine_rounds", theme=None)
 
     @st.fragment(run_every=0.5)
     def progress() -> None:
         search = search_of(s, job)
-        better = search.best is not drawn and (
-            drawn is None or search.best is None or search.best.graph != drawn.graph
-        )
+        better = search.best is not None and (drawn is None or search.best.graph != drawn.graph)
         if is_drawn and (better or job.finished.is_set()):
             st.rerun()
         line = words.refining.format(round=search.round, done=job.done, total=job.total)
-        if search.best is not None:
-            line += f", score {search.best.score - search.start:+.1f} since the first round"
-        job_bar(job, line, "cancel_refine", cancel=partial(_switch_off, s))
+        job_bar(job, line, "cancel_refine", cancel=partial(_switch_off, s), columns=(3, 1))
 
-    is_drawn = False
-    progress()
-    is_drawn = True
+    with right:
+        is_drawn = False
+        progress()
+        is_drawn = True
+        st.caption(words.best_so_far if drawn is not None else words.refining_first)
 
 
 def _moves(s: Session, shown: Shown, found: Refinement) -> None:
@@ -236,18 +239,14 @@ def _moves(s: Session, shown: Shown, found: Refinement) -> None:
         st.markdown(words.no_moves)
         _say_limits(shown, found)
         return
-    digest = found.graph.digest
-
-    def go(at: int) -> None:
-        s.view[AT] = (digest, at)
 
     def clicked() -> None:
         points = st.session_state["refine_score"].selection.points
         if points:
-            go(int(points[0]["x"]))
+            _go_to(s, found, int(points[0]["x"]))
 
-    left, right = st.columns([1.35, 1], gap="medium")
-    with left, st.container(key="refine_score_row", gap=None):
+    left, right = st.columns(COLUMNS, gap="medium")
+    with left, st.container(gap=None):
         figure = score_figure(found, shown.at, theme())
         about = "Score of the model after each move, relative to the learned graph"
         more = {"theme": None, "on_select": clicked, "selection_mode": "points"}
@@ -257,12 +256,21 @@ def _moves(s: Session, shown: Shown, found: Refinement) -> None:
             0,
             n_moves,
             label_visibility="collapsed",
-            help=words.moves,
-            **bound("refine_moves", shown.at, go, limits=(digest, n_moves)),
+            **bound(
+                "refine_moves",
+                shown.at,
+                partial(_go_to, s, found),
+                limits=(found.graph.digest, n_moves),
+            ),
         )
     with right:
         st.markdown(move_line(found, shown.at))
         _say_limits(shown, found)
+
+
+def _go_to(s: Session, found: Refinement, at: int) -> None:
+    """Show the graph after so many moves."""
+    s.view[AT] = (found.graph.digest, at)
 
 
 def move_line(found: Refinement, at: int) -> str:
@@ -278,17 +286,16 @@ def move_line(found: Refinement, at: int) -> str:
 
 def _say_limits(shown: Shown, found: Refinement) -> None:
     """Say how much is supported, and where refinement is known to fail."""
-    lines = []
+    lines = [words.evidence_at_end]
     if shown.evidence:
         price = f"{found.price.parameter:.1f}"
-        lines.append(words.supported.format(parts=supported_line(shown.evidence), price=price))
+        lines = [words.supported.format(parts=supported_line(shown.evidence), price=price)]
     source = shown.present.source
     if found.price.free_hidden or is_weak(source.distances, found.model.n_samples):
         lines.append(words.weak_rows)
     if has_short_cycles(shown.graph):
         lines.append(words.short_cycles)
-    if lines:
-        st.caption(" ".join(lines))
+    st.caption(" ".join(lines))
 
 
 def describe_evidence(shown: Shown, node: int, labels: tuple[str, ...]) -> None:
@@ -297,23 +304,24 @@ def describe_evidence(shown: Shown, node: int, labels: tuple[str, ...]) -> None:
         return
     frame = evidence_frame(shown.evidence, labels, node)
     st.caption(words.evidence_here.format(price=f"{shown.found.price.parameter:.1f}"))
-    table(frame, 212, column_config=_columns(short=True))
+    columns = _columns() | {"nodes": st.column_config.TextColumn(width=88)}
+    order = ["nodes", "nats", SUPPORTED, WITHOUT]
+    table(frame, 212, column_config=columns, column_order=order)
 
 
-def _columns(*, short: bool = False) -> Mapping[str, object]:
+def _columns() -> dict[str, Any]:
     config = st.column_config
     return {
-        "part": config.TextColumn(width="small"),
-        "nats": config.NumberColumn(format="%.1f", width="small"),
-        SUPPORTED: config.CheckboxColumn("supported" if short else SUPPORTED, width="small"),
-        WITHOUT: config.TextColumn(width="medium"),
+        "part": config.TextColumn(width=80),
+        "nats": config.NumberColumn(format="%.1f", width=50),
+        SUPPORTED: config.CheckboxColumn("supported", width=76),
     }
 
 
 PART_NAMES = {"edges": "edge", "hidden nodes": "hidden node", "cycles": "cycle"}
 
 
-def show_refinement(shown: Shown, labels: tuple[str, ...], stem: str) -> None:
+def show_refinement(s: Session, shown: Shown, labels: tuple[str, ...], stem: str) -> None:
     """Draw the tab: evidence for every part, and the moves."""
     st.markdown(words.refinement)
     if shown.problem is not None:
@@ -328,12 +336,27 @@ def show_refinement(shown: Shown, labels: tuple[str, ...], stem: str) -> None:
     with left:
         _evidence_table(shown, shown.found, labels, stem)
     with right:
-        st.markdown(f"**Moves** ({len(shown.found.moves):,} tried)")
-        number = st.column_config.NumberColumn(format="%.1f", width="small")
-        columns = {"move": st.column_config.NumberColumn(width=60), "gain": number, "score": number}
-        table(move_frame(shown.found), height=320, column_config=columns)
-        make = partial(move_csv, shown.found)
-        save_button("Moves as CSV", make, f"{stem}-moves.csv", "file_moves")
+        _move_table(s, shown.found, stem)
+
+
+def _move_table(s: Session, found: Refinement, stem: str) -> None:
+    """Draw the moves that were taken; a click on a row shows the graph after the move."""
+
+    def chosen() -> None:
+        picked = st.session_state["move_table"].selection.rows
+        if picked:
+            _go_to(s, found, int(picked[0]) + 1)
+
+    st.markdown(f"**Moves** ({len(found.moves):,} tried)", help=words.move_table)
+    config = st.column_config
+    columns = {
+        "move": config.NumberColumn(width=60),
+        "gain": config.NumberColumn(format="%.1f", width=70),
+        "score": None,
+    }
+    how: dict[str, Any] = {"on_select": chosen, "selection_mode": "single-row", "key": "move_table"}
+    table(move_frame(found), height=320, column_config=columns, **how)
+    save_button("Moves as CSV", partial(move_csv, found), f"{stem}-moves.csv", "file_moves")
 
 
 def _evidence_table(shown: Shown, found: Refinement, labels: tuple[str, ...], stem: str) -> None:
@@ -349,8 +372,10 @@ def _evidence_table(shown: Shown, found: Refinement, labels: tuple[str, ...], st
         label_visibility="collapsed",
     )
     frame = evidence_frame(shown.evidence, labels)
+    columns = _columns()
     if chosen:
         frame = frame[frame["part"] == PART_NAMES[chosen]]
-    table(frame, height=268, column_config=_columns())
+        columns["part"] = None
+    table(frame, height=268, column_config=columns)
     make = partial(evidence_csv, shown.evidence, labels)
     save_button("Evidence as CSV", make, f"{stem}-evidence.csv", "file_evidence")

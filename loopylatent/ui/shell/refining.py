@@ -28,16 +28,15 @@ class Search:
     round: int = 1
     best: RefinedStep | None = None
     """The best graph so far; None in the first round."""
-    start: float = 0.0
-    """The score after the first round."""
+    scores: tuple[float, ...] = ()
+    """The best score after each round."""
     n_tried: int = 0
     """Moves tried before this round."""
 
-    def follow(self, step: RefinedStep, job_done: int) -> None:
+    def follow(self, step: RefinedStep, n_tried: int) -> None:
         """Record the end of a round."""
-        if self.best is None:
-            self.start = step.score
-        self.best, self.n_tried = step, job_done
+        self.best, self.n_tried = step, n_tried
+        self.scores += (step.score,)
         self.round += 1
 
 
