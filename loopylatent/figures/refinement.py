@@ -58,4 +58,4 @@ def _strip(rise: list[float], at: int, theme: ThemeName, more: list[Part]) -> Fi
     }
     score = scatter("score", list(range(len(rise))), rise, line=line, hoverinfo="skip", **area)
     here = scatter("shown", [at], [rise[at]], "markers", cliponaxis=False, **drawn)
-    return figure_of([score, here, *more], layout)
+    return figure_of([score, *([here] if len(rise) > 1 else []), *more], layout)

@@ -54,7 +54,7 @@ NOT_ON_PAGES = {
     "saved_distances": "pages open no sparse matrices",
     "bic": "a page learns with a penalty where there are rows",
     "rows_for_bic": "a page learns with a penalty where there are rows",
-    "rows_for_refine": "no page refines graphs",
+    "rows_for_refine": "a page refines where there are rows",
     "rows_or_scheme": "the list offers what the data can serve",
     "scheduler": "pages work on this machine",
     "dask": "pages work on this machine",
