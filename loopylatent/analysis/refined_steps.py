@@ -35,6 +35,13 @@ def hidden_labels(found: Refinement) -> dict[int, str]:
     return dict(zip(ids, blank.labels[p:], strict=True))
 
 
+def labels_by_id(names: Sequence[str], hidden_ids: Sequence[int]) -> dict[int, str]:
+    """Return labels of hidden nodes by their number alone, as in the graph of the start."""
+    p = len(names)
+    blank = LatentGraph.build(names, max(hidden_ids, default=p - 1) + 1 - p, [])
+    return {node: blank.labels[node] for node in hidden_ids}
+
+
 def gains(found: Refinement) -> tuple[float, ...]:
     """Return how much each move that was taken raised the score."""
     scores = found.score_history

@@ -237,6 +237,16 @@ def test_a_link_switches_it_on_and_an_unknown_goal_is_named(monkeypatch):
     assert UNKNOWN_GOAL in said(page)
 
 
+def test_it_survives_another_page(refined_page):
+    page, job = refined_page, session_of(refined_page).jobs.current(KIND)
+    page = ran(page.switch_page("pages/7_Help.py"))
+    page = ran(page.switch_page("app.py"))
+    page = ran(slider(page).set_value(len(refinement().steps) - 1))
+    assert switch(page).value
+    assert counts_on(page) == counts_of(refinement().graph)
+    assert session_of(page).jobs.current(KIND) is job
+
+
 def test_a_project_keeps_the_switch(page):
     page = refined(page)
     session = session_of(page)

@@ -159,17 +159,19 @@ N_COLUMNS = 4
 
 def offer_files(s: Session, scene: Scene) -> None:
     """Offer a report, the graph in every format, and a project."""
-    if scene.refined is not None and scene.refined.found is None:
-        st.caption(words.files_later)
-        return
     stem, graph, extras = file_stem(s), scene.result.graph, _extras(scene)
+    files = FILES
     if scene.refined is None:
         _offer_report(s, scene, stem)
+    elif scene.refined.found is None:
+        st.caption(words.files_later)
+        files = {}
     else:
         st.caption(words.report_of_learned)
+        stem += "-refined"
     origin = provenance(scene.result)
     columns = st.columns(N_COLUMNS)
-    for k, (ending, (label, purpose, mime)) in enumerate(FILES.items()):
+    for k, (ending, (label, purpose, mime)) in enumerate(files.items()):
         make: Callable[[], str | bytes] = partial(render, ending, graph, origin, extras)
         if ending == "svg":
             make = partial(_svg, scene)
@@ -185,7 +187,7 @@ def offer_files(s: Session, scene: Scene) -> None:
         assert now is not None, "the button is off"
         return save_project(now)
 
-    with columns[len(FILES) % N_COLUMNS]:
+    with columns[len(files) % N_COLUMNS]:
         save_button(
             "Save project", project, f"{stem}.loopylatent", "file_project", "application/zip",
             width="stretch", disabled=found.project is None,

@@ -19,10 +19,12 @@ from loopylatent.analysis.refined_steps import (
     gains,
     has_short_cycles,
     hidden_labels,
+    labels_by_id,
     move_csv,
     move_frame,
     supported_line,
 )
+from loopylatent.figures.layout import shown_label
 from loopylatent.figures.refinement import rounds_figure, score_figure
 from loopylatent.figures.simplify import SIMPLE_FROM
 from loopylatent.graph import LatentGraph
@@ -50,6 +52,8 @@ AT = "refine_move"
 """Key in the session's view: the move whose graph is shown, of which refinement."""
 COLUMNS = (1.2, 1)
 """Widths of the score over the moves and of the words next to it."""
+LONGEST = 150
+"""Characters of a move in the strip; the table has all of them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,7 +82,7 @@ class Shown:
 
     @property
     def names(self) -> dict[int, str]:
-        """Of hidden nodes, the same in all steps; empty until the search is done."""
+        """Of hidden nodes, the same in all steps; while the search runs, in all rounds."""
         return {} if self.step is None else self.names_of(self.step.hidden_ids)
 
     @property
@@ -98,7 +102,10 @@ class Shown:
 
     def names_of(self, hidden_ids: Sequence[int]) -> dict[int, str]:
         """Return the names of hidden nodes by their place after the columns."""
-        p, label = self.graph.n_observed, {} if self.found is None else hidden_labels(self.found)
+        p = self.graph.n_observed
+        label = labels_by_id(self.graph.names, hidden_ids)
+        if self.found is not None:
+            label = hidden_labels(self.found)
         return {p + k: label[one] for k, one in enumerate(hidden_ids) if one in label}
 
     @property
@@ -138,8 +145,8 @@ def refined(s: Session, now: Present) -> Shown:
 def _at_step(s: Session, now: Present, goal: Goal, found: Refinement) -> Shown:
     """Show the graph after the chosen move, by default after all moves."""
     last = len(found.steps) - 1
-    graph, at = s.view.get(AT, ("", last))
-    at = at if graph == found.graph.digest and 0 <= at <= last else last
+    name, at = s.view.get(AT, ("", last))
+    at = at if name == _name(found) else last
     step = found.steps[at]
     result = RefinedResult.of(now.result, found).after(at)
     return Shown(replace(now, result=result), now.result, goal, found, step, at)
@@ -260,7 +267,7 @@ def _moves(s: Session, shown: Shown, found: Refinement) -> None:
                 "refine_moves",
                 shown.at,
                 partial(_go_to, s, found),
-                limits=(found.graph.digest, n_moves),
+                limits=(_name(found), n_moves),
             ),
         )
     with right:
@@ -270,7 +277,12 @@ def _moves(s: Session, shown: Shown, found: Refinement) -> None:
 
 def _go_to(s: Session, found: Refinement, at: int) -> None:
     """Show the graph after so many moves."""
-    s.view[AT] = (found.graph.digest, at)
+    s.view[AT] = (_name(found), at)
+
+
+def _name(found: Refinement) -> str:
+    """Identify a refinement."""
+    return f"{found.goal} {found.steps[0].graph.digest} {found.graph.digest}"
 
 
 def move_line(found: Refinement, at: int) -> str:
@@ -280,7 +292,7 @@ def move_line(found: Refinement, at: int) -> str:
     if at == 0:
         return f"**Start of {n_moves} moves**: the learned graph, fitted"
     gain = f"{gains(found)[at - 1]:+.1f}"
-    change = escaped(found.steps[at].words)
+    change = escaped(shown_label(found.steps[at].words, LONGEST))
     return f"**Move {at} of {n_moves}**: {change}, **{gain}** (score {rise:+.1f} in all)"
 
 
