@@ -13,6 +13,7 @@ from loopylatent.analysis.overlay import LEFT, NEITHER, RIGHT, Difference, Overl
 from loopylatent.analysis.stability.runs import Stability
 from loopylatent.figures.network import THEMES, LegendItem, Theme, mixed, vis_edge, vis_node
 from loopylatent.graph import LatentGraph
+from loopylatent.learning.part_evidence import Evidence
 
 COLOURS = {LEFT: "#D55E00", RIGHT: "#009E73"}
 """Colours of parts that only the left or only the right graph has."""
@@ -161,6 +162,19 @@ def mark_cycles(edges: Rows, graph: LatentGraph) -> Rows:
         edge | looks[on_cycle] | ({"title": f"{edge['title']}\non a cycle"} if on_cycle else {})
         for edge, on_cycle in zip(edges, graph.on_cycle.tolist(), strict=True)
     ]
+
+
+def explain_evidence(rows: Rows, evidence: Sequence[Evidence]) -> Rows:
+    """Add the evidence for edges and hidden nodes to their tooltips."""
+    known = {"-".join(map(str, one.nodes)): one for one in evidence if one.part != "cycle"}
+    explained = []
+    for row in rows:
+        one = known.get(str(row["id"]))
+        if one is not None:
+            verdict = "supported" if one.supported else "not supported"
+            row = row | {"title": f"{row['title']}\nevidence {one.nats:.1f} nats, {verdict}"}
+        explained.append(row)
+    return explained
 
 
 WEAK = 0.5

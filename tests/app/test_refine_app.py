@@ -161,6 +161,7 @@ def test_evidence_is_shown_for_the_selected_node_in_the_tab_and_in_files(refined
     page, found = refined_page, refinement()
     page = ran(slider(page).set_value(len(found.steps) - 1))
     session_of(page).select(8)
+    session_of(page).view["view"] = "Refined graph"
     page = turn_to(page, "Refinement")
     here, every = (one.value for one in page.dataframe if "nats" in one.value.columns)
     at_node = sorted((one.nats for one in found.evidence if 8 in one.nodes), reverse=True)
@@ -168,6 +169,10 @@ def test_evidence_is_shown_for_the_selected_node_in_the_tab_and_in_files(refined
     edges = [one for one in found.evidence if one.part == "edge"]
     assert sorted(every["nats"]) == pytest.approx(sorted(one.nats for one in edges), abs=1e-6)
     assert every["supported by likelihood"].sum() == sum(one.supported for one in edges)
+    told = [edge["title"].splitlines()[-1] for edge in drawn(page)["edges"]]
+    assert sorted(told) == sorted(
+        f"evidence {one.nats:.1f} nats, {'' if one.supported else 'not '}supported" for one in edges
+    )
     moves = next(one.value for one in page.dataframe if "change" in one.value.columns)
     assert moves["change"].tolist() == [step.words for step in found.steps[1:]]
     rows = pd.read_csv(io.StringIO(evidence_csv(found.evidence, found.graph.labels)))

@@ -32,6 +32,7 @@ from loopylatent.figures.overlays import (
     between,
     changed_looks,
     difference,
+    explain_evidence,
     mark_changed_edges,
     mark_changed_hidden,
     mark_cycles,
@@ -121,11 +122,18 @@ def draw(view: str, scene: Scene) -> Picture:
         marked = scene.cycles or scene.model is not None
         shown = _picture(scene, learned, scene.names, marked=marked, model=scene.model)
         shown = _with_cycles(shown, learned) if scene.cycles else shown
+        shown = _with_evidence(shown, scene.refined)
     if scene.part is not None:
         shown = _folded(_only(shown, scene.part.nodes), scene.part)
     if scene.around is not None:
         shown = _only(shown, scene.around)
     return shown if scene.refined is None else _with_ids(shown, drawn_ids(view, scene))
+
+
+def _with_evidence(shown: Picture, refined: Shown | None) -> Picture:
+    evidence = () if refined is None else refined.evidence or ()
+    nodes, edges = (explain_evidence(rows, evidence) for rows in (shown.nodes, shown.edges))
+    return replace(shown, nodes=nodes, edges=edges)
 
 
 def drawn_ids(view: str, scene: Scene) -> tuple[int, ...]:
