@@ -17,7 +17,7 @@ import numpy as np
 
 from loopylatent.errors import LimitError, Remedy
 
-Stage = Literal["distances", "curve", "learn", "loops", "fit", "bic", "draw", "compare"]
+Stage = Literal["distances", "curve", "learn", "loops", "fit", "bic", "refine", "draw", "compare"]
 MEGABYTE, GIGABYTE = 2**20, 2**30
 
 
@@ -73,6 +73,7 @@ def estimate(stage: Stage, n_rows: int, n_columns: int) -> Estimate:
         "loops": (7e-5 * p**2, 24),
         "fit": (0.1 + 6e-7 * p**3 + 2e-6 * n * p, 4),
         "bic": (1.0 + 8e-5 * p**2 * n**0.5 + 6e-6 * p**3, 4),
+        "refine": (1.0 + 1e-4 * p**2 * n**0.5 + 6e-6 * p**3, 4),
         "draw": (3e-7 * n * p, 1),
         "compare": (2.5e-5 * p**2, 4),
     }[stage]

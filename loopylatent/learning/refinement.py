@@ -99,6 +99,10 @@ class RefinedStep:
     graph: LatentGraph
     hidden_ids: tuple[int, ...]
     """Of each hidden node a number that it keeps from step to step."""
+    log_likelihood: float
+    """Before the penalties that the score takes off."""
+    change: Move | Batch | None = None
+    """The move, in the numbers that nodes keep; None for the start."""
 
 
 OnRound = Callable[[RefinedStep], None]
@@ -117,6 +121,8 @@ class Refinement(Shown):
     """The start and the graph after each move that was taken."""
     moves: tuple[TriedMove, ...] = field(repr=False)
     """Every move taken or tried."""
+    misfit: ScoreMatrix = field(repr=False)
+    """The score matrix of the start."""
     evidence: tuple[Evidence, ...] | None = field(default=None, repr=False)
     """For each edge, hidden node and cycle of the graph; None if it was not asked for."""
     start: int = field(default=0, repr=False)
@@ -315,6 +321,7 @@ class _Search:
         self._known: dict[Move, _Known] = {}
         self._tried: list[_Tried] = []
         self._taken: list[tuple[Move | Batch | None, Stand]] = []
+        self._misfit: ScoreMatrix | None = None
 
     @property
     def now(self) -> Stand:
@@ -352,7 +359,7 @@ class _Search:
         while self._round < MAX_ROUNDS:
             self._round += 1
             quick = self._quick()
-            matrix = ScoreMatrix.of(quick.stand.fitted, self._threads)
+            matrix = self._matrix(quick)
             moves = self._offers(matrix)
             new = [move for move in moves if self._is_open(move, changed, sweep)]
             left = len(new)
@@ -411,7 +418,7 @@ class _Search:
         )
         model = model_at(self._trials.family, fitted.problem, end, obs)
         steps = tuple(
-            self._step(change.words(label) if change else "", stand)
+            self._step(change.words(label) if change else "", stand, change)
             for change, stand in self._taken
         )
         tried = tuple(
@@ -420,7 +427,10 @@ class _Search:
         )
         graph = self.now.graph.graph(self._trials.names)
         price = self._trials.price
-        return Refinement(graph, model, goal, price, steps, tried, evidence, self._start)
+        assert self._misfit is not None
+        return Refinement(
+            graph, model, goal, price, steps, tried, self._misfit, evidence, self._start
+        )
 
     def _quick(self) -> _Quick:
         """Return the trials of this round: on a completed table if values are missing."""
@@ -432,6 +442,12 @@ class _Search:
         stand = trials.refit(self.now, self.now.graph, CONFIRM_STEPS)
         assert stand is not None  # sums over fewer nodes need smaller tables
         return _Quick(trials, stand)
+
+    def _matrix(self, quick: _Quick) -> ScoreMatrix:
+        """Compute the score matrix of the present graph; keep that of the start."""
+        matrix = ScoreMatrix.of(quick.stand.fitted, self._threads)
+        self._misfit = self._misfit or matrix
+        return matrix
 
     def _is_open(self, move: Move, changed: set[int], sweep: bool) -> bool:
         """Whether a move is to be tried now."""
@@ -541,7 +557,7 @@ class _Search:
     def _edges_to_add(self) -> list[Edge]:
         """Return the pairs with the largest estimated gains, one for each node."""
         graph = self.now.graph
-        matrix = ScoreMatrix.of(self._quick().stand.fitted, self._threads)
+        matrix = self._matrix(self._quick())
         surplus = np.triu(
             matrix.gains - ADD_FROM * self._trials.price.parameter * matrix.parameters
         )
@@ -573,10 +589,12 @@ class _Search:
         if self._on_round is not None:
             self._on_round(self._step("", self.now))
 
-    def _step(self, words: str, stand: Stand) -> RefinedStep:
-        graph = stand.graph
+    def _step(self, words: str, stand: Stand, change: Move | Batch | None = None) -> RefinedStep:
+        graph, fitted = stand.graph, stand.fitted
         hidden = graph.ids[graph.n_observed :]
-        return RefinedStep(words, stand.score, graph.graph(self._trials.names), hidden)
+        likelihood = fitted.problem.total_weight * fitted.value
+        named = graph.graph(self._trials.names)
+        return RefinedStep(words, stand.score, named, hidden, likelihood, change)
 
     def _labels(self) -> Callable[[int], str]:
         """Name hidden nodes as in the final graph; those that are gone get higher numbers."""

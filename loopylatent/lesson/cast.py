@@ -1,7 +1,7 @@
 """Nodes of a lesson (number, label, position), captions, and the graph after each step.
 
 Nodes of the learned graph keep their numbers. Temporary hidden nodes follow, then hidden nodes of
-the true graph without a counterpart.
+the true graph without a counterpart, then those that refinement creates.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from importlib.resources import files
 from string import Formatter
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from loopylatent.errors import DataError
 from loopylatent.figures.layout import labels_above, shown_label
 from loopylatent.graph import LatentGraph
 from loopylatent.learning.learner import LearnResult
+from loopylatent.learning.refinement import Refinement
 from loopylatent.learning.trace import CleanUpStep, Edge, Family, InitialStep, Join, Step, VisitStep
 from loopylatent.settings import Method
 from loopylatent.tables.files import free_name
@@ -160,16 +161,24 @@ class CodeLine:
     meaning: str
 
 
-def pseudocode(method: Method) -> tuple[CodeLine, ...]:
-    """Return the fifteen lines of a method; methods differ in how a neighbourhood is grouped."""
-    lines = WORDS["pseudocode"]["quartet"] | WORDS["pseudocode"][method]
+Code = Method | Literal["refinement"]
+
+
+def pseudocode(of: Code) -> tuple[CodeLine, ...]:
+    """Return the fifteen lines of a method, or the lines of refinement.
+
+    Methods differ in how a neighbourhood is grouped.
+    """
+    lines = WORDS["pseudocode"][of]
+    if of != "refinement":
+        lines = WORDS["pseudocode"]["quartet"] | lines
     return tuple(CodeLine(*line) for line in lines.values())
 
 
-def code_html(line: int, method: Method = "quartet") -> str:
+def code_html(line: int, of: Code = "quartet") -> str:
     """Write the pseudocode with one line marked, counted from 1."""
     rows = ""
-    for number, code in enumerate(pseudocode(method), start=1):
+    for number, code in enumerate(pseudocode(of), start=1):
         here, current = (" here", ' aria-current="step"') if number == line else ("", "")
         rows += (
             f'<li class="indent{code.indent}{here}" title="{escape(code.meaning)}"{current}>'
@@ -201,6 +210,10 @@ class Cast:
     truth: LatentGraph | None
     truth_number: tuple[int, ...]
     """For each node of the true graph, its number in the lesson."""
+    refined_number: Mapping[int, int] = field(default_factory=dict)
+    """From the numbers that nodes keep during refinement to node numbers of the lesson."""
+    refined_truth_number: tuple[int, ...] = ()
+    """As ``truth_number``, by the best matching with the refined graph."""
 
     @property
     def n_nodes(self) -> int:
@@ -222,9 +235,17 @@ class Cast:
     @cached_property
     def truth_edges(self) -> dict[EdgeKey, float]:
         """Edges of the true graph, in node numbers of the lesson."""
+        return self._edges_of_truth(self.truth_number)
+
+    @cached_property
+    def refined_truth_edges(self) -> dict[EdgeKey, float]:
+        """The same edges, by the matching with the refined graph."""
+        return self._edges_of_truth(self.refined_truth_number)
+
+    def _edges_of_truth(self, number: Sequence[int]) -> dict[EdgeKey, float]:
         if self.truth is None:
             return {}
-        pairs = ((self.truth_number[u], self.truth_number[v]) for u, v in self.truth.edges.tolist())
+        pairs = ((number[u], number[v]) for u, v in self.truth.edges.tolist())
         keys = ((min(pair), max(pair)) for pair in pairs)
         return dict(zip(keys, self.truth.lengths.tolist(), strict=True))
 
@@ -234,6 +255,7 @@ def cast_of(
     places: FloatArray,
     truth: LatentGraph | None = None,
     hidden_names: Mapping[int, str] | None = None,
+    refinement: Refinement | None = None,
 ) -> Cast:
     """Number, label and position every node of a traced result."""
     trace = checked_trace(result)
@@ -255,14 +277,60 @@ def cast_of(
     for node in temporary:
         near = [number[child] for child in node.join.children]
         where.add(near, graph.n_nodes, [node.overlaps(other) for other in temporary])
-    if truth is None or set(truth.names) != set(graph.names):
-        return Cast(graph.n_observed, number, tuple(labels), where.places, above, None, ())
-    of_truth = _truth_numbers(graph, truth, len(labels))
-    for missed in (node for node, at in enumerate(of_truth) if at >= len(labels)):
+    of_truth: tuple[int, ...] = ()
+    if truth is not None and set(truth.names) != set(graph.names):
+        truth = None
+    if truth is not None:
+        of_truth = _truth_numbers(graph, truth, len(labels))
+        _place_missed(where, truth, of_truth)
+        labels += _free_labels("true ", len(where) - len(labels), labels)
+    cast = Cast(graph.n_observed, number, tuple(labels), where.places, above, truth, of_truth)
+    return cast if refinement is None else _with_refinement(cast, graph, refinement)
+
+
+def _place_missed(where: _Positions, truth: LatentGraph, of_truth: Sequence[int]) -> None:
+    """Place the hidden nodes of the true graph that have no counterpart."""
+    for missed in (node for node, at in enumerate(of_truth) if at >= len(where)):
         ends = (of_truth[end] for end in truth.neighbours(missed))
         where.add([end for end in ends if end < len(where)])
-    labels += _free_labels("true ", max(of_truth) + 1 - len(labels), labels)
-    return Cast(graph.n_observed, number, tuple(labels), where.places, above, truth, of_truth)
+
+
+def _with_refinement(cast: Cast, learned: LatentGraph, found: Refinement) -> Cast:
+    """Add the hidden nodes that refinement creates, and those of the true graph that it misses."""
+    where, number = _Positions(cast.places), {node: node for node in range(learned.n_nodes)}
+    n_unseen = cast.n_nodes - learned.n_nodes
+    for step in found.steps:
+        ids = (*range(learned.n_observed), *step.hidden_ids)
+        for place, node in enumerate(ids):
+            if node in number:
+                continue
+            near = [ids[end] for end in step.graph.neighbours(place)]
+            new = [True] * (len(where) - cast.n_nodes)
+            where.add(
+                [number[end] for end in near if end in number],
+                learned.n_nodes, [False] * n_unseen + new,
+            )  # fmt: skip
+            number[node] = len(where) - 1
+    n_new = len(where) - cast.n_nodes
+    numbered = LatentGraph.build(learned.names, learned.n_hidden + n_new, []).labels
+    labels = list(cast.labels)
+    for label in numbered[learned.n_nodes :]:
+        labels.append(free_name(label, set(labels)))
+    of_truth: tuple[int, ...] = ()
+    if cast.truth is not None:
+        own = [number[node] for node in (*range(learned.n_observed), *found.steps[-1].hidden_ids)]
+        matched = _truth_numbers(found.graph, cast.truth, len(own))
+        of_truth = tuple(
+            own[at] if at < len(own) else len(labels) + at - len(own) for at in matched
+        )
+        _place_missed(where, cast.truth, of_truth)
+        known = sum(at >= learned.n_nodes for at in cast.truth_number)
+        for k in range(len(where) - len(labels)):
+            labels.append(free_name(f"true {known + k + 1}", set(labels)))
+    return replace(
+        cast, labels=tuple(labels), places=where.places, refined_number=number,
+        refined_truth_number=of_truth,
+    )  # fmt: skip
 
 
 def checked_trace(result: LearnResult) -> Sequence[Step]:

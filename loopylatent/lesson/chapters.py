@@ -31,6 +31,7 @@ from loopylatent.lesson.material import (
     all_marked,
     drawn,
 )
+from loopylatent.lesson.refinement_chapter import REFINEMENT_FRAMES
 from loopylatent.tables.observations import Observations
 
 MAX_NAMED_EDGES = 3
@@ -247,7 +248,7 @@ def compared_frame(m: Material, place: Place) -> Frame:
 FRAMES: Mapping[Phase, Callable[[Material, Place], Frame]] = {
     "data": data_frame, "truth": truth_frame, "pair": pair_frame, "matrix": matrix_frame,
     "ball": ball_frame, "tree": tree_frame, "union": union_frame, **GROUPING_FRAMES,
-    "gained": gained_frame, "compared": compared_frame,
+    "gained": gained_frame, "compared": compared_frame, **REFINEMENT_FRAMES,
 }  # fmt: skip
 
 

@@ -28,9 +28,20 @@ from loopylatent.figures.recovery import FALSE_EDGE
 from loopylatent.graph import LatentGraph
 from loopylatent.learning.grouping import VERDICTS
 from loopylatent.learning.learner import LearnResult
+from loopylatent.learning.refinement import Refinement
 from loopylatent.learning.trace import VisitStep
 from loopylatent.lesson import chapters
-from loopylatent.lesson.cast import GLOSSARY, Caption, Cast, Name, Number, Term, cast_of, pseudocode
+from loopylatent.lesson.cast import (
+    GLOSSARY,
+    Caption,
+    Cast,
+    Code,
+    Name,
+    Number,
+    Term,
+    cast_of,
+    pseudocode,
+)
 from loopylatent.lesson.grouping_chapter import Guesses, guesses
 from loopylatent.lesson.material import (
     CHAPTERS,
@@ -45,6 +56,7 @@ from loopylatent.lesson.material import (
     nearest,
     places_of,
 )
+from loopylatent.lesson.refinement_chapter import LAST_CHAPTER, best_pairs, move_words
 from loopylatent.settings import Method
 from loopylatent.tables.files import xml_text
 from loopylatent.tables.observations import Observations
@@ -62,7 +74,7 @@ class Lesson:
     >>> result = learn(D, LearnSettings(Thresholds(r=2, Lambda=0, tau=0.1)))
     >>> lesson = build(result, D)
     >>> lesson.n_steps("fine"), lesson.n_steps("coarse")
-    (17, 11)
+    (18, 12)
     >>> print(lesson.frame(lesson.find("visit-1-join-1")).caption)
     a and b become siblings under h1. No quartet test separates them; of such pairs they are \
 the closest. Their distance 1.000 is divided: 0.400 from a to h1, 0.600 from b.
@@ -74,6 +86,18 @@ the closest. Their distance 1.000 is divided: 0.400 from a to h1, 0.600 from b.
     @property
     def cast(self) -> Cast:
         return self.material.cast
+
+    def code_at(self, place: Place) -> Code:
+        """Return which pseudocode a step belongs to."""
+        if place.chapter == LAST_CHAPTER:
+            return "refinement"
+        return self.material.result.settings.method
+
+    @property
+    def finished(self) -> range:
+        """The steps, without a last chapter that is not computed."""
+        is_open = self.material.refinement is None
+        return range(len(self.places) - is_open)
 
     def frame(self, index: int, detail: Detail = "fine") -> Frame:
         """Return a step by its index in the full lesson; ``detail`` selects the caption."""
@@ -114,7 +138,7 @@ the closest. Their distance 1.000 is divided: 0.400 from a to h1, 0.600 from b.
         if place.phase in ("replace", "cleanup"):
             step = self.material.trace[place.step]
             return not isinstance(step, VisitStep) or step.changes_graph
-        return False
+        return place.phase in ("move", "moves")
 
     def guesses(self, index: int) -> Guesses:
         """Return the question before a join, and its answer."""
@@ -183,13 +207,18 @@ def build(
     *,
     places: NDArray[np.float64] | None = None,
     hidden_names: Mapping[int, str] | None = None,
+    refinement: Refinement | None = None,
 ) -> Lesson:
-    """Turn a traced result into a lesson, with its nodes at ``places`` in every step."""
+    """Turn a traced result into a lesson, with its nodes at ``places`` in every step.
+
+    The last chapter has a single step unless the refinement of the learned graph is given.
+    """
     if D.digest != result.data_digest:
         raise DataError("The graph was not learned from these distances.")
     where = positions(result.graph) if places is None else np.asarray(places, dtype=np.float64)
-    cast = cast_of(result, where, truth, hidden_names)
-    return Lesson(Material(result, D, obs, cast), places_of(result, cast.truth is not None))
+    cast = cast_of(result, where, truth, hidden_names, refinement)
+    steps = places_of(result, cast.truth is not None, refinement)
+    return Lesson(Material(result, D, obs, cast, refinement), steps)
 
 
 LOCAL = "#CC79A7"
@@ -203,8 +232,12 @@ MARKED_WIDTH = 3.2
 """Smallest width of a marked edge."""
 _LAYERS: Mapping[Mark, int] = {
     "kept": 0, "truth": 0, "removed": 1, "tree": 2, "added": 3, "wrong": 3, "sketch": 4,
-    "sketch-new": 5, "sketch-gone": 6,
+    "pair": 4, "sketch-new": 5, "sketch-gone": 6,
 }  # fmt: skip
+
+
+GONE: frozenset[Phase] = frozenset({"replace", "cleanup", "move", "moves", "refined"})
+"""Phases whose sketched nodes were removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +257,7 @@ MARKS: Mapping[Mark, MarkLook] = {
     "sketch-new": MarkLook(LOCAL, wider=1.5),
     "sketch-gone": MarkLook(REMOVED, dashed=True),
     "tree": MarkLook(TREE),
+    "pair": MarkLook(LOCAL, dashed=True),
 }
 
 
@@ -310,6 +344,8 @@ def _edge(cast: Cast, frame: Frame, edge: DrawnEdge, scale: float) -> dict[str, 
 def edge_title(cast: Cast, edge: DrawnEdge) -> str:
     """Describe an edge: its ends, its length and, if known, its origin."""
     names = " – ".join(shown_label(cast.labels[end], 60) for end in (edge.u, edge.v))
+    if edge.mark == "pair":
+        return f"{names}\n{edge.note}"
     lengths = f"distance {edge.length:.3g}, strength {math.exp(-edge.length):.2f}"
     return "\n".join(line for line in (names, lengths, edge.note) if line)
 
@@ -365,7 +401,8 @@ def legend_of(cast: Cast, frame: Frame, theme: ThemeName) -> list[dict[str, str]
         drawn = network.symbol(hidden, None, False, colours)
         items.append((drawn.shape, drawn.fill, drawn.border, ("observed", "hidden")[hidden]))
     if any(map(cast.is_hidden, frame.sketched)):
-        items.append(("diamond", colours.background, LOCAL, "not yet in the graph"))
+        when = "no longer" if frame.place.phase in GONE else "not yet"
+        items.append(("diamond", colours.background, LOCAL, f"{when} in the graph"))
     there = {edge.mark for edge in frame.edges}
     for mark, text in frame.legend.items():
         if mark in there or (mark == "sketch" and "sketch-new" in there):
@@ -397,12 +434,12 @@ def to_page(lesson: Lesson, provenance: Provenance, *, title: str = "Lesson") ->
 def lesson_data(lesson: Lesson) -> dict[str, Any]:
     """Return the data of the page, as JSON values."""
     writer = _Writer(lesson)
-    steps = [writer.step(k) for k in range(len(lesson.places))]
+    steps = [writer.step(k) for k in lesson.finished]
     first = draw(lesson, lesson.frame(0))
     cast, method = lesson.cast, lesson.material.result.settings.method
     data = {
-        "chapters": list(CHAPTERS.values()),
-        "code": [[line.indent, line.text, line.meaning] for line in pseudocode(method)],
+        "chapters": list(CHAPTERS.values())[: steps[-1]["chapter"]],
+        "codes": {of: _written_code(of) for of in (method, "refinement")},
         "glossary": dict(GLOSSARY),
         "question": QUESTIONS[method],
         "nodes": [_written_node(cast, node) for node in range(cast.n_nodes)],
@@ -418,8 +455,13 @@ def lesson_data(lesson: Lesson) -> dict[str, Any]:
         "visits": [_visit(lesson, place) for place in lesson.places if place.phase == "look"],
         "pair": _pair(lesson),
         "matrix": _matrix(lesson),
+        "refinement": _refinement(lesson),
     }
     return dict(json.loads(json.dumps(data, allow_nan=False)))
+
+
+def _written_code(of: Code) -> list[list[Any]]:
+    return [[line.indent, line.text, line.meaning] for line in pseudocode(of)]
 
 
 def _written_node(cast: Cast, node: int) -> list[Any]:
@@ -446,6 +488,7 @@ class _Writer:
             "at": place.anchor,
             "phase": place.phase,
             "chapter": place.chapter,
+            "code": self.lesson.code_at(place),
             "line": frame.line,
             "caption": caption_parts(frame.caption),
             "legend": self._legend(frame),
@@ -550,6 +593,20 @@ def _matrix(lesson: Lesson) -> dict[str, Any] | None:
         "values": _finite(m.D.values[order[:, None], order]),
         "shades": chapters.SHADES,
     }
+
+
+def _refinement(lesson: Lesson) -> dict[str, Any] | None:
+    """Return the tables of the last chapter."""
+    m = lesson.material
+    if m.refinement is None:
+        return None
+    history = m.refinement.score_history
+    moves = [
+        [k, xml_text(move_words(m, k)), round(history[k] - history[k - 1], 1), round(history[k], 1)]
+        for k in range(1, len(history))
+    ]
+    pairs = [[xml_text(pair.words), round(pair.gain, 1)] for pair in best_pairs(m)]
+    return {"moves": moves, "pairs": pairs}
 
 
 def _finite(values: Any) -> list[list[float | None]]:

@@ -22,6 +22,7 @@ from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.figures.layout import shown_label
 from loopylatent.learning.grouping import VERDICTS, Criterion, Verdict, criterion, finite_parts
 from loopylatent.learning.learner import LearnResult
+from loopylatent.learning.refinement import Refinement
 from loopylatent.learning.trace import CleanUpStep, Family, Round, Step, VisitStep
 from loopylatent.lesson import cast as casts
 from loopylatent.lesson.cast import Caption, Cast, EdgeKey, Name, Replays
@@ -40,6 +41,8 @@ class Material:
     D: DistanceMatrix
     obs: Observations | None
     cast: Cast
+    refinement: Refinement | None = None
+    """Of the learned graph; None until it is computed."""
 
     @property
     def thresholds(self) -> Thresholds:
@@ -72,6 +75,22 @@ class Material:
         if self.cast.truth is None:
             return None
         return structure_error(self.result.graph, self.cast.truth)
+
+    @cached_property
+    def refined_error(self) -> StructureError | None:
+        """The structure error of the refined graph."""
+        if self.cast.truth is None or self.refinement is None:
+            return None
+        return structure_error(self.refinement.graph, self.cast.truth)
+
+    def refined(self, step: int) -> dict[EdgeKey, float]:
+        """Return the edges after some moves of the refinement."""
+        assert self.refinement is not None
+        found, number = self.refinement.steps[step], self.cast.refined_number
+        node = [number[one] for one in (*self.columns, *found.hidden_ids)]
+        pairs = ((node[u], node[v]) for u, v in found.graph.edges.tolist())
+        keys = ((min(pair), max(pair)) for pair in pairs)
+        return dict(zip(keys, found.graph.lengths.tolist(), strict=True))
 
     @property
     def columns(self) -> tuple[int, ...]:
@@ -159,14 +178,18 @@ class Balls:
 Detail = Literal["coarse", "fine"]
 Phase = Literal[
     "data", "truth", "pair", "matrix", "ball", "tree", "union", "order", "look", "quartets",
-    "round", "join", "rest", "contract", "replace", "cleanup", "gained", "compared",
+    "round", "join", "rest", "contract", "replace", "cleanup", "gained", "compared", "refine",
+    "pairs", "move", "moves", "refined", "judged",
 ]  # fmt: skip
 _PHASES: tuple[Phase, ...] = get_args(Phase)
 CHAPTERS: Mapping[int, str] = {
     1: "Data", 2: "Distance", 3: "Initial graph", 4: "Grouping", 5: "Result",
+    6: "Refinement by likelihood",
 }  # fmt: skip
-_FIRST: tuple[Phase, ...] = ("data", "pair", "ball", "order", "gained")
+_FIRST: tuple[Phase, ...] = ("data", "pair", "ball", "order", "gained", "refine")
 """The first phase of each chapter."""
+MOST_MOVES = 8
+"""Most steps on the moves of a refinement; the last one shows all that are left."""
 _ONLY_FINE = frozenset({"ball", "look", "quartets", "round", "join", "rest", "contract"})
 
 
@@ -180,7 +203,7 @@ class Place:
     visit: int = 0
     """Counted from 1 over all visits; 0 outside them."""
     part: int = 0
-    """Number of the round, join or contraction in the visit, counted from 1."""
+    """Number of the round, join or contraction in the visit, or of the move; counted from 1."""
     step: int = -1
     """Index in the trace; -1 before the initial graph is complete."""
 
@@ -200,10 +223,13 @@ class Place:
         if self.visit:
             part = f"-{self.part}" if self.part else ""
             return f"visit-{self.visit}-{self.phase}{part}"
-        return self.phase if self.node is None else f"{self.phase}-{self.node + 1}"
+        number = self.part if self.node is None else self.node + 1
+        return f"{self.phase}-{number}" if number else self.phase
 
 
-def places_of(result: LearnResult, has_truth: bool) -> tuple[Place, ...]:
+def places_of(
+    result: LearnResult, has_truth: bool, refinement: Refinement | None = None
+) -> tuple[Place, ...]:
     """List every step, in full detail."""
     trace = casts.checked_trace(result)
     truth, compared = [Place("truth")], [Place("compared", step=len(trace) - 1)]
@@ -218,7 +244,21 @@ def places_of(result: LearnResult, has_truth: bool) -> tuple[Place, ...]:
             found += _of_visit(step, visit, at, result.settings.method == "quartet")
         elif isinstance(step, CleanUpStep):
             found.append(Place("cleanup", step=at))
-    return (*found, Place("gained", step=len(trace) - 1), *compared[:has_truth])
+    found += [Place("gained", step=len(trace) - 1), *compared[:has_truth]]
+    return (*found, *_of_refinement(refinement, len(trace) - 1, has_truth))
+
+
+def _of_refinement(found: Refinement | None, at: int, has_truth: bool) -> list[Place]:
+    """List the steps of the last chapter; a single one until it is computed."""
+    first = Place("refine", step=at)
+    if found is None:
+        return [first]
+    n_moves = len(found.steps) - 1
+    shown = n_moves if n_moves <= MOST_MOVES else MOST_MOVES - 1
+    moves = [Place("move", part=part, step=at) for part in range(1, shown + 1)]
+    rest = [Place("moves", part=shown + 1, step=at)][: n_moves > shown]
+    judged = [Place("judged", step=at)][:has_truth]
+    return [first, Place("pairs", step=at), *moves, *rest, Place("refined", step=at), *judged]
 
 
 def _of_visit(step: VisitStep, visit: int, at: int, by_quartets: bool) -> list[Place]:
@@ -259,13 +299,14 @@ def nearest(places: tuple[Place, ...], target: Place) -> int:
 
 
 Mark = Literal[
-    "kept", "tree", "added", "wrong", "removed", "sketch", "sketch-new", "sketch-gone", "truth"
-]
+    "kept", "tree", "added", "wrong", "removed", "sketch", "sketch-new", "sketch-gone", "truth",
+    "pair",
+]  # fmt: skip
 """Role of an edge in a step.
 
 The graph of the step consists of the edges marked kept, tree, added and wrong (not in the true
 graph). ``removed`` edges were removed by this step; ``sketch`` is a local tree that is not yet part
-of the graph; ``truth`` is the true graph.
+of the graph; ``truth`` is the true graph; ``pair`` marks two nodes without an edge.
 """
 IN_GRAPH: frozenset[Mark] = frozenset({"kept", "tree", "added", "wrong"})
 

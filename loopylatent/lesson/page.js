@@ -121,11 +121,22 @@
       ? [`${lesson.question} Guess, then continue.`]
       : now.overview && Array.isArray(step.overview) ? step.overview : step.caption;
     by("caption").replaceChildren(...parts.map(partNode));
+    showCode(step.code);
     for (const [k, line] of [...by("code").children].entries()) {
       if (k + 1 === step.line) line.setAttribute("aria-current", "step");
       else line.removeAttribute("aria-current");
     }
-    by("meaning").textContent = lesson.code[step.line - 1][2];
+    by("meaning").textContent = lesson.codes[step.code][step.line - 1][2];
+  }
+
+  function showCode(name) {
+    if (by("code").dataset.name === name) return;
+    by("code").dataset.name = name;
+    by("code").replaceChildren(...lesson.codes[name].map(([indent, text, meaning]) => {
+      const line = element("li", `indent${indent}`, text);
+      line.title = meaning;
+      return line;
+    }));
   }
 
   function drawLegend(step) {
@@ -236,6 +247,13 @@
         details.push(table("Quartets of A", head, shown, (row) => row[5] !== "⊥"));
       }
     }
+    if (step.code === "refinement") {
+      const { pairs, moves } = lesson.refinement;
+      const upto = step.phase === "move" ? Number(step.at.split("-")[1]) : moves.length;
+      const shown = ["refine", "pairs"].includes(step.phase) ? [] : moves.slice(0, upto);
+      if (step.phase === "pairs") details.push(table("Estimated gains", ["pair", "gain"], pairs));
+      if (shown.length) details.push(table("Moves", ["", "move", "gain", "score"], shown));
+    }
     by("details").replaceChildren(...details);
   }
 
@@ -311,11 +329,6 @@
         go(level().find((index) => lesson.steps[index].chapter === k + 1)));
       by("chapters").append(choice);
     });
-    for (const [indent, text, meaning] of lesson.code) {
-      const line = element("li", `indent${indent}`, text);
-      line.title = meaning;
-      by("code").append(line);
-    }
     by("first").addEventListener("click", () => go(0));
     by("back").addEventListener("click", () => by_steps(-1));
     by("next").addEventListener("click", () => by_steps(1));

@@ -94,7 +94,7 @@ def test_next_back_first_and_last():
         page = press(page, "next")
         shows(page, lesson, at)
     shows(press(page, "back"), lesson, "ball-1")
-    shows(press(page, "last"), lesson, "compared")
+    shows(press(page, "last"), lesson, "refine")
     assert page.button(key="lesson_next").disabled
     shows(press(page, "first"), lesson, "data")
     assert page.button(key="lesson_back").disabled
@@ -174,7 +174,7 @@ def test_playback_advances_on_time_and_stops_at_the_end():
     walk.ticked += 1000
     page = ran(page)
     assert walk.place.anchor == here, "it is not time yet"
-    steps = ["cleanup", "gained", "compared"]
+    steps = ["cleanup", "gained", "compared", "refine"]
     for at in steps[steps.index(here) + 1 :]:
         walk.ticked -= 2000
         page = ran(page)

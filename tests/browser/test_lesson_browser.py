@@ -95,7 +95,7 @@ def test_a_cold_start_opens_on_the_ring_and_buttons_step_through_it(tab):
     tab.open()
     tab.shows(course, "data")
     for button, anchor in (
-        ("next", "truth"), ("back", "data"), ("last", "compared"), ("first", "data"),
+        ("next", "truth"), ("back", "data"), ("last", "refine"), ("first", "data"),
         ("change", "tree-1"),
     ):  # fmt: skip
         tab.click(button)
@@ -117,7 +117,7 @@ def test_keys_work_wherever_the_focus_is_and_quick_ones_are_not_lost(tab):
     tab.press("ArrowRight")
     tab.shows(course, "visit-1-rest")
     tab.press("End")
-    tab.becomes(tab.step, "compared")
+    tab.becomes(tab.step, "refine")
 
 
 def test_a_link_opens_its_step_and_playback_runs_until_paused(tab):

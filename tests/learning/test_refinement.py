@@ -58,6 +58,7 @@ def test_the_score_is_the_likelihood_less_the_price(found):
     price = found.price.parameter * (graph.n_nodes + graph.n_edges)
     price += found.price.cycle * graph.n_cycles
     assert model.train_log_likelihood - price == pytest.approx(found.score_history[-1], abs=0.5)
+    assert found.steps[-1].log_likelihood - price == pytest.approx(found.score_history[-1])
 
 
 def test_each_move_is_named_and_the_steps_end_with_the_graph(found):
@@ -66,6 +67,13 @@ def test_each_move_is_named_and_the_steps_end_with_the_graph(found):
     assert found.steps[-1].graph == found.graph
     assert {move.words for move in found.moves if move.taken} == {s.words for s in found.steps[1:]}
     assert len(found.steps[-1].hidden_ids) == found.graph.n_hidden
+    assert [step.change is None for step in found.steps] == [not step.words for step in found.steps]
+
+
+def test_the_score_matrix_of_the_start_is_kept(tree, found):
+    gains = found.misfit.gains
+    assert gains.shape == (tree.n_nodes, tree.n_nodes)
+    assert gains[tuple(tree.edges.T)].max() < 0.01 < 10 < gains.max()
 
 
 def test_a_second_refinement_changes_nothing(found, rows):

@@ -329,7 +329,7 @@ def test_every_term_has_a_definition_and_every_line_exists():
     for lesson in (make() for make in REAL):
         for index in range(len(lesson.places)):
             frame = lesson.frame(index)
-            assert 1 <= frame.line <= len(pseudocode(lesson.material.result.settings.method))
+            assert 1 <= frame.line <= len(pseudocode(lesson.code_at(frame.place)))
             for part in frame.caption.parts:
                 if isinstance(part, Term):
                     assert GLOSSARY[part.key]

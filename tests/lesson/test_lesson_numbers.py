@@ -320,7 +320,8 @@ def shown_by(frame: Frame) -> dict[tuple[int, int], set[str]]:
 @given(small_lessons())
 def test_the_page_has_the_edges_and_the_caption_of_every_step(lesson):
     data = lesson_data(lesson)
-    assert [step["at"] for step in data["steps"]] == [place.anchor for place in lesson.places]
+    anchors = [lesson.places[k].anchor for k in lesson.finished]
+    assert [step["at"] for step in data["steps"]] == anchors
     for index, drawn in enumerate(drawn_by_the_page(data)):
         frame = lesson.frame(index)
         assert drawn == shown_by(frame)
@@ -333,7 +334,8 @@ def test_the_page_has_the_edges_and_the_caption_of_every_step(lesson):
         assert ("overview" in step) == lesson.places[index].is_coarse
         assert step["line"] == frame.line
     method = lesson.material.result.settings.method
-    assert [text for _, text, _ in data["code"]] == [line.text for line in pseudocode(method)]
+    code = data["codes"][method]
+    assert [text for _, text, _ in code] == [line.text for line in pseudocode(method)]
     assert method == "quartet" or not any("quartets" in visit for visit in data["visits"])
 
 

@@ -19,6 +19,7 @@ from loopylatent.figures.layout import shown_label
 from loopylatent.lesson.lesson import Lesson, to_page
 from loopylatent.lesson.material import CHAPTERS, Detail, Place
 from loopylatent.lesson.presets import PRESETS, synthetic_data
+from loopylatent.lesson.refinement_chapter import LAST_CHAPTER, move_words
 from loopylatent.settings import Method
 from loopylatent.ui.page import Present, file_stem
 from loopylatent.ui.shell.results import sample_recipe
@@ -465,7 +466,7 @@ def _scrubber(w: Walk, lesson: Lesson) -> None:
 
 
 def chapters(w: Walk, lesson: Lesson) -> None:
-    """The five chapters, with the current one marked."""
+    """The chapters, with the current one marked."""
     if w.projector:
         return
     to_start = _if_chosen(lambda chapter: w.go(lesson, lesson.chapter_start(chapter)))
@@ -480,14 +481,19 @@ def chapters(w: Walk, lesson: Lesson) -> None:
 
 
 def _jump(w: Walk, lesson: Lesson) -> None:
-    """Go to a ball in chapter 3, elsewhere to a visit."""
-    phase = "ball" if w.place.chapter == 3 else "look"
+    """Go to a ball in chapter 3, to a move in the last chapter, elsewhere to a visit."""
+    phase = {3: "ball", LAST_CHAPTER: "move"}.get(w.place.chapter, "look")
+    thing = {"ball": "ball", "move": "move", "look": "visit"}[phase]
     options = [k for k, place in enumerate(lesson.places) if place.phase == phase]
     at = w.place.node
     same = None if at is None else next((k for k in options if lesson.places[k].node == at), None)
+    if w.place.phase == "move":
+        same = w.index
 
     def named(k: int) -> str:
         place = lesson.places[k]
+        if phase == "move":
+            return f"move {place.part}: {move_words(lesson.material, place.part)}"
         name = shown_label(lesson.cast.labels[place.node or 0])
         return f"ball of {name}" if phase == "ball" else f"visit {place.visit}: {name}"
 
@@ -496,8 +502,9 @@ def _jump(w: Walk, lesson: Lesson) -> None:
         options,
         format_func=named,
         label_visibility="collapsed",
-        placeholder=f"go to a {'ball' if phase == 'ball' else 'visit'}",
+        placeholder=f"go to a {thing}",
         index=None,
+        disabled=not options,
         **_following(w, f"lesson_jump_{phase}", same, _if_chosen(partial(w.go, lesson))),
     )
 

@@ -14,8 +14,10 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from loopylatent.compute.limits import estimate
 from loopylatent.compute.values import FloatArray
 from loopylatent.figures.layout import shown_label
+from loopylatent.graph import LatentGraph
 from loopylatent.learning.grouping import VERDICTS
 from loopylatent.learning.trace import Family, Join
 from loopylatent.lesson.cast import Caption, caption_html, code_html, pseudocode
@@ -30,7 +32,9 @@ from loopylatent.lesson.chapters import (
 from loopylatent.lesson.lesson import Lesson, build, draw
 from loopylatent.lesson.material import CHAPTERS, PAIRINGS, Frame, Inspection, Phase, Visit, inspect
 from loopylatent.lesson.presets import PRESETS, synthetic_data
-from loopylatent.settings import LearnSettings
+from loopylatent.lesson.refinement_chapter import LAST_CHAPTER, best_pairs, move_words
+from loopylatent.settings import Goal, LearnSettings
+from loopylatent.tables.observations import Observations
 from loopylatent.ui.graph_view import Picture, graph_view
 from loopylatent.ui.lesson.controls import (
     KEYS,
@@ -46,9 +50,19 @@ from loopylatent.ui.lesson.controls import (
     walk,
 )
 from loopylatent.ui.page import Present, file_stem, say_notices, theme
-from loopylatent.ui.shell.background import Key
+from loopylatent.ui.shell.background import Job, Key
+from loopylatent.ui.shell.refining import KIND, refined_key, refinement_of, refining, search_of
 from loopylatent.ui.shell.session import Session, bound
-from loopylatent.ui.shell.widgets import chart, escaped, table, texts
+from loopylatent.ui.shell.widgets import (
+    chart,
+    escaped,
+    start_button,
+    table,
+    text_of,
+    texts,
+    time_needed,
+    wait_for,
+)
 
 words = texts("lesson")
 _View = Callable[[Walk, Lesson, Frame], None]
@@ -80,6 +94,8 @@ def show_details(w: Walk, lesson: Lesson, frame: Frame) -> None:
 def _views(lesson: Lesson, frame: Frame) -> Mapping[str, _View]:
     """The tables of a step; quartets only for quartet grouping."""
     views = _VIEWS[frame.place.chapter]
+    if frame.place.chapter == LAST_CHAPTER:
+        return {} if lesson.material.refinement is None else views
     if frame.place.visit == 0 and frame.place.chapter == 4:
         views = {"Visits": _visits, INSPECTOR: inspector}
     method = lesson.material.result.settings.method
@@ -251,6 +267,37 @@ def _gains(_: Walk, lesson: Lesson, frame: Frame) -> None:
     table(edges, height=TABLE_HEIGHT)
 
 
+def _moves(_: Walk, lesson: Lesson, frame: Frame) -> None:
+    """The moves taken up to this step."""
+    m = lesson.material
+    assert m.refinement is not None
+    scores = m.refinement.score_history
+    last = frame.place.part if frame.place.phase == "move" else len(scores) - 1
+    taken = [] if frame.place.phase in ("refine", "pairs") else range(1, last + 1)
+    if not taken:
+        n_moves, n_tried = len(scores) - 1, len(m.refinement.moves)
+        st.caption(words.moves_to_come.format(taken=n_moves, tried=n_tried))
+        return
+    rows = pd.DataFrame(
+        [(k, move_words(m, k), scores[k] - scores[k - 1], scores[k]) for k in taken],
+        columns=["", "move", "gain", "score"],
+    )
+    number = st.column_config.NumberColumn(format="%.1f")
+    columns = {"": st.column_config.NumberColumn(width=40), "gain": number, "score": number}
+    table(rows, TABLE_HEIGHT, column_config=columns)
+
+
+def _estimated_gains(_: Walk, lesson: Lesson, __: Frame) -> None:
+    """The pairs that the learned graph explains worst."""
+    pairs = best_pairs(lesson.material)
+    rows = pd.DataFrame(
+        {"pair": [pair.words for pair in pairs], "estimated gain": [pair.gain for pair in pairs]}
+    )
+    number = st.column_config.NumberColumn(format="%.1f")
+    table(rows, TABLE_HEIGHT, column_config={"estimated gain": number})
+    st.caption(words.estimated_gains)
+
+
 def quartets(_: Walk, lesson: Lesson, frame: Frame) -> None:
     """Every quartet of the neighbourhood with its three products and the verdict."""
     visit = Visit.of(lesson.material, frame.place)
@@ -384,6 +431,7 @@ _VIEWS: Mapping[int, Mapping[str, _View]] = {
         INSPECTOR: inspector,
     },
     5: {"Edges": _gains, "Visits": _visits, INSPECTOR: inspector},
+    LAST_CHAPTER: {"Moves": _moves, "Estimated gains": _estimated_gains},
 }
 
 
@@ -493,6 +541,11 @@ class LessonKey(Key):
     n_visits: int
     names: tuple[tuple[int, str], ...]
     places: bytes
+    is_refined: bool
+
+
+GOAL: Goal = "structure"
+"""What the last chapter refines for: the lesson is about the graph."""
 
 
 def lesson_of(s: Session, w: Walk, now: Present) -> Lesson:
@@ -508,8 +561,11 @@ def lesson_of(s: Session, w: Walk, now: Present) -> Lesson:
     D, obs = now.source.distances, now.source.observations
     named = tuple(sorted(names.items()))
     settings, n_visits = now.result.settings, now.result.n_visits
-    key = LessonKey(D.digest, graph.digest, settings, n_visits, named, places.tobytes())
-    make = partial(build, now.result, D, obs, truth, places=places, hidden_names=names)
+    found = refinement_of(s, now.source, graph, GOAL)
+    shown = (named, places.tobytes(), found is not None)
+    key = LessonKey(D.digest, graph.digest, settings, n_visits, *shown)
+    more: dict[str, Any] = {"places": places, "hidden_names": names, "refinement": found}
+    make = partial(build, now.result, D, obs, truth, **more)
     lesson = s.memo.get("lesson", key, make)
     w.enter(lesson, key, s.why)
     s.why = ()
@@ -545,12 +601,46 @@ def _show_step(s: Session, w: Walk, lesson: Lesson) -> None:
         transport(s, w, lesson)
     with right:
         _caption_or_question(w, lesson, frame)
-        method = lesson.material.result.settings.method
-        st.html(f'<div class="lesson-code">{code_html(frame.line, method)}</div>')
-        meaning = pseudocode(method)[frame.line - 1].meaning
+        if frame.place.chapter == LAST_CHAPTER and lesson.material.refinement is None:
+            _offer_refinement(s, lesson)
+        code = lesson.code_at(frame.place)
+        st.html(f'<div class="lesson-code">{code_html(frame.line, code)}</div>')
+        meaning = pseudocode(code)[frame.line - 1].meaning
         st.html(f'<p class="lesson-meaning">{meaning}</p>')
     if not w.projector:
         show_details(w, lesson, shown)
+
+
+def _offer_refinement(s: Session, lesson: Lesson) -> None:
+    """A button that computes the last chapter, its progress, or why that failed."""
+    obs, graph = lesson.material.obs, lesson.material.result.graph
+    if obs is None:
+        return
+    job = s.jobs.of(KIND, refined_key(obs, graph, GOAL))
+    if job is not None and job.found is not None:
+        st.rerun()  # into the lesson with this chapter
+    if job is not None and job.is_running and not job.cancelled.is_set():
+        wait_for(job, partial(_progress, s, job), "lesson_cancel", columns=None)
+        return
+    if job is not None and job.failure is not None:
+        st.error(text_of(job.failure))
+        return
+    needed = time_needed(estimate("refine", obs.n_rows, obs.n_columns), 1, "refinement")
+    start_button(
+        "Refine this graph", needed, _begin_refinement, s, obs, graph,
+        type="primary", key="lesson_refine",
+    )  # fmt: skip
+
+
+def _begin_refinement(s: Session, obs: Observations, graph: LatentGraph) -> None:
+    refining(s, obs, graph, GOAL)
+
+
+def _progress(s: Session, job: Job) -> str:
+    """Say what the search has found so far."""
+    search = search_of(s, job)
+    line = f"Round {search.round}: {job.done} of {job.total} moves tried"
+    return line if search.best is None else f"{line}; score {search.best.score:,.1f}"
 
 
 def _picture(s: Session, w: Walk, lesson: Lesson, frame: Frame) -> None:
