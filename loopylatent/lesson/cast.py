@@ -109,7 +109,8 @@ def _shown(value: Any, spec: str) -> Sequence[Text]:
         return [Text(value)]
     if isinstance(value, Sequence):
         return _listed(value)
-    return [Number(format(value, spec or ("," if isinstance(value, int) else "g")), float(value))]
+    text = format(value, spec or ("," if isinstance(value, int) else "g"))
+    return [Number(re.sub("^-", "−", text), float(value))]
 
 
 def _listed(names: Sequence[Name]) -> list[Text]:
@@ -191,6 +192,8 @@ EdgeKey = tuple[int, int]
 
 APART = 34.0
 """Minimum distance, in pixels, of a temporary node from other nodes."""
+FAR_APART = 56.0
+"""The same of a node that refinement creates: it stays, with edges to its neighbours."""
 MIN_COSINE = 0.5
 """Smallest cosine at which a hidden node of the true graph is matched to a learned one."""
 
@@ -308,7 +311,7 @@ def _with_refinement(cast: Cast, learned: LatentGraph, found: Refinement) -> Cas
             new = [True] * (len(where) - cast.n_nodes)
             where.add(
                 [number[end] for end in near if end in number],
-                learned.n_nodes, [False] * n_unseen + new,
+                learned.n_nodes, [False] * n_unseen + new, FAR_APART,
             )  # fmt: skip
             number[node] = len(where) - 1
     n_new = len(where) - cast.n_nodes
@@ -416,7 +419,10 @@ class _Positions:
         found.setflags(write=False)
         return found
 
-    def add(self, near: list[int], always: int = 0, overlaps: list[bool] | None = None) -> None:
+    def add(
+        self, near: list[int], always: int = 0, overlaps: list[bool] | None = None,
+        apart: float = APART,
+    ) -> None:  # fmt: skip
         """Place a node amid ``near``, clear of the first ``always`` nodes and those it overlaps."""
         everyone = np.array(self._rows)
         middle = everyone[near].mean(axis=0) if near else everyone.mean(axis=0)
@@ -424,18 +430,18 @@ class _Positions:
         if overlaps is not None:
             seen[always:] = overlaps[: len(everyone) - always]
         taken = everyone[seen]
-        tries = _around(middle, everyone[near])
+        tries = _around(middle, everyone[near], apart)
         room = np.hypot(*(tries[:, None] - taken).transpose(2, 0, 1)).min(axis=1)
-        free = np.flatnonzero(room >= APART)
+        free = np.flatnonzero(room >= apart)
         best = int(free[0]) if len(free) else int(room.argmax())
         self._rows.append(tuple(tries[best].tolist()))
 
 
-def _around(middle: FloatArray, near: FloatArray) -> FloatArray:
+def _around(middle: FloatArray, near: FloatArray, apart: float) -> FloatArray:
     """Candidate positions: off the line between two nodes, then on rings around its middle."""
     turns = np.arange(12) * (np.pi / 6)
     ring = np.column_stack([np.cos(turns), np.sin(turns)])
-    rings = [middle + APART * k * ring for k in (1, 1.6, 2.4)]
+    rings = [middle + apart * k * ring for k in (1, 1.6, 2.4)]
     if len(near) != 2:
         return np.concatenate([middle[None], *rings])
     along = near[1] - near[0]

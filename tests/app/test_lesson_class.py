@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from threading import Event
 
 import pandas as pd
 import pytest
 from helpers.hostile import hostile_frame
 from helpers.lesson_page import (
+    TIMEOUT,
     anchor,
     drawn,
     html,
@@ -21,9 +23,15 @@ from helpers.lesson_page import (
     shows,
     walk_of,
 )
+from streamlit.testing.v1 import AppTest
 
 import loopylatent as ll
 from loopylatent.exporting.project.file import Recipe, digest_of
+from loopylatent.learning.learner import learn
+from loopylatent.learning.refinement import refine
+from loopylatent.lesson.lesson import build
+from loopylatent.lesson.presets import synthetic_data
+from loopylatent.ui.shell.refining import KIND
 
 # Numbers -----------------------------------------------------------------------------------
 
@@ -160,3 +168,65 @@ def test_hostile_names_are_shown_as_text():
     for guess in lesson.guesses(walk_of(page).index).options:
         page = ran(page.button_group(key="lesson_guess").set_value(guess))
         assert walk_of(page).guess == guess
+
+
+# Refinement --------------------------------------------------------------------------------
+
+
+def refined(page: AppTest) -> AppTest:
+    """Press the button of the last chapter and wait for the search."""
+    page = press(page, "refine")
+    job = session_of(page).jobs.current(KIND)
+    assert job.finished.wait(TIMEOUT)
+    return ran(page)
+
+
+def test_the_last_chapter_is_computed_on_request_and_then_stepped_through():
+    page = opened(lesson="noisy", step="refine")
+    assert "computed on request" in said(page)
+    assert session_of(page).jobs.current(KIND) is None, "opening the lesson computes nothing"
+    page = refined(page)
+    assert anchor(page) == "refine"
+    data = synthetic_data("noisy")
+    obs = ll.read_table(data.content)
+    D = ll.information_distances(obs)
+    result = learn(D, data.recipe.settings)
+    found = refine(result.graph, obs)
+    lesson = build(result, D, obs, data.truth, refinement=found)
+    steps = [place.anchor for place in lesson.places if place.chapter == 6]
+    assert len(steps) > 4
+    shows(page, lesson, steps[0])
+    for at in steps[1:]:
+        page = press(page, "next")
+        shows(page, lesson, at)
+    table = page.dataframe[0].value
+    assert table["gain"].sum() == pytest.approx(found.score_history[-1] - found.score_history[0])
+    page = ran(page.button_group(key="lesson_view").set_value("Estimated gains"))
+    assert len(page.dataframe[0].value) == 5
+
+
+def test_a_cancelled_refinement_can_be_started_again(monkeypatch):
+    page = opened(lesson="noisy", step="refine")
+    wait = Event()
+
+    def never(*_, progress, **__):
+        while True:
+            progress(0, 9)
+            wait.wait(0.01)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("loopylatent.ui.shell.refining.refine", never)
+        page = press(page, "refine")
+        job = session_of(page).jobs.running(KIND)
+        page = press(page, "cancel")
+        assert job.finished.wait(TIMEOUT)
+    page = ran(page)
+    assert "computed on request" in said(page)
+    page = refined(page)
+    assert ">score<" in said(page)
+
+
+def test_distances_alone_have_no_refinement():
+    page = opened(lesson="cage", step="refine")
+    assert "needs the rows of the table" in said(page)
+    assert not [button for button in page.button if button.key == "lesson_refine"]

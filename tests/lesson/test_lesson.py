@@ -267,7 +267,7 @@ def test_every_number_is_written_with_its_value(make, detail):
     lesson = make()
     for index in lesson.indices(detail):
         for number in lesson.frame(index, detail).caption.numbers:
-            written = float(number.text.replace(",", ""))
+            written = float(number.text.replace(",", "").replace("−", "-"))
             assert written == pytest.approx(number.value, abs=0.006, rel=0.006)
 
 

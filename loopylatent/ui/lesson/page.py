@@ -626,10 +626,11 @@ def _offer_refinement(s: Session, lesson: Lesson) -> None:
         st.error(text_of(job.failure))
         return
     needed = time_needed(estimate("refine", obs.n_rows, obs.n_columns), 1, "refinement")
-    start_button(
-        "Refine this graph", needed, _begin_refinement, s, obs, graph,
-        type="primary", key="lesson_refine",
-    )  # fmt: skip
+    with st.container(horizontal=True, vertical_alignment="center"):
+        start_button(
+            "Refine this graph", needed, _begin_refinement, s, obs, graph,
+            type="primary", key="lesson_refine",
+        )  # fmt: skip
 
 
 def _begin_refinement(s: Session, obs: Observations, graph: LatentGraph) -> None:
@@ -639,6 +640,8 @@ def _begin_refinement(s: Session, obs: Observations, graph: LatentGraph) -> None
 def _progress(s: Session, job: Job) -> str:
     """Say what the search has found so far."""
     search = search_of(s, job)
+    if search.best is None and job.total <= 1:
+        return "Fitting the learned graph …"
     line = f"Round {search.round}: {job.done} of {job.total} moves tried"
     return line if search.best is None else f"{line}; score {search.best.score:,.1f}"
 
