@@ -73,7 +73,7 @@ def estimate(stage: Stage, n_rows: int, n_columns: int) -> Estimate:
         "loops": (7e-5 * p**2, 24),
         "fit": (0.1 + 6e-7 * p**3 + 2e-6 * n * p, 4),
         "bic": (1.0 + 8e-5 * p**2 * n**0.5 + 6e-6 * p**3, 4),
-        "refine": (1.0 + 1e-4 * p**2 * n**0.5 + 6e-6 * p**3, 4),
+        "refine": (1.0 + 3e-4 * p**2 * n**0.5 + 6e-6 * p**3, 4),
         "draw": (3e-7 * n * p, 1),
         "compare": (2.5e-5 * p**2, 4),
     }[stage]

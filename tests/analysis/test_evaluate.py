@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import loopylatent as ll
 from loopylatent.analysis.evaluation.contest import (
     Contestant,
     Evaluation,
@@ -58,7 +59,10 @@ def graph_settings(r: float, **more) -> LearnSettings:
 @pytest.fixture(scope="module")
 def chosen(split):
     radii = [graph_settings(r) for r in (split.D.r_max, 1.5 * split.D.r_min)]
-    kinds = ("independent", "tree", "local trees", "latent", "regularised")
+    kinds = (
+        "independent", "tree", "local trees", "latent", "regularised", "refined structure",
+        "refined prediction",
+    )  # fmt: skip
     return contestants(radii, kinds=kinds, n_topics=[2])
 
 
@@ -107,6 +111,17 @@ def test_graphs_score_as_when_each_step_is_done_by_hand(split, found, chosen, ki
     assert mine.top_columns == tuple(topic.columns for topic in topics(graph))
 
 
+@pytest.mark.parametrize("goal", ["structure", "prediction"])
+def test_refined_graphs_see_only_the_training_rows(split, found, chosen, goal):
+    mine = one_of(found, chosen, f"refined {goal}")
+    result = ll.learn(split.D, obs=split.train, refine=goal)
+    expected = result.model.scores(split.test, seed=split.seed)
+    assert mine.title == f"refined ({goal})"
+    assert mine.graph == result.model.graph
+    for name in ("perp_ll", "perp_bic", "pred_perp_ll", "pred_perp_bic", "df", "train_bic"):
+        assert getattr(mine, name) == getattr(expected, name)
+
+
 def test_lda_scores_as_when_fitted_by_hand(split, found, chosen):
     mine = one_of(found, chosen, "lda")
     model = fit_lda(split.train, 2, seed=split.seed)
@@ -128,7 +143,7 @@ def test_the_papers_estimate_is_exact_on_trees_and_given_for_every_graph(found, 
 
 def test_structure_helps_where_there_is_some(found, chosen):
     alone = one_of(found, chosen, "independent")
-    for kind in ("tree", "local trees", "latent", "regularised", "lda"):
+    for kind in ("tree", "local trees", "latent", "regularised", "refined structure", "lda"):
         assert one_of(found, chosen, kind).perp_ll < alone.perp_ll
 
 

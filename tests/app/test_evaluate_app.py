@@ -27,6 +27,7 @@ from loopylatent.analysis.evaluation.topics import cycle_groups, topics
 from loopylatent.errors import ThresholdError
 from loopylatent.exporting.project.file import digest_of
 from loopylatent.inference.fit import fit_parameters
+from loopylatent.synthetic.families import latent_tree
 from loopylatent.tables.observations import Observations
 from loopylatent.ui.evaluate.page import OVERLAPS, SCORES
 from loopylatent.ui.evaluate.scores import KEY, read_radii
@@ -259,6 +260,26 @@ def test_scores_are_those_of_the_package():
     assert set(shown["likelihood"]) == {"exact"}
     [said] = [text.value for text in page.markdown if text.value.startswith("Best (lowest)")]
     assert said.startswith(f"Best (lowest): **{shown.index[0]}** at r = 2.50")
+
+
+def test_refined_graphs_are_scored_next_to_plain_ones():
+    rows = latent_tree(2, 0, 3, seed=1).sample(200, seed=2)
+    content = pd.DataFrame(rows.dense().astype(int), columns=list(rows.names)).to_csv(index=False)
+    page = opened(sample=SMALL)
+    take_file(page, content.encode(), source="mine.csv", source_kind="table")
+    page = turn_to(page, SCORES)
+    page = ran(page.button_group(key="score_lda").set_value([]))
+    page = ran(page.text_input(key="score_radii").set_value("2.5"))
+    kinds = ["tree", "latent", "refined structure", "refined prediction"]
+    page = scored(ran(page.button_group(key="score_kinds").set_value(kinds)))
+    shown = table_with(page, "Perp-LL").set_index("model")
+    split = split_by_share(ll.read_table(content.encode()))
+    for goal in ("structure", "prediction"):
+        model = ll.learn(split.D, obs=split.train, refine=goal).model
+        row = shown.loc[f"refined ({goal})"]
+        assert row["Perp-LL"] == pytest.approx(model.scores(split.test, seed=0).perp_ll)
+        assert (row["hidden"], row["edges"]) == (model.graph.n_hidden, model.graph.n_edges)
+    assert len(shown) == 4
 
 
 def test_known_scores_are_reused_and_a_new_radius_is_added():

@@ -25,12 +25,20 @@ from loopylatent.inference.fit import fit_parameters
 from loopylatent.inference.model import Model
 from loopylatent.learning.initial_graph import edge_density
 from loopylatent.learning.learner import learn
+from loopylatent.learning.refinement import refine_best, start_settings
 from loopylatent.learning.regularized import learn_regularized
-from loopylatent.settings import FitSettings, LearnSettings
+from loopylatent.settings import FitSettings, Goal, LearnSettings
 from loopylatent.tables.observations import Observations
 
-Kind = Literal["independent", "tree", "local trees", "latent", "regularised", "lda"]
+Kind = Literal[
+    "independent", "tree", "local trees", "latent", "regularised", "refined structure",
+    "refined prediction", "lda",
+]  # fmt: skip
 How = Literal["exact", "belief propagation", "sampling"]
+REFINED: Mapping[Kind, Goal] = {
+    "refined structure": "structure",
+    "refined prediction": "prediction",
+}
 LDA_TOPICS = (10, 20, 30, 40)
 SCORES = ("perp_ll", "perp_bic", "pred_perp_ll", "pred_perp_bic")
 
@@ -72,7 +80,8 @@ class Contestant:
         independent: no edges. tree: the minimum spanning tree, without hidden nodes (Chow-Liu by
         correlation). local trees: the initial graph, the union of the local minimum spanning
         trees. latent: the learned graph. regularised: learned with a BIC penalty on hidden nodes.
-        lda: latent Dirichlet allocation.
+        refined structure, refined prediction: the best of six learned graphs, refined by
+        likelihood for this goal, as by ``learn(refine=...)``. lda: latent Dirichlet allocation.
     settings : LearnSettings, optional
         For local trees, latent and regularised.
     n_topics : int, optional
@@ -162,7 +171,7 @@ def contestants(
     """
     found: list[Contestant] = []
     for kind in kinds:
-        if kind in ("independent", "tree"):
+        if kind in ("independent", "tree", *REFINED):
             found.append(Contestant(kind))
         elif kind == "local trees":
             same_r = {one.thresholds.r: one for one in reversed(settings)}
@@ -254,6 +263,15 @@ def _fitted(how: _How, contestant: Contestant, check: Check) -> Model:
     D, train = split.D, split.train
     if contestant.kind == "independent":
         return fit_parameters(LatentGraph.build(D.names, 0, []), train, how.fit, check)
+    if contestant.kind in REFINED:
+        graphs = [
+            learn(
+                D, one, start=split.curve.graph_at(one.thresholds.r), trace=False, progress=check
+            ).graph
+            for one in start_settings(D)
+        ]
+        goal = REFINED[contestant.kind]
+        return refine_best(graphs, train, goal, evidence=False, progress=check).model
     if settings is None:
         return fit_parameters(split.curve.graph_at(D.r_max), train, how.fit, check)
     start = split.curve.graph_at(settings.thresholds.r)
@@ -296,6 +314,8 @@ TITLES: Mapping[Kind, str] = {
     "independent": "independent columns",
     "tree": "tree without hidden nodes",
     "local trees": "initial graph",
+    "refined structure": "refined (structure)",
+    "refined prediction": "refined (prediction)",
     "lda": "LDA, {} topics",
 }
 METHODS = {"relaxed": "relaxed grouping", "nj": "neighbor joining"}

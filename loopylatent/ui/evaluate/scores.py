@@ -13,6 +13,7 @@ import streamlit as st
 from loopylatent.analysis.evaluation.coherence import coherence, pairs_in_rows
 from loopylatent.analysis.evaluation.contest import (
     LDA_TOPICS,
+    REFINED,
     Contestant,
     Entry,
     Evaluation,
@@ -26,7 +27,7 @@ from loopylatent.analysis.evaluation.contest import (
 )
 from loopylatent.analysis.sweep.scores import TEST_SHARE, Split
 from loopylatent.compute.cache import ResultCache
-from loopylatent.compute.limits import rerun
+from loopylatent.compute.limits import estimate, rerun
 from loopylatent.compute.values import Progress
 from loopylatent.errors import LoopyLatentError, ThresholdError
 from loopylatent.exporting.project.file import Recipe
@@ -246,8 +247,11 @@ def _choose(s: Session, now: Present, board: Scoreboard, obs: Observations) -> C
             belief = st.toggle("Add the paper's estimate", help=words.belief, **tied)
             choice = replace(choice, belief=belief)
     board.choice = choice
-    n = len(choice.contestants(s.recipe))
-    needed = time_needed(rerun(obs.n_rows, obs.n_columns, n, fit=True), n, "models")
+    chosen = choice.contestants(s.recipe)
+    n, n_refined = len(chosen), sum(one.kind in REFINED for one in chosen)
+    work = rerun(obs.n_rows, obs.n_columns, n, fit=True)
+    work += estimate("refine", obs.n_rows, obs.n_columns) * n_refined
+    needed = time_needed(work, n, "models")
     with st.container(horizontal=True, vertical_alignment="center"):
         start_button(
             f"Score {n} model{'s' * (n != 1)}", needed, begin_scores, s, board, obs, choice,
