@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import threading
+from dataclasses import astuple
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from helpers.hostile import hostile_frame
 from helpers.tune_page import (
@@ -26,10 +28,13 @@ import loopylatent as ll
 from loopylatent.analysis.stability.loop_test import loop_test
 from loopylatent.analysis.sweep import points as sweep_points, scores as sweep_scores
 from loopylatent.analysis.sweep.points import radii
-from loopylatent.analysis.sweep.suggest import choose
+from loopylatent.analysis.sweep.scores import Split
+from loopylatent.analysis.sweep.suggest import best_held_out, choose
 from loopylatent.compute.cache import ResultCache
 from loopylatent.exporting.project.file import Recipe, digest_of
+from loopylatent.synthetic.families import latent_tree
 from loopylatent.ui.shell.background import Job
+from loopylatent.ui.shell.session import REFINE
 from loopylatent.ui.shell.widgets import progress_line, texts
 from loopylatent.ui.tune import state
 from loopylatent.ui.tune.page import BARCODE, GRID, TABLE
@@ -324,3 +329,34 @@ def test_the_page_uses_the_radii_of_the_package():
     page = opened(**RING)
     D = ll.information_distances(ll.load_sample("latent_cycle").observations)
     assert numbers(trace(page, "settings")["x"]) == radii(ll.edge_density(D)).tolist()
+
+
+# Refinement --------------------------------------------------------------------------------
+
+
+def test_the_best_graph_is_refined_on_request_and_opens_on_explore():
+    rows = latent_tree(2, 0, 3, seed=1).sample(300, seed=2)
+    content = pd.DataFrame(rows.dense().astype(int), columns=list(rows.names)).to_csv(index=False)
+    page = opened(**RING)
+    upload(page, content.encode())
+    page = settled(press(settled(ran(page)), "suggest"))
+    assert "Refined by likelihood" in words_on(page)
+    page = settled(press(page, "refine"))
+    obs = ll.read_table(content.encode())
+    D = ll.information_distances(obs)
+    recipe = session_of(page).recipe
+    found = ll.sweep(D, None, recipe.Lambda, recipe.tau, obs=obs)
+    best = best_held_out(found.scores)
+    assert best.test_row == max(one.test_row for one in found.scores)
+    split = Split.of(obs, D)
+    graph = ll.learn(split.D, *astuple(best.settings.thresholds)).graph
+    model = ll.refine(graph, split.train, evidence=False).model
+    test = model.scores(split.test, seed=0)
+    assert f"log-likelihood {test.log_likelihood / test.n_samples:.3f} per held-out" in words_on(
+        page
+    )
+    assert f"{model.graph.n_edges} edges, {model.graph.n_hidden} hidden" in words_on(page)
+    page = press(page, "open_refined")
+    session = session_of(page)
+    assert session.view[REFINE] == "structure"
+    assert session.recipe.r == best.settings.thresholds.r

@@ -9,7 +9,7 @@ from typing import Any
 from streamlit.testing.v1 import AppTest
 
 from loopylatent.ui.shell.session import Session
-from loopylatent.ui.tune.state import KEY, Tuning
+from loopylatent.ui.tune.state import JOBS, KEY, Tuning
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = "pages/2_Tune.py"
@@ -32,7 +32,7 @@ def ran(page: Any) -> AppTest:
 
 def settled(page: AppTest) -> AppTest:
     """Wait for all background work, and run the page again."""
-    for kind in ("sweep", "sweep scores", "grid", "grid scores", "loops"):
+    for kind in JOBS:
         job = session_of(page).jobs.current(kind)
         if job is not None:
             assert job.finished.wait(TIMEOUT), f"{kind} did not end"

@@ -21,8 +21,9 @@ from loopylatent.inference.fit import fit_parameters
 from loopylatent.inference.scores import Scores
 from loopylatent.learning.initial_graph import EdgeDensity, edge_density
 from loopylatent.learning.learner import learn
+from loopylatent.learning.refinement import refine
 from loopylatent.learning.regularized import learn_regularized
-from loopylatent.settings import FitSettings, LearnSettings
+from loopylatent.settings import FitSettings, Goal, LearnSettings
 from loopylatent.tables.observations import Observations
 
 TEST_SHARE = 0.3
@@ -225,6 +226,29 @@ def _scored(rows: _Rows, task: tuple[LatentGraph, LearnSettings], check: Check) 
         return Failed(settings, str(error))
     seconds = perf_counter() - began
     return PointScores(settings, graph, test, rows.n_train, model.converged, seconds)
+
+
+def refined_scores(
+    split: Split,
+    settings: LearnSettings,
+    goal: Goal = "structure",
+    *,
+    progress: Progress | None = None,
+) -> Scored:
+    """Learn a graph from the training rows, refine it by likelihood, and score it.
+
+    ``progress`` is called with the moves tried and known so far, and may raise to stop.
+    """
+    began = perf_counter()
+    try:
+        start = split.curve.graph_at(settings.thresholds.r)
+        graph = learn(split.D, settings, start=start, trace=False, progress=progress).graph
+        model = refine(graph, split.train, goal, evidence=False, progress=progress).model
+        test = model.scores(split.test, seed=split.seed)
+    except LoopyLatentError as error:
+        return Failed(settings, str(error))
+    seconds = perf_counter() - began
+    return PointScores(settings, model.graph, test, split.n_train, model.converged, seconds)
 
 
 @dataclass(frozen=True, slots=True)

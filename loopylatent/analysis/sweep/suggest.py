@@ -15,7 +15,7 @@ from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.settings import LearnSettings, Thresholds
 from loopylatent.tables.observations import Observations
 
-Name = Literal["tree", "bic", "held-out"]
+Name = Literal["tree", "bic", "held-out", "refined"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -97,7 +97,7 @@ def choose(
             f"training rows minus the penalty for {best.test.df} parameters."
         )
         found.append(("bic", "Best BIC", best.settings, reason))
-        best = max(there, key=lambda one: (one.test_row, one.settings.thresholds.r))
+        best = max(there, key=_on_held_out)
         reason = (
             f"The best of {len(there)} settings on {best.test.n_samples:,.0f} held-out rows "
             f"(log-likelihood {best.test_row:.3f} per row)."
@@ -117,6 +117,31 @@ def choose(
             one = replace(first, title=both, reason=f"{first.reason} {reason}")
         kept[point.graph.digest] = one
     return tuple(kept.values())
+
+
+def best_held_out(scores: Iterable[Scored | None]) -> PointScores | None:
+    """Return the best scores on the held-out rows; of equal ones, those at the larger r."""
+    there = [one for one in scores if isinstance(one, PointScores)]
+    return max(there, key=_on_held_out, default=None)
+
+
+def _on_held_out(one: PointScores) -> tuple[float, float]:
+    return (one.test_row, one.settings.thresholds.r)
+
+
+def refined_suggestion(D: DistanceMatrix, before: PointScores, after: PointScores) -> Suggestion:
+    """Describe the scores of a refined graph, next to those of the graph that it started from."""
+    gain = after.test_row - before.test_row
+    reason = (
+        f"From the graph at this r, by moves that raise the likelihood of the training rows: "
+        f"log-likelihood {after.test_row:.3f} per held-out row, {abs(gain):.3f} "
+        f"{'better' if gain > 0 else 'worse'} than before."
+    )
+    graph, settings = after.graph, after.settings
+    sizes = (graph.n_edges, graph.n_hidden, graph.n_cycles)
+    warning = beyond_noise(D, settings.thresholds.r)
+    title = "Refined by likelihood"
+    return Suggestion("refined", title, settings, reason, *sizes, after.seconds, warning)
 
 
 def suggest(

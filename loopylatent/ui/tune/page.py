@@ -23,6 +23,7 @@ from loopylatent.settings import READS, Thresholds
 from loopylatent.tables.files import table_to_csv
 from loopylatent.ui.open.dialog import say_curve_is_missing
 from loopylatent.ui.page import Present, file_stem, say_notices, summary_line, theme
+from loopylatent.ui.shell.background import Job
 from loopylatent.ui.shell.session import Session
 from loopylatent.ui.shell.widgets import (
     chart,
@@ -43,6 +44,7 @@ from loopylatent.ui.tune.state import (
     CELLS,
     GRAPHS,
     JOBS,
+    REFINED,
     Plan,
     Results,
     Tuning,
@@ -135,8 +137,15 @@ def _show_progress(s: Session, t: Tuning, busy: set[str]) -> None:
         return
     left, right = st.columns([7, 1], vertical_alignment="center")
     for kind, job in jobs.items():
-        left.progress(share_done(job), progress_line(JOBS[kind], job))
+        left.progress(share_done(job), _line(kind, job))
     right.button("Cancel", on_click=cancel, args=(s, t), key="tune_cancel", width="stretch")
+
+
+def _line(kind: str, job: Job) -> str:
+    """Return the progress of a job; how many moves a refinement will try is not known."""
+    if kind != REFINED:
+        return progress_line(JOBS[kind], job)
+    return f"{JOBS[kind]}: {job.done:,} moves tried, {job.total - job.done:,} left in this round"
 
 
 def _chart(figure: Any, t: Tuning, name: str, clicked: Callable[[dict[str, Any]], None]) -> None:

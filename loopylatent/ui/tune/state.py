@@ -24,19 +24,27 @@ from loopylatent.analysis.sweep.points import (
 from loopylatent.analysis.sweep.scores import (
     TEST_SHARE,
     Failed,
+    PointScores,
     Scored,
     ScoreKey,
     Split,
     iter_scores,
+    refined_scores,
 )
-from loopylatent.analysis.sweep.suggest import Suggestion, beyond_noise, choose
+from loopylatent.analysis.sweep.suggest import (
+    Suggestion,
+    best_held_out,
+    beyond_noise,
+    choose,
+    refined_suggestion,
+)
 from loopylatent.compute.cache import ResultCache
 from loopylatent.compute.limits import Estimate, estimate, rerun
 from loopylatent.compute.values import Progress
 from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.exporting.project.file import Recipe
 from loopylatent.learning.initial_graph import EdgeDensity, default_thresholds
-from loopylatent.settings import LearnSettings
+from loopylatent.settings import Goal, LearnSettings
 from loopylatent.tables.observations import Observations
 from loopylatent.ui.page import Present
 from loopylatent.ui.shell.background import Job, Key
@@ -48,22 +56,25 @@ from loopylatent.ui.shell.results import (
     TableKey,
     digest_or_none,
 )
-from loopylatent.ui.shell.session import Session, session
+from loopylatent.ui.shell.session import REFINE, Session, session
 from loopylatent.ui.shell.widgets import remembered, text_of, texts, time_needed
 
 KEY = "loopylatent tune"
 GRAPHS, SCORES = "sweep", "sweep scores"
 CELLS, CELL_SCORES = "grid", "grid scores"
-LOOPS = "loops"
+LOOPS, REFINED = "loops", "refined scores"
 JOBS = {
     GRAPHS: "Learning along r",
     SCORES: "Fitting along r",
     CELLS: "Learning the grid",
     CELL_SCORES: "Fitting the grid",
     LOOPS: "Simulating tables from a tree",
+    REFINED: "Refining",
 }
 
 
+GOAL: Goal = "structure"
+"""What the refined suggestion is refined for."""
 AUTOMATIC_SECONDS = 120.0
 """Learning estimated to take longer starts only on request."""
 
@@ -91,6 +102,14 @@ class Tuning:
 def tuning() -> Tuning:
     """Return the state of this browser tab."""
     return remembered(KEY, lambda: Tuning(session().swept))
+
+
+@dataclass(frozen=True, slots=True)
+class RefinedScoreKey(Key):
+    """The scores of the refined graph of a setting."""
+
+    table: Key
+    settings: LearnSettings
 
 
 class Work(NamedTuple):
@@ -124,7 +143,7 @@ class Plan:
         digest = self.D.digest
         if kind == LOOPS:
             return LoopsKey(digest, self.current.thresholds.r)
-        is_along = kind in (GRAPHS, SCORES)
+        is_along = kind in (GRAPHS, SCORES, REFINED)
         return AlongKey.of(digest, self.current) if is_along else CellsKey(digest, self.cells)
 
     def settings_of(self, kind: str) -> tuple[LearnSettings, ...]:
@@ -244,15 +263,35 @@ def score_points(s: Session, t: Tuning, plan: Plan, kind: str) -> None:
 
     def work(report: Progress) -> None:
         report(0, len(settings))
-        split: Split | None = last.get(plan.split_key)
-        if split is None:
-            split = Split.of(obs, plan.D)
-            last.put(plan.split_key, split)
+        split = _split(last, plan, obs)
         t.known.put(plan.split_key, split.digest)
         for _ in iter_scores(split, settings, known=t.known, progress=report):
             pass
 
     start(s, t, plan, kind, work)
+
+
+def _split(last: ResultCache, plan: Plan, obs: Observations) -> Split:
+    """Return the training and held-out rows; only the last split is stored."""
+    split: Split | None = last.get(plan.split_key)
+    if split is None:
+        split = Split.of(obs, plan.D)
+        last.put(plan.split_key, split)
+    return split
+
+
+def refine_point(s: Session, t: Tuning, plan: Plan, settings: LearnSettings) -> None:
+    """Refine the graph of a setting on the training rows, and score it on the held-out rows."""
+    obs, last = plan.obs, s.split
+    if obs is None:
+        return
+    t.n_cancelled += 1  # a key unlike that of a cancelled job
+
+    def work(report: Progress) -> None:
+        found = refined_scores(_split(last, plan, obs), settings, GOAL, progress=report)
+        t.known.put(RefinedScoreKey(plan.split_key, settings), found)
+
+    start(s, t, plan, REFINED, work)
 
 
 def start_loop_test(s: Session, t: Tuning, plan: Plan) -> None:
@@ -307,6 +346,9 @@ def _suggestions(s: Session, t: Tuning, plan: Plan) -> None:
     st.markdown(f"**Suggestions**{so_far}")
     for one in choose(plan.D, found.points, found.scores):
         _card(s, t, plan, one)
+    best = best_held_out(found.scores) if found.has_all_scores else None
+    if best is not None:
+        _refined(s, t, plan, best)
 
 
 def _card(s: Session, t: Tuning, plan: Plan, one: Suggestion) -> None:
@@ -331,6 +373,53 @@ def _card(s: Session, t: Tuning, plan: Plan, one: Suggestion) -> None:
         )
         warning = " Beyond the noise floor." if one.warning else ""
         st.caption(f"{one.reason} *{one.cost}.*{warning}")
+
+
+def _refined(s: Session, t: Tuning, plan: Plan, best: PointScores) -> None:
+    """Offer to refine the best graph on held-out rows, or show its scores after refinement."""
+    scored: Scored | None = t.known.get(RefinedScoreKey(plan.split_key, best.settings))
+    if isinstance(scored, PointScores):
+        _refined_card(s, refined_suggestion(plan.D, best, scored))
+        return
+    with st.container(border=True, key="tune_card_refined"):
+        left, right = st.columns([2, 1], vertical_alignment="center")
+        left.markdown(f"**Refined by likelihood**  \nr = {best.settings.thresholds.r:.3g}")
+        obs = plan.obs
+        assert obs is not None
+        work = estimate("refine", obs.n_rows, obs.n_columns)
+        needed = time_needed(work, 1, "refinement")
+        busy = REFINED in running(s)
+        right.button(
+            "Refine",
+            on_click=refine_point,
+            args=(s, t, plan, best.settings),
+            disabled=busy or scored is not None or not needed.is_allowed,
+            key="tune_refine",
+            width="stretch",
+        )
+        job = s.jobs.current(REFINED)
+        failed = job is not None and has_key(job, plan.key_of(REFINED)) and job.failure
+        if isinstance(scored, Failed) or failed:
+            st.caption(text_of(scored.reason if isinstance(scored, Failed) else failed))
+        else:
+            st.caption(f"{words.refine} {needed.words}")
+
+
+def _refined_card(s: Session, one: Suggestion) -> None:
+    """The scores of the refined graph, and a button that opens it on Explore."""
+    suggested = one.thresholds
+    with st.container(border=True, key="tune_card_refined"):
+        left, right = st.columns([2, 1], vertical_alignment="center")
+        left.markdown(f"**{one.title}**  \nr = {suggested.r:.3g}")
+        pressed = right.button(
+            "Open", key="tune_open_refined", width="stretch", help=words.open_refined
+        )
+        warning = " Beyond the noise floor." if one.warning else ""
+        st.caption(f"{one.reason} *{one.cost}.*{warning} {words.refined}")
+    if pressed:
+        s.change(r=suggested.r, Lambda=suggested.Lambda, tau=suggested.tau)
+        s.view[REFINE] = GOAL
+        st.switch_page("app.py")
 
 
 def _failures(s: Session, plan: Plan, found: Results) -> None:
