@@ -11,10 +11,12 @@ from helpers.lessons import ring
 
 import loopylatent as ll
 from loopylatent import lesson as lessons
+from loopylatent.learning.learner import learn
 from loopylatent.learning.refinement import refine
 from loopylatent.lesson.cast import GLOSSARY, Term, pseudocode
 from loopylatent.lesson.lesson import Lesson, draw, lesson_data
 from loopylatent.lesson.material import MOST_MOVES
+from loopylatent.lesson.presets import synthetic_data
 from loopylatent.lesson.refinement_chapter import best_pairs
 from loopylatent.synthetic.families import latent_cycle
 
@@ -190,3 +192,16 @@ def test_a_graph_that_no_move_improves_is_kept(truth):
     assert anchors == ["refine", "pairs", "refined"]
     assert "keeps the learned graph" in str(lesson.frame(lesson.find("refined")).caption)
     assert numbers(lesson, "refine")[-1] == 1  # a cycle is charged
+
+
+def test_the_noisy_lesson_is_refined_as_the_plan_says():
+    data = synthetic_data("noisy")
+    obs = ll.read_table(data.content)
+    D = ll.information_distances(obs)
+    result = learn(D, data.recipe.settings)
+    found = refine(result.graph, obs, evidence=False)
+    lesson = lessons.build(result, D, obs, data.truth, refinement=found)
+    assert numbers(lesson, "refined")[:2] == [3, pytest.approx(13.4, abs=0.05)]
+    right, n, missed, wrong, old, old_wrong = numbers(lesson, "judged")[:6]
+    assert (right, n, missed, wrong, old, old_wrong) == (20, 24, 4, 3, 17, 7)
+    assert "none of them pays" in str(lesson.frame(lesson.find("pairs")).caption)
