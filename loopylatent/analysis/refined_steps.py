@@ -61,26 +61,30 @@ class StepChanges:
     """(hidden nodes,) the same."""
 
 
-def changes_between(before: RefinedStep, after: RefinedStep) -> StepChanges:
-    """Return what changed from one step to another; hidden nodes are the same by their numbers."""
-    gone = tuple(node for node in before.hidden_ids if node not in set(after.hidden_ids))
+def changes_from(learned: LatentGraph, after: RefinedStep) -> StepChanges:
+    """Return what moves changed in the graph they began with, whose nodes keep their numbers."""
+    before = tuple(learned.hidden_nodes)
+    gone = tuple(node for node in before if node not in set(after.hidden_ids))
     ids = (*after.hidden_ids, *gone)
-    start, end = _lengths(before, ids), _lengths(after, ids)
+    start = _lengths(learned, before, ids)
+    end = _lengths(after.graph, after.hidden_ids, ids)
     edges = start | end
     both = LatentGraph.build(after.graph.names, len(ids), edges, edges.values())
     status = [(edge in end) - (edge in start) for edge in map(tuple, both.edges.tolist())]
-    new = [(one in after.hidden_ids) - (one in before.hidden_ids) for one in ids]
+    new = [(one in after.hidden_ids) - (one in before) for one in ids]
     return StepChanges(both, ids, frozen_array(status, np.int64), frozen_array(new, np.int64))
 
 
-def _lengths(step: RefinedStep, ids: Sequence[int]) -> dict[tuple[int, int], float]:
-    """Return the edges of a step between the nodes of a union."""
-    p = step.graph.n_observed
+def _lengths(
+    graph: LatentGraph, own: Sequence[int], ids: Sequence[int]
+) -> dict[tuple[int, int], float]:
+    """Return the edges of a graph, whose hidden nodes are ``own``, in the numbers of a union."""
+    p = graph.n_observed
     place = {node: p + k for k, node in enumerate(ids)}
-    here = [*range(p), *(place[node] for node in step.hidden_ids)]
-    ends = [sorted((here[u], here[v])) for u, v in step.graph.edges.tolist()]
+    here = [*range(p), *(place[node] for node in own)]
+    ends = [sorted((here[u], here[v])) for u, v in graph.edges.tolist()]
     pairs = [(u, v) for u, v in ends]
-    return dict(zip(pairs, step.graph.lengths.tolist(), strict=True))
+    return dict(zip(pairs, graph.lengths.tolist(), strict=True))
 
 
 def move_frame(found: Refinement) -> pd.DataFrame:

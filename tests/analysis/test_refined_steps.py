@@ -9,7 +9,7 @@ import pytest
 
 import loopylatent as ll
 from loopylatent.analysis.refined_steps import (
-    changes_between,
+    changes_from,
     evidence_csv,
     evidence_frame,
     gains,
@@ -38,7 +38,7 @@ def found() -> ll.Refinement:
 
 def step(edges: list[tuple[int, int]], hidden_ids: tuple[int, ...]) -> RefinedStep:
     graph = LatentGraph.build(NAMES, len(hidden_ids), edges, [0.5] * len(edges))
-    return RefinedStep("", 0.0, graph, hidden_ids)
+    return RefinedStep("", 0.0, graph, hidden_ids, 0.0)
 
 
 def test_moves_name_hidden_nodes_as_the_labels_of_their_steps_do(found):
@@ -61,7 +61,7 @@ def test_gains_add_up_to_the_rise_of_the_score(found):
 def test_changes_follow_hidden_nodes_by_their_numbers():
     before = step([(0, 4), (1, 4), (2, 4), (2, 3)], (4,))
     after = step([(0, 4), (1, 4), (3, 4), (2, 3)], (6,))
-    changes = changes_between(before, after)
+    changes = changes_from(before.graph, after)
     assert changes.hidden_ids == (6, 4)
     assert changes.hidden.tolist() == [1, -1]
     status = dict(
@@ -69,7 +69,7 @@ def test_changes_follow_hidden_nodes_by_their_numbers():
     )
     gone, new = {(0, 5), (1, 5), (2, 5)}, {(0, 4), (1, 4), (3, 4)}
     assert status == dict.fromkeys(gone, -1) | dict.fromkeys(new, 1) | {(2, 3): 0}
-    same = changes_between(before, before)
+    same = changes_from(before.graph, before)
     assert not same.edges.any()
     assert same.graph == before.graph
 

@@ -13,7 +13,7 @@ from loopylatent.analysis.refined_steps import (
     SUPPORTED,
     WITHOUT,
     StepChanges,
-    changes_between,
+    changes_from,
     evidence_csv,
     evidence_frame,
     gains,
@@ -96,9 +96,7 @@ class Shown:
     def change(self) -> StepChanges:
         """What refinement has changed in the learned graph so far."""
         assert self.step is not None, "a refined graph is shown"
-        graph = self.learned.graph
-        start = RefinedStep("", 0.0, graph, tuple(graph.hidden_nodes))
-        return changes_between(start, self.step)
+        return changes_from(self.learned.graph, self.step)
 
     def names_of(self, hidden_ids: Sequence[int]) -> dict[int, str]:
         """Return the names of hidden nodes by their place after the columns."""
