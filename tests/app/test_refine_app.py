@@ -242,6 +242,16 @@ def test_a_link_switches_it_on_and_an_unknown_goal_is_named(monkeypatch):
     assert UNKNOWN_GOAL in said(page)
 
 
+def test_the_page_says_where_refinement_is_known_to_fail(refined_page, monkeypatch):
+    weak = "Few rows for correlations this weak"
+    assert weak not in said(ran(refined_page))
+    monkeypatch.setattr("loopylatent.learning.refinement.WEAK", 1e9)
+    assert weak in said(ran(refined_page))
+    short = next(k for k, one in enumerate(refinement().steps) if one.graph.girth <= 5)
+    assert "five edges or fewer" in said(ran(slider(refined_page).set_value(short)))
+    assert "five edges or fewer" not in said(ran(slider(refined_page).set_value(0)))
+
+
 def test_it_survives_another_page(refined_page):
     page, job = refined_page, session_of(refined_page).jobs.current(KIND)
     page = ran(page.switch_page("pages/7_Help.py"))

@@ -373,6 +373,7 @@ def show_graph(s: Session, shown: Shown) -> Scene:
             selected=None if s.selected is None or s.selected >= len(ids) else ids[s.selected],
             n_centred=s.n_centred if part is None or part.centre is None else 0,
             file_name=file_stem(s),
+            uncut=shown.goal is not None,
         )
     time.sleep(HEAD_START)
     with right, st.container(height=GRAPH_HEIGHT, border=False, key="node_panel"):

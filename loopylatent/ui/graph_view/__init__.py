@@ -87,6 +87,7 @@ def graph_view(
     file_name: str = "graph",
     arrow_keys: bool = True,
     margin: int = 10,
+    uncut: bool = False,
     has_script: bool = False,
 ) -> None:
     """Draw a picture; a click calls ``on_click`` with the node, or None next to all nodes.
@@ -95,8 +96,9 @@ def graph_view(
     identifies the contents: when it changes, the view is reset to the whole graph; otherwise zoom
     and position are kept. When ``n_centred`` changes, the selected node is centred. ``arrow_keys``
     enables moving between nodes with arrow keys. ``margin`` is the distance in pixels between the
-    graph and its frame. ``has_script`` says that the page has already called `send_script` or drawn
-    another graph.
+    graph and its frame. With ``uncut`` the view is also reset where another graph would be cut off,
+    unless the user has zoomed or moved it. ``has_script`` says that the page has already called
+    `send_script` or drawn another graph.
     """
     data = {
         **{part.name: getattr(shown, part.name) for part in fields(shown)},
@@ -109,6 +111,7 @@ def graph_view(
         "file_name": file_name,
         "arrow_keys": arrow_keys,
         "margin": margin,
+        "uncut": uncut,
     }
     text = json.dumps(data, allow_nan=False, sort_keys=True)
     data["revision"] = hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -82,21 +82,37 @@ function toggleFullScreen(view) {
   else view.frame.requestFullscreen();
 }
 
+/* The box around the whole graph with its labels, in pixels of the layout. */
+function extent(view) {
+  const boxes = labelBoxes(view, view.data.nodes);
+  return {
+    left: Math.min(...boxes.map((box) => box.x - box.half.x)),
+    right: Math.max(...boxes.map((box) => box.x + box.half.x)),
+    top: Math.min(...boxes.map((box) => Math.min(box.y - box.half.y, box.nodeY - box.radius))),
+    bottom: Math.max(...boxes.map((box) => Math.max(box.y + box.half.y, box.nodeY + box.radius))),
+  };
+}
+
+/* Whether a part of the graph is out of sight, in a view that the user has not chosen. */
+function isCut(view) {
+  if (view.isOwn || !view.data.nodes.length) return false;
+  const { left, right, top, bottom } = extent(view);
+  const first = view.network.DOMtoCanvas({ x: 0, y: 0 });
+  const last = view.network.DOMtoCanvas({ x: view.stage.clientWidth, y: view.stage.clientHeight });
+  return left < first.x || top < first.y || right > last.x || bottom > last.y;
+}
+
 /* Shows the whole graph with its labels, clear of the frame and of the buttons at the right. */
 function fit(view) {
   view.isOwn = false; // the user has not chosen this view
   view.fitted = { width: view.stage.clientWidth, height: view.stage.clientHeight };
   for (let pass = 0; pass < 2; pass += 1) { // twice, because label sizes depend on the scale
-    const boxes = labelBoxes(view, view.data.nodes);
-    const left = Math.min(...boxes.map((box) => box.x - box.half.x));
-    const right = Math.max(...boxes.map((box) => box.x + box.half.x));
-    const top = Math.min(...boxes.map((box) => Math.min(box.y - box.half.y, box.nodeY - box.radius)));
-    const bottom = Math.max(...boxes.map((box) => Math.max(box.y + box.half.y, box.nodeY + box.radius)));
+    const { left, right, top, bottom } = extent(view);
     const width = view.stage.clientWidth - 2 * view.data.margin - TOOLS;
     const height = view.stage.clientHeight - 2 * view.data.margin;
     const scale = Math.max(0.01, Math.min(CLOSEST, width / (right - left || 1), height / (bottom - top || 1)));
     const position = { x: (left + right) / 2 + TOOLS / 2 / scale, y: (top + bottom) / 2 };
-    if (boxes.length) view.network.moveTo({ position, scale });
+    if (view.data.nodes.length) view.network.moveTo({ position, scale });
     sizeLabels(view);
   }
 }
@@ -433,7 +449,7 @@ function draw(view) {
   for (const [id, place] of before) if (view.places.has(id)) view.places.set(id, place);
   glideTo(view, data.nodes);
   select(view, isLate(view) ? view.chosen.id : data.selected);
-  if (view.subject !== data.subject) {
+  if (view.subject !== data.subject || (data.uncut && isCut(view))) {
     view.subject = data.subject;
     fit(view);
   }
