@@ -53,6 +53,12 @@ def changes(tab: AppTab) -> None:
     tab.page.locator(".st-key-view").get_by_text("Changes", exact=True).click()
 
 
+def refined(tab: AppTab) -> None:
+    """Wait for the moves of the refinement, and show what they changed."""
+    tab.page.locator(".st-key-refine_moves input").wait_for()
+    changes(tab)
+
+
 def support(tab: AppTab) -> None:
     """Resample; the page then switches to the view Support."""
     tab.turn_to("Stability")
@@ -144,6 +150,7 @@ PICTURES = {
     "explore-changed": Picture("", PERSONALITY, [changes]),
     "explore-dark": Picture("", PERSONALITY, [known_groups], scheme="dark"),
     "explore-density": Picture("", {"sample": "stocks_sp100_daily_2003_2007"}, [scrolled_to(PLOT)]),
+    "explore-refined": Picture("", {"sample": "holzinger24", "refine": "structure"}, [refined]),
     "explore-support": Picture("", PERSONALITY, [support]),
     "explore-many": Picture("", {"sample": "latent_cycle"}, [thousand_columns]),
     "tune": Picture("Tune", PERSONALITY, [suggestions], PLOT),
