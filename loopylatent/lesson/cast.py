@@ -193,7 +193,9 @@ EdgeKey = tuple[int, int]
 APART = 34.0
 """Minimum distance, in pixels, of a temporary node from other nodes."""
 FAR_APART = 56.0
-"""The same of a node that refinement creates: it stays, with edges to its neighbours."""
+"""The same in the chapter on refinement, where such a node stays, with edges to its neighbours."""
+CLEAR = 20.0
+"""Distance, in pixels, of its edges from other nodes, if possible."""
 MIN_COSINE = 0.5
 """Smallest cosine at which a hidden node of the true graph is matched to a learned one."""
 
@@ -291,11 +293,13 @@ def cast_of(
     return cast if refinement is None else _with_refinement(cast, graph, refinement)
 
 
-def _place_missed(where: _Positions, truth: LatentGraph, of_truth: Sequence[int]) -> None:
+def _place_missed(
+    where: _Positions, truth: LatentGraph, of_truth: Sequence[int], apart: float = APART
+) -> None:
     """Place the hidden nodes of the true graph that have no counterpart."""
     for missed in (node for node, at in enumerate(of_truth) if at >= len(where)):
         ends = (of_truth[end] for end in truth.neighbours(missed))
-        where.add([end for end in ends if end < len(where)])
+        where.add([end for end in ends if end < len(where)], apart=apart)
 
 
 def _with_refinement(cast: Cast, learned: LatentGraph, found: Refinement) -> Cast:
@@ -326,7 +330,7 @@ def _with_refinement(cast: Cast, learned: LatentGraph, found: Refinement) -> Cas
         of_truth = tuple(
             own[at] if at < len(own) else len(labels) + at - len(own) for at in matched
         )
-        _place_missed(where, cast.truth, of_truth)
+        _place_missed(where, cast.truth, of_truth, FAR_APART)
         known = sum(at >= learned.n_nodes for at in cast.truth_number)
         for k in range(len(where) - len(labels)):
             labels.append(free_name(f"true {known + k + 1}", set(labels)))
@@ -433,6 +437,8 @@ class _Positions:
         tries = _around(middle, everyone[near], apart)
         room = np.hypot(*(tries[:, None] - taken).transpose(2, 0, 1)).min(axis=1)
         free = np.flatnonzero(room >= apart)
+        if apart > APART and len(free):  # of equal ones, the first
+            free = free[[_crowding(tries[free], everyone[near], taken).argmin()]]
         best = int(free[0]) if len(free) else int(room.argmax())
         self._rows.append(tuple(tries[best].tolist()))
 
@@ -448,6 +454,19 @@ def _around(middle: FloatArray, near: FloatArray, apart: float) -> FloatArray:
     length = float(np.hypot(*along)) or 1.0
     aside = np.array([-along[1], along[0]]) / length * np.clip(0.3 * length, 20, 50)
     return np.concatenate([[middle + aside, middle - aside], *rings])
+
+
+def _crowding(tries: FloatArray, ends: FloatArray, taken: FloatArray) -> FloatArray:
+    """Count for each candidate the nodes that its edges to ``ends`` would run across."""
+    found = np.zeros(len(tries))
+    for end in ends:
+        along = end - tries
+        to_nodes = taken - tries[:, None]
+        share = (to_nodes * along[:, None]).sum(axis=2) / (along**2).sum(axis=1)[:, None]
+        foot = np.clip(share, 0, 1)[:, :, None] * along[:, None]
+        is_other = np.abs(taken - end).sum(axis=1) > 0
+        found += ((np.hypot(*(to_nodes - foot).transpose(2, 0, 1)) < CLEAR) & is_other).sum(axis=1)
+    return found
 
 
 SPACING = 16

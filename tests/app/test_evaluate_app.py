@@ -280,6 +280,7 @@ def test_refined_graphs_are_scored_next_to_plain_ones():
         assert row["Perp-LL"] == pytest.approx(model.scores(split.test, seed=0).perp_ll)
         assert (row["hidden"], row["edges"]) == (model.graph.n_hidden, model.graph.n_edges)
     assert len(shown) == 4
+    assert "their structure can still be wrong" in said(page)
 
 
 def test_known_scores_are_reused_and_a_new_radius_is_added():

@@ -16,9 +16,12 @@ from playwright.sync_api import Locator, Page
 
 import loopylatent as ll
 from loopylatent.exporting.graph_files import provenance
+from loopylatent.learning.learner import learn
+from loopylatent.learning.refinement import refine
 from loopylatent.lesson.cast import GLOSSARY
 from loopylatent.lesson.lesson import Lesson, build, to_page
 from loopylatent.lesson.material import IN_GRAPH
+from loopylatent.lesson.presets import synthetic_data
 
 pytestmark = pytest.mark.browser
 
@@ -337,6 +340,25 @@ def test_the_exported_lesson_asks_before_a_join_is_shown(open_page):
     assert player.drawn() == {(e.u, e.v) for e in before.edges if e.mark in IN_GRAPH}
     player.page.click("#next")
     player.shows(course, "visit-1-join-1")
+
+
+def test_the_exported_lesson_has_the_chapter_on_refinement_once_it_is_computed(open_page):
+    data = synthetic_data("noisy")
+    obs = ll.read_table(data.content)
+    D = ll.information_distances(obs)
+    result = learn(D, data.recipe.settings)
+    found = refine(result.graph, obs, evidence=False)
+    course = build(result, D, obs, data.truth, refinement=found)
+    player = Player(open_page(to_page(course, provenance(result), title="Noisy")))
+    player.page.get_by_role("button", name="6 · Refinement by likelihood").click()
+    for anchor in [place.anchor for place in course.places if place.chapter == 6]:
+        player.shows(course, anchor)
+        assert "log L" in player.page.locator("#code li").first.inner_text()
+        player.page.keyboard.press("ArrowRight")
+    assert player.page.locator("#details table tr").count() == len(found.steps)
+    player.page.keyboard.press("Home")
+    player.shows(course, "data")
+    assert "strength" in player.page.locator("#code li").first.inner_text()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

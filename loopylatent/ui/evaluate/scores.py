@@ -347,6 +347,8 @@ def _table(s: Session, board: Scoreboard, obs: Observations, choice: Choice) -> 
         f"Learned from {split.train.n_rows:,} rows, scored on {split.test.n_rows:,}. "
         "Shaded: best in its column. Click a header to sort."
     )
+    if any(one.contestant.kind in REFINED for one in rows):
+        st.caption(words.refined)
     height = HEAD + ROW * len(frame)
     table(_shaded(frame), height=height, placeholder="", column_config=_columns(frame))
     file = f"{file_stem(s)}-scores.csv"

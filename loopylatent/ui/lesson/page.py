@@ -643,7 +643,10 @@ def _progress(s: Session, job: Job) -> str:
     if search.best is None and job.total <= 1:
         return "Fitting the learned graph …"
     line = f"Round {search.round}: {job.done} of {job.total} moves tried"
-    return line if search.best is None else f"{line}; score {search.best.score:,.1f}"
+    if search.best is None:
+        return line
+    score = f"{search.best.score:,.1f}".replace("-", "−")
+    return f"{line}; score {score}"
 
 
 def _picture(s: Session, w: Walk, lesson: Lesson, frame: Frame) -> None:
