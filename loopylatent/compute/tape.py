@@ -82,14 +82,49 @@ ONE_MORE = ("first_clamp", "first_input", "first_stride", "first_scope")
 
 
 class Sums(NamedTuple):
-    """A tape with the weight of each record as a root."""
+    """The sums of weighted rows as products of tables: locals, schemes and records.
 
-    net: Network
-    tape: Tape
-    weights: FloatArray
-    """(records,) total weight of the rows whose root each record is."""
-    most_inputs: int
-    """Of one record."""
+    A local is the table of an unknown node for some states of its known neighbours. A record is a
+    message: the sum over the states of a node of its local table times the tables of its edges
+    times the messages that it received. A scheme is the shape that records share.
+    """
+
+    n_states: IntArray
+    """(nodes,)"""
+    node_cell: IntArray
+    """(nodes,) first cell of the node's own table."""
+    widest: int
+    """The largest number of states; each local has so many cells, after those of the tables."""
+    local_node: IntArray
+    local_weight: FloatArray
+    """(locals,) total weight of the rows with these states."""
+    first_clamp: IntArray
+    clamp_cell: IntArray
+    clamp_stride: IntArray
+    node: IntArray
+    """(schemes,) the node that is summed out."""
+    first_scope: IntArray
+    scope: IntArray
+    """The nodes that the message depends on, in the order of elimination."""
+    link_cell: IntArray
+    """For each node of a scope the table of its edge to the node summed out; -1 for none."""
+    link_own: IntArray
+    link_other: IntArray
+    first_entry: IntArray
+    """(schemes + 1,) where the products of edges begin, K for each entry of a message."""
+    first_offset: IntArray
+    offset: IntArray
+    """For each received message where it is read, from its first cell."""
+    scheme: IntArray
+    """(records,)"""
+    local: IntArray
+    weight: FloatArray
+    """(records,) total weight of the rows that use it."""
+    cell: IntArray
+    """(records + 1,) the first cell of each message, and the number of cells."""
+    first_input: IntArray
+    input_cell: IntArray
+    """The first cells of the messages received."""
 
 
 class Sparse(NamedTuple):

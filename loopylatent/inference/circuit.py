@@ -159,11 +159,6 @@ class Circuit:
         sums = np.bincount(self.roots, weights=by_root, minlength=self.n_messages)
         return sums.astype(np.float64)
 
-    def sums(self, root_weights: FloatArray) -> Sums:
-        """Return what the compiled optimiser reads."""
-        inputs = np.diff(self.tape.first_input[: self.n_messages + 1])
-        return Sums(self.network, self.tape, root_weights, int(inputs.max(initial=0)))
-
     def backward(self, cells: FloatArray, root_weights: FloatArray) -> FloatArray:
         """Return the derivatives of the weighted sum of the roots with respect to every cell."""
         adjoint = np.zeros(self.n_cells)
@@ -198,6 +193,14 @@ def circuits(
         circuit = _record(layout, network, rest, share, room, most_cells)
         yield circuit
         row += max(circuit.n_rows, 1)
+
+
+def products_of(
+    layout: Layout, elimination: Elimination, states: StateArray, weights: FloatArray
+) -> Sums:
+    """Return the sums of weighted rows as products; states are (nodes, rows)."""
+    network = layout.network(elimination.order)
+    return _kernels.products.record_products(network, states, weights, layout.n_cells)
 
 
 def _record(

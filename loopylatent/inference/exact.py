@@ -16,7 +16,13 @@ from scipy.sparse.csgraph import connected_components
 from loopylatent.compute import _kernels
 from loopylatent.compute.tape import Sums
 from loopylatent.compute.values import BoolArray, FloatArray, IntArray, StateArray
-from loopylatent.inference.circuit import Circuit, Elimination, circuits, eliminate
+from loopylatent.inference.circuit import (
+    Circuit,
+    Elimination,
+    circuits,
+    eliminate,
+    products_of,
+)
 from loopylatent.inference.evidence import Patterns, Rows
 from loopylatent.inference.parameters import Layout
 
@@ -33,20 +39,27 @@ class ExactPartition:
     """log Z of the models on a layout, and their marginals."""
 
     def __init__(self, layout: Layout, elimination: Elimination) -> None:
-        self.elimination = elimination
-        empty = np.full((1, layout.graph.n_nodes), -1, np.int16)
-        self._circuit = Circuit.of(layout, elimination, empty)
-        self._n_cells = layout.n_cells
-        self._weights = self._circuit.root_weights(np.ones(1))
+        self._layout, self.elimination = layout, elimination
+
+    @cached_property
+    def _circuit(self) -> Circuit:
+        empty = np.full((1, self._layout.graph.n_nodes), -1, np.int16)
+        return Circuit.of(self._layout, self.elimination, empty)
+
+    @cached_property
+    def _weights(self) -> FloatArray:
+        return self._circuit.root_weights(np.ones(1))
 
     @property
     def sums(self) -> Sums:
-        return self._circuit.sums(self._weights)
+        """What the compiled optimiser reads."""
+        unknown = np.full((self._layout.graph.n_nodes, 1), -1, np.int16)
+        return products_of(self._layout, self.elimination, unknown, np.ones(1))
 
     def evaluate(self, tables: FloatArray) -> Sum:
         """Return log Z; its derivatives are the marginals of all nodes and edges."""
         cells = self._circuit.forward(tables)
-        marginals = self._circuit.backward(cells, self._weights)[: self._n_cells]
+        marginals = self._circuit.backward(cells, self._weights)[: self._layout.n_cells]
         return Sum(float(self._circuit.row_sums(cells)[0]), marginals)
 
 
@@ -80,7 +93,9 @@ class ExactRows:
 
     @property
     def sums(self) -> Sums:
-        return self._circuit.sums(self._root_weights)
+        """What the compiled optimiser reads."""
+        states, weights = np.ascontiguousarray(self._all_states.T), self.rows.weights
+        return products_of(self.layout, self.elimination, states, weights)
 
     def evaluate(self, tables: FloatArray) -> Sum:
         """Return the weighted sum over all rows and its derivatives."""

@@ -11,7 +11,6 @@ import pytest
 import loopylatent as ll
 from loopylatent.compute._kernels import climb as kernels
 from loopylatent.compute._kernels.products import multiply_backward, multiply_forward
-from loopylatent.compute.tape import CELLS, LOCALS, RECORDS
 from loopylatent.inference.optimise import maximise
 from loopylatent.inference.problems import Fitted, family_of
 from loopylatent.inference.trials import Effort, cannot_reach, climb
@@ -47,20 +46,21 @@ CASES = [(2, 0.0), (2, 0.1), (3, 0.0), (3, 0.1)]
 
 
 @pytest.mark.parametrize(("n_states", "missing"), CASES)
-@pytest.mark.parametrize("large", [2, 32, 2**40])
 @pytest.mark.parametrize("make", [graph, dense_graph])
-def test_sums_of_products_equal_sums_of_logarithms(n_states, missing, large, make):
+@pytest.mark.parametrize("scale", [1.0, 12.0])
+def test_sums_of_products_equal_sums_of_logarithms(n_states, missing, make, scale):
+    """With the larger scale messages are divided by their largest entries."""
     problem = family(n_states, missing).problem(make())
-    tables = np.random.default_rng(1).normal(size=problem.layout.n_cells)
+    tables = scale * np.random.default_rng(1).normal(size=problem.layout.n_cells)
     rows, whole, clamped, *_ = problem.likelihood
     expected = [problem._sums.evaluate(tables), problem._partition.evaluate(tables)]
     for sums, wanted, known in zip((rows, whole), expected, (clamped, 0 * clamped), strict=True):
-        counts = sums.tape.counts
-        cells, adjoint = np.empty((2, counts[CELLS]))
-        tops, logs, log_local = np.empty((3, max(counts[RECORDS], counts[LOCALS])))
-        found = multiply_forward(sums, tables, cells, tops, logs, log_local, large)
+        cells, adjoint = np.empty((2, sums.cell[-1]))
+        entries, by_entries = np.empty((2, sums.first_entry[-1]))
+        tops = np.empty(len(sums.scheme))
+        found = multiply_forward(sums, tables, cells, entries, tops)
         assert found + known @ tables == pytest.approx(wanted.value, rel=1e-12)
-        multiply_backward(sums, cells, tops, adjoint, large)
+        multiply_backward(sums, len(tables), cells, entries, tops, adjoint, by_entries)
         by_cells = adjoint[: len(tables)] + known
         np.testing.assert_allclose(by_cells, wanted.by_cells, rtol=1e-9, atol=1e-9)
 

@@ -9,10 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from loopylatent.compute._kernels.circuit import LARGE
 from loopylatent.compute._kernels.jit import sized_kernel
 from loopylatent.compute._kernels.products import multiply_backward, multiply_forward
-from loopylatent.compute.tape import CELLS, LOCALS, RECORDS, Likelihood, Limits, Sparse, Sums
+from loopylatent.compute.tape import Likelihood, Limits, Sparse, Sums
 from loopylatent.compute.values import FloatArray
 
 kernel = sized_kernel(0)  # exponentials: the last digits would differ interpreted
@@ -47,21 +46,20 @@ class Room(NamedTuple):
 
     cells: FloatArray
     adjoint: FloatArray
-    notes: FloatArray
-    """(3, records or locals) tops, logs and the logarithms of locals."""
+    tops: FloatArray
+    entries: FloatArray
+    by_entries: FloatArray
     tables: FloatArray
     by_tables: FloatArray
 
 
 @kernel
 def _room_for(problem: Likelihood) -> Room:
-    rows, whole = problem.rows.tape.counts, problem.whole.tape.counts
-    n_cells, n_notes = max(rows[CELLS], whole[CELLS]), 1
-    for kind in (LOCALS, RECORDS):
-        n_notes = max(n_notes, rows[kind], whole[kind])
-    n = len(problem.clamped)
-    cells, adjoint = np.empty(n_cells), np.empty(n_cells)
-    return Room(cells, adjoint, np.empty((3, n_notes)), np.empty(n), np.empty(n))
+    rows, whole, n = problem.rows, problem.whole, len(problem.clamped)
+    cells, adjoint = np.empty((2, max(rows.cell[-1], whole.cell[-1], n)))
+    entries, by_entries = np.empty((2, max(rows.first_entry[-1], whole.first_entry[-1])))
+    tops = np.empty(max(len(rows.scheme), len(whole.scheme)))
+    return Room(cells, adjoint, tops, entries, by_entries, np.empty(n), np.empty(n))
 
 
 @kernel
@@ -70,10 +68,10 @@ def _multiply(sums: Sums, room: Room) -> float:
 
     ``room.adjoint`` gets the derivatives.
     """
-    tops, logs, log_local = room.notes
-    value = multiply_forward(sums, room.tables, room.cells, tops, logs, log_local, LARGE)
+    tables, cells, entries, tops = room.tables, room.cells, room.entries, room.tops
+    value = multiply_forward(sums, tables, cells, entries, tops)
     if np.isfinite(value):
-        multiply_backward(sums, room.cells, tops, room.adjoint, LARGE)
+        multiply_backward(sums, len(tables), cells, entries, tops, room.adjoint, room.by_entries)
     return value
 
 
