@@ -31,11 +31,13 @@ class Effort:
     """The mean log-likelihood to reach."""
     stop: BoolArray = field(default_factory=lambda: np.zeros(1, np.bool_), repr=False)
     """(1,) True ends the trial after the present step."""
+    window: int = WINDOW
+    """Abandoned after so many steps at the earliest."""
 
     def limits(self, problem: Problem) -> Limits:
         settled = SETTLED_TOTAL / problem.total_weight
         return Limits(
-            self.max_steps, TOLERANCE, settled, self.target, WINDOW, EXTRAPOLATION, self.stop
+            self.max_steps, TOLERANCE, settled, self.target, self.window, EXTRAPOLATION, self.stop
         )  # fmt: skip
 
 
@@ -50,16 +52,17 @@ def climb(problem: Problem, start: FloatArray, effort: Effort) -> Fitted:
         start,
         max_steps=effort.max_steps,
         tolerance=TOLERANCE,
-        give_up=lambda values: bool(effort.stop[0]) or cannot_reach(values, effort.target),
+        give_up=lambda values: bool(effort.stop[0]) or cannot_reach(values, effort),
     )
     return Fitted(problem, found.point, found.value)
 
 
-def cannot_reach(values: list[float], target: float) -> bool:
+def cannot_reach(values: list[float], effort: Effort) -> bool:
     """Whether the values, extrapolated, stay below the target; the same rule as when compiled."""
-    if len(values) <= WINDOW:
+    if len(values) <= effort.window:
         return False
-    return values[-1] + EXTRAPOLATION * (values[-1] - values[-1 - WINDOW]) < target
+    rise = values[-1] - values[-1 - effort.window]
+    return values[-1] + EXTRAPOLATION * rise < effort.target
 
 
 def gradients_at(problem: DiscreteProblem, points: FloatArray) -> FloatArray:

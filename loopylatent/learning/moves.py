@@ -349,6 +349,27 @@ class Batch:
         return f"{verb} the edge{'s' * (len(self.edges) > 1)} {pairs}"
 
 
+@dataclass(frozen=True, slots=True)
+class Detour:
+    """A move that loses, and one after it that makes up for more than the loss."""
+
+    first: Move
+    second: Move
+
+    @property
+    def kind(self) -> Kind:
+        return self.second.kind
+
+    def __call__(self, graph: SearchGraph) -> SearchGraph | None:
+        """Return the graph after both moves; None where one of them does not apply."""
+        between = self.first(graph)
+        return None if between is None else self.second(between)
+
+    def words(self, label: Callable[[int], str]) -> str:
+        """Say both moves in words."""
+        return f"{self.first.words(label)}, then {self.second.words(label)}"
+
+
 def moves_of(graph: SearchGraph) -> list[Move]:
     """Return all moves on a graph but splits, in a fixed order, each once."""
     found = [Move("drop", edge) for edge in graph.lengths]

@@ -23,11 +23,13 @@ from loopylatent.graph import LatentGraph, check_graph
 from loopylatent.inference.fit import maximise_likelihood, model_at
 from loopylatent.inference.model import Model
 from loopylatent.inference.problems import family_of
+from loopylatent.inference.trials import WINDOW
 from loopylatent.learning.completion import completed, has_missing
 from loopylatent.learning.initial_graph import loop_radius, settings_for
 from loopylatent.learning.learner import LearnResult
 from loopylatent.learning.moves import (
     Batch,
+    Detour,
     Edge,
     Kind,
     Move,
@@ -48,6 +50,7 @@ from loopylatent.settings import FitSettings, Goal, LearnSettings, Method, Order
 from loopylatent.tables.observations import Observations
 
 A = TypeVar("A")
+Change = Move | Batch | Detour
 T = TypeVar("T")
 START_STEPS, TRIAL_STEPS, BATCH_STEPS, CONFIRM_STEPS, LAST_STEPS = 300, 25, 80, 80, 1000
 TOLERANCE = 1e-4
@@ -57,6 +60,12 @@ SCREEN = 0.5
 """A pair that a move brings together must promise this gain for each parameter of its edge."""
 FAR = 0.25
 """Pairs anywhere are joined on trial from this gain, in units of log n for each parameter."""
+SLOW_WINDOW = 10
+"""Steps before which trials of new edges between hidden nodes are not abandoned."""
+DETOURS = 6
+"""If no single move gains, so many that lose least are each followed by a second one."""
+DETOUR_LOSS = 15.0
+"""The first of two moves may not lose more."""
 LOG2_TABLE = 12.0
 MANY_MOVES = 40
 """Trials in a round, the most promising first, for tables of many columns."""
@@ -320,7 +329,7 @@ class _Search:
         self._done = self._round = self._start = 0
         self._known: dict[Move, _Known] = {}
         self._tried: list[_Tried] = []
-        self._taken: list[tuple[Move | Batch | None, Stand]] = []
+        self._taken: list[tuple[Change | None, Stand]] = []
         self._misfit: ScoreMatrix | None = None
 
     @property
@@ -360,7 +369,7 @@ class _Search:
             self._round += 1
             quick = self._quick()
             matrix = self._matrix(quick)
-            moves = self._offers(matrix)
+            moves = self._offers(self.now.graph, matrix)
             new = [move for move in moves if self._is_open(move, changed, sweep)]
             left = len(new)
             if best_first and left > MANY_MOVES:
@@ -372,9 +381,12 @@ class _Search:
             if changed:
                 sweep = False
             elif len(new) == left:
-                if sweep:
+                if not sweep:
+                    sweep = True
+                elif best_first or not (changed := self._take_detour(quick)):
                     return
-                sweep = True
+                else:
+                    sweep = False
 
     def climb_in_batches(self) -> None:
         """Add and remove several edges at once until that gains little."""
@@ -456,16 +468,16 @@ class _Search:
             return True
         return known.version < self.version and (sweep or not changed.isdisjoint(move.nodes))
 
-    def _offers(self, matrix: ScoreMatrix) -> list[Move]:
+    def _offers(self, graph: SearchGraph, matrix: ScoreMatrix) -> list[Move]:
         """Return the moves that the score matrix lets through."""
-        graph = self.now.graph
         place = {v: k for k, v in enumerate(graph.ids)}
         per_parameter = matrix.gains / matrix.parameters
+        few = len(self._trials.names) < MANY_COLUMNS
 
         def promises(move: Move) -> bool:
             if not move.created or (move in self._known and self._known[move].gain > MIN_GAIN):
                 return True
-            if move.kind == "slide" and _frees(graph, move):
+            if (move.kind == "slide" and _frees(graph, move)) or (few and _is_slow(graph, move)):
                 return True
             return any(per_parameter[place[u], place[v]] > SCREEN for u, v in move.created)
 
@@ -507,11 +519,12 @@ class _Search:
                 seen.add(graph.edges)
                 changed[move] = graph
 
-        def gain(graph: SearchGraph) -> float:
-            found = quick.trials.refit(now, graph, TRIAL_STEPS, now.score)
+        def gain(move: Move) -> float:
+            window = _window(now.graph, move)
+            found = quick.trials.refit(now, changed[move], TRIAL_STEPS, now.score, window)
             return -math.inf if found is None else found.score - now.score
 
-        gains = self._on_threads(gain, list(changed.values()))
+        gains = self._on_threads(gain, list(changed))
         for move, value in zip(changed, gains, strict=True):
             self._known[move] = _Known(value, self.version)
             self._tried.append(_Tried(self._round, move, value, False))
@@ -531,12 +544,45 @@ class _Search:
                 self._known[move] = _Known(-1.0, self.version)
         return touched
 
-    def _take(self, change: Move | Batch, graph: SearchGraph) -> bool:
+    def _take_detour(self, quick: _Quick) -> set[int]:
+        """Take two moves of which only both together gain; return the nodes touched."""
+        now = self.now
+        gain_of = {
+            move: one.gain for move, one in self._known.items() if one.version == self.version
+        }
+        firsts = sorted(gain_of, key=lambda move: -gain_of[move])[:DETOURS]
+        found = self._on_threads(lambda first: self._best_after(first, quick), firsts)
+        gaining = [(gain, change) for gain, change in found if change is not None]
+        for _, change in sorted(gaining, key=lambda one: -one[0]):
+            graph = change(now.graph)
+            if graph is not None and self._take(change, graph):
+                return _touched(change.second, now.graph, graph)
+        return set()
+
+    def _best_after(self, first: Move, quick: _Quick) -> tuple[float, Detour | None]:
+        """Return the largest gain of two moves of which the first is given, and both."""
+        now = quick.stand
+        best: tuple[float, Detour | None] = (MIN_GAIN, None)
+        graph = first(now.graph)
+        stand = None if graph is None else quick.trials.refit(now, graph, CONFIRM_STEPS)
+        if stand is None or stand.score < now.score - DETOUR_LOSS:
+            return best
+        near = _touched(first, now.graph, stand.graph)
+        for move in self._offers(stand.graph, ScoreMatrix.of(stand.fitted, 1)):
+            changed = None if near.isdisjoint(move.nodes) else move(stand.graph)
+            if changed is not None:
+                window, target = _window(stand.graph, move), now.score + best[0]
+                after = quick.trials.refit(stand, changed, TRIAL_STEPS, target, window)
+                if after is not None and after.score > target:
+                    best = (after.score - now.score, Detour(first, move))
+        return best
+
+    def _take(self, change: Change, graph: SearchGraph) -> bool:
         """Refit a changed graph; keep it if the score rises."""
         now = self.now
         target = now.score + MIN_GAIN
         max_steps = BATCH_STEPS if isinstance(change, Batch) else CONFIRM_STEPS
-        stand = self._trials.refit(now, graph, max_steps, target)
+        stand = self._trials.refit(now, graph, max_steps, target, _window(now.graph, change))
         taken = stand is not None and stand.score > target
         if stand is not None:
             self._tried.append(_Tried(self._round, change, stand.score - now.score, taken))
@@ -628,7 +674,7 @@ class _Tried:
     """A change that was tried, before it is put into words."""
 
     round: int
-    change: Move | Batch
+    change: Change
     gain: float
     taken: bool
 
@@ -645,6 +691,21 @@ def _frees(graph: SearchGraph, move: Move) -> bool:
     """Whether a slide takes a neighbour from a hidden node that has only three."""
     left = move.nodes[1]
     return graph.is_hidden(left) and len(graph.neighbours[left]) <= 3
+
+
+def _is_slow(graph: SearchGraph, move: Move) -> bool:
+    """Whether a move joins two hidden nodes.
+
+    Their other edges have taken over what the new one would explain: the estimated gain is small
+    and a trial rises slowly at first, whatever it gains in the end.
+    """
+    return move.kind == "add" and all(graph.is_hidden(node) for node in move.nodes)
+
+
+def _window(graph: SearchGraph, change: Change) -> int:
+    """Return after how many steps a trial may be abandoned."""
+    slow = isinstance(change, Detour) or (isinstance(change, Move) and _is_slow(graph, change))
+    return SLOW_WINDOW if slow else WINDOW
 
 
 def _touched(move: Move, before: SearchGraph, after: SearchGraph) -> set[int]:

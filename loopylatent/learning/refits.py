@@ -11,7 +11,7 @@ from loopylatent.compute.values import FloatArray, IntArray
 from loopylatent.inference.discrete import DiscreteProblem, strengths_of
 from loopylatent.inference.gaussian import GaussianProblem
 from loopylatent.inference.problems import Family, Fitted, Problem
-from loopylatent.inference.trials import Effort, climb
+from loopylatent.inference.trials import WINDOW, Effort, climb
 from loopylatent.learning.moves import SearchGraph, edge_of
 
 WEAKEST, STRONGEST = 0.03, 0.98
@@ -68,14 +68,15 @@ class Trials:
         return self._stand(graph, problem, self.family.start(problem), max_steps, -math.inf)
 
     def refit(
-        self, old: Stand, graph: SearchGraph, max_steps: int, target: float = -math.inf
-    ) -> Stand | None:
+        self, old: Stand, graph: SearchGraph, max_steps: int, target: float = -math.inf,
+        window: int = WINDOW,
+    ) -> Stand | None:  # fmt: skip
         """Fit a changed graph from the present parameters; end early below the target score."""
         problem = self.problem(graph)
         if problem is None:
             return None
         start = _start(self.family, old, graph, problem)
-        return self._stand(graph, problem, start, max_steps, target)
+        return self._stand(graph, problem, start, max_steps, target, window)
 
     def settled(self, stand: Stand, max_steps: int) -> Stand:
         """Fit the same graph further."""
@@ -91,10 +92,10 @@ class Trials:
 
     def _stand(
         self, graph: SearchGraph, problem: Problem, start: FloatArray, max_steps: int,
-        target: float,
+        target: float, window: int = WINDOW,
     ) -> Stand:  # fmt: skip
         needed = (target + self.price.of(problem)) / problem.total_weight
-        fitted = climb(problem, start, Effort(max_steps, needed))
+        fitted = climb(problem, start, Effort(max_steps, needed, window=window))
         return Stand(graph, fitted, self.price.score(fitted))
 
 

@@ -103,9 +103,10 @@ def test_a_trial_is_given_up_if_it_cannot_reach_the_target():
 
 def test_a_fit_is_given_up_where_four_more_rises_do_not_reach_the_target():
     values = [-100.0, -10.0, 1.0, 2.0, 4.0, 5.0, 6.0]  # 16 in the last five steps
-    assert not cannot_reach(values, target=6.0 + 4 * 16)
-    assert cannot_reach(values, target=6.0 + 4 * 16 + 0.01)
-    assert not cannot_reach(values[:5], target=1000.0)
+    assert not cannot_reach(values, Effort(9, target=6.0 + 4 * 16))
+    assert cannot_reach(values, Effort(9, target=6.0 + 4 * 16 + 0.01))
+    assert not cannot_reach(values[:5], Effort(9, target=1000.0))
+    assert not cannot_reach(values, Effort(9, target=1000.0, window=7))
 
 
 def test_a_trial_can_be_stopped():

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from loopylatent.graph import LatentGraph
-from loopylatent.learning.moves import CHANGES, Move, SearchGraph, moves_of, splits_of
+from loopylatent.learning.moves import CHANGES, Detour, Move, SearchGraph, moves_of, splits_of
 
 NAMES = [f"x{k + 1}" for k in range(30)]
 
@@ -168,3 +168,14 @@ def test_neighbours_that_attract_each_other_are_split_off_together():
     assert Move("split", (12, 0, 1, 2, 3)) in splits_of(star, ties)
     small = SearchGraph.of(LatentGraph.build(NAMES[:6], 1, [(k, 6) for k in range(6)]))
     assert splits_of(small, ties[:7, :7])[0] == Move("split", (6, 0, 1, 2, 3))
+
+
+def test_a_detour_makes_both_moves_and_names_them():
+    graph = ring_with_leaves()
+    first, second = Move("add", (0, 1)), Move("drop", (0, 1))
+    changed = Detour(first, second)(graph)
+    assert changed is not None
+    assert changed.edges == graph.edges
+    assert Detour(second, first)(graph) is None
+    words = Detour(first, second).words(str)
+    assert words == "added the edge 0 – 1, then removed the edge 0 – 1"

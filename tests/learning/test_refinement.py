@@ -130,11 +130,12 @@ def test_an_unknown_goal_is_rejected(tree, rows):
 
 
 def test_learn_refines_the_best_of_six_starts(tmp_path):
-    truth = latent_tree(3, 0, 2, seed=5)
-    rows = truth.sample(1000, seed=2)
+    truth = latent_cycle(4, 2, seed=2)
+    rows = truth.sample(2000, seed=3)
     D = ll.information_distances(rows)
     result = ll.learn(D, obs=rows, refine="structure")
     assert isinstance(result, ll.RefinedResult)
+    assert result.learned_graph.n_cycles == 0
     assert ll.structure_error(result.graph, truth.graph).upper == 0
     assert result.refinement.steps[-1].graph == result.graph
     assert result.settings.method in ("quartet", "relaxed", "nj")
@@ -147,6 +148,16 @@ def test_learn_refines_the_best_of_six_starts(tmp_path):
     again = ll.LocalCLGrouping(refine="structure").fit(rows)
     assert again.graph_ == result.graph
     assert again.model_.graph == result.model.graph
+
+
+def test_two_moves_are_taken_where_only_both_together_gain():
+    truth = latent_cycle(4, 2, seed=8)
+    rows = truth.sample(2000, seed=9)
+    start = ll.learn(ll.information_distances(rows)).graph
+    found = refine(start, rows, evidence=False)
+    assert ll.structure_error(found.graph, truth.graph).upper == 0
+    assert any(", then " in step.words for step in found.steps)
+    assert (np.diff(found.score_history) > 0).all()
 
 
 def test_refinement_starts_from_the_method_and_radius_given():
