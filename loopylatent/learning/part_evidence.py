@@ -58,8 +58,8 @@ def evidence_of(
 ) -> tuple[Evidence, ...]:  # fmt: skip
     """Return the evidence for all edges, hidden nodes and cycles.
 
-    ``known`` has the gains of moves already tried on this graph. Unless ``thorough``, only removals
-    and mergers are weighed, not replacements.
+    ``known`` has the gains of moves already tried, to choose those that are refitted. Unless
+    ``thorough``, only removals and mergers are weighed, not replacements.
     """
     graph = stand.graph
     parts = _parts(graph, trials.names)

@@ -56,6 +56,8 @@ START_STEPS, TRIAL_STEPS, BATCH_STEPS, CONFIRM_STEPS, LAST_STEPS = 300, 25, 80, 
 TOLERANCE = 1e-4
 MIN_GAIN = 0.1
 """Moves that gain less are not taken."""
+HOPELESS = 10.0
+"""Moves that lost more are tried again only where the graph has changed around them."""
 SCREEN = 0.5
 """A pair that a move brings together must promise this gain for each parameter of its edge."""
 FAR = 0.25
@@ -64,8 +66,8 @@ SLOW_WINDOW = 10
 """Steps before which trials of new edges between hidden nodes are not abandoned."""
 DETOURS = 6
 """If no single move gains, so many that lose least are each followed by a second one."""
-DETOUR_LOSS = 15.0
-"""The first of two moves may not lose more."""
+DETOUR_LOSS, DETOUR_GAIN = 15.0, 1.0
+"""The first of two moves may not lose more; both must gain as much."""
 LOG2_TABLE = 12.0
 MANY_MOVES = 40
 """Trials in a round, the most promising first, for tables of many columns."""
@@ -411,7 +413,7 @@ class _Search:
 
     def evidence(self) -> tuple[Evidence, ...]:
         """Measure the evidence for each part of the final graph."""
-        known = {move: one.gain for move, one in self._known.items() if one.version == self.version}
+        known = {move: one.gain for move, one in self._known.items() if one.gain > -math.inf}
         if has_missing(self._trials.family):
             known = {}  # measured on a completed table
         thorough = len(self._trials.names) < MANY_COLUMNS
@@ -466,7 +468,8 @@ class _Search:
         known = self._known.get(move)
         if known is None:
             return True
-        return known.version < self.version and (sweep or not changed.isdisjoint(move.nodes))
+        again = sweep and known.gain > -HOPELESS
+        return known.version < self.version and (again or not changed.isdisjoint(move.nodes))
 
     def _offers(self, graph: SearchGraph, matrix: ScoreMatrix) -> list[Move]:
         """Return the moves that the score matrix lets through."""
@@ -562,7 +565,7 @@ class _Search:
     def _best_after(self, first: Move, quick: _Quick) -> tuple[float, Detour | None]:
         """Return the largest gain of two moves of which the first is given, and both."""
         now = quick.stand
-        best: tuple[float, Detour | None] = (MIN_GAIN, None)
+        best: tuple[float, Detour | None] = (DETOUR_GAIN, None)
         graph = first(now.graph)
         stand = None if graph is None else quick.trials.refit(now, graph, CONFIRM_STEPS)
         if stand is None or stand.score < now.score - DETOUR_LOSS:

@@ -37,9 +37,6 @@ class Price:
             df -= each * graph.n_hidden
         return self.parameter * df + self.cycle * graph.n_cycles
 
-    def score(self, fitted: Fitted) -> float:
-        return fitted.problem.total_weight * fitted.value - self.of(fitted.problem)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stand:
@@ -94,9 +91,9 @@ class Trials:
         self, graph: SearchGraph, problem: Problem, start: FloatArray, max_steps: int,
         target: float, window: int = WINDOW,
     ) -> Stand:  # fmt: skip
-        needed = (target + self.price.of(problem)) / problem.total_weight
-        fitted = climb(problem, start, Effort(max_steps, needed, window=window))
-        return Stand(graph, fitted, self.price.score(fitted))
+        price, n = self.price.of(problem), problem.total_weight
+        fitted = climb(problem, start, Effort(max_steps, (target + price) / n, window=window))
+        return Stand(graph, fitted, n * fitted.value - price)
 
 
 def _start(family: Family, old: Stand, graph: SearchGraph, problem: Problem) -> FloatArray:
