@@ -112,7 +112,7 @@ class RefinedStep:
     """Of each hidden node a number that it keeps from step to step."""
     log_likelihood: float
     """Before the penalties that the score takes off."""
-    change: Move | Batch | None = None
+    change: Change | None = None
     """The move, in the numbers that nodes keep; None for the start."""
 
 
@@ -638,7 +638,7 @@ class _Search:
         if self._on_round is not None:
             self._on_round(self._step("", self.now))
 
-    def _step(self, words: str, stand: Stand, change: Move | Batch | None = None) -> RefinedStep:
+    def _step(self, words: str, stand: Stand, change: Change | None = None) -> RefinedStep:
         graph, fitted = stand.graph, stand.fitted
         hidden = graph.ids[graph.n_observed :]
         likelihood = fitted.problem.total_weight * fitted.value
