@@ -71,8 +71,11 @@ def move_words(m: Material, number: int) -> str:
 def _move(m: Material, number: int) -> Caption:
     change = _found(m).steps[number].change
     assert change is not None
-    template = change.words(lambda node: f"{{node{node}}}")
-    names = {f"node{node}": m.name(at) for node, at in m.cast.refined_number.items()}
+    known = m.cast.refined_number
+    template = change.words(
+        lambda node: f"{{node{node}}}" if node in known else "a passing hidden node"
+    )
+    names = {f"node{node}": m.name(at) for node, at in known.items()}
     return say(template[0].upper() + template[1:], **names)
 
 
