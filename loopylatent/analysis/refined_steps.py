@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -40,6 +41,33 @@ def labels_by_id(names: Sequence[str], hidden_ids: Sequence[int]) -> dict[int, s
     p = len(names)
     blank = LatentGraph.build(names, max(hidden_ids, default=p - 1) + 1 - p, [])
     return {node: blank.labels[node] for node in hidden_ids}
+
+
+def with_names(found: Refinement, names: Mapping[str, str]) -> Refinement:
+    """Put names for labels of hidden nodes into the words of moves and evidence.
+
+    A label that also occurs as a word in the name of a column stays.
+    """
+    columns = " ".join(found.graph.names)
+    known = [one for one in names if not _as_word([one]).search(columns)]
+    if not known:
+        return found
+    pattern = _as_word(known)
+
+    def told(words: str) -> str:
+        return pattern.sub(lambda match: names[match[0]], words)
+
+    return replace(
+        found,
+        steps=tuple(replace(one, words=told(one.words)) for one in found.steps),
+        moves=tuple(replace(one, words=told(one.words)) for one in found.moves),
+        evidence=found.evidence
+        and tuple(replace(one, without=told(one.without)) for one in found.evidence),
+    )
+
+
+def _as_word(labels: Sequence[str]) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, labels))})(?!\w)")
 
 
 def gains(found: Refinement) -> tuple[float, ...]:

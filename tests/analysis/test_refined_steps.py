@@ -18,6 +18,7 @@ from loopylatent.analysis.refined_steps import (
     labels_by_id,
     move_frame,
     supported_line,
+    with_names,
 )
 from loopylatent.graph import LatentGraph
 from loopylatent.learning.part_evidence import Evidence
@@ -56,6 +57,16 @@ def test_gains_add_up_to_the_rise_of_the_score(found):
     assert sum(gains(found)) == pytest.approx(found.score_history[-1] - found.score_history[0])
     assert move_frame(found)["change"].tolist() == [one.words for one in found.steps[1:]]
     assert len(found.steps) > 2
+
+
+def test_names_replace_labels_in_words_unless_a_column_has_the_same_word(found):
+    label = found.graph.labels[8]
+    named = with_names(found, {label: "Verbal"})
+    before, after = (" ".join(one.words for one in each.steps) for each in (found, named))
+    assert label in before.replace(",", " ").split()
+    assert after == " ".join(before.replace(label, "Verbal").split(" "))
+    assert with_names(found, {"x1": "Verbal"}) is found
+    assert with_names(found, {}) is found
 
 
 def test_changes_follow_hidden_nodes_by_their_numbers():

@@ -22,10 +22,12 @@ from helpers.app import (
     session_of,
     stands_still,
     turn_to,
+    used,
 )
 from streamlit.testing.v1 import AppTest
 
 import loopylatent as ll
+from loopylatent.analysis.matching import name_node
 from loopylatent.analysis.refined_steps import evidence_csv, move_csv
 from loopylatent.exporting.graph_files import Extras, provenance, render
 from loopylatent.exporting.project.file import Project, Recipe, digest_of
@@ -215,6 +217,13 @@ def test_other_data_switch_it_off_with_a_sentence(page):
     assert REFINE not in link_of(page)
 
 
+def test_an_opened_file_switches_it_off_with_a_sentence(page):
+    page = refined(page)
+    page = used(page, "other.csv", content().replace(b"x1", b"y1", 1))
+    assert not switch(page).value
+    assert REFINE_OFF in said(page)
+
+
 def test_cancel_returns_to_the_learned_graph(page, monkeypatch):
     monkeypatch.setattr(Job, "report", stands_still)
     page = ran(switch(page).set_value(True))
@@ -250,6 +259,14 @@ def test_the_page_says_where_refinement_is_known_to_fail(refined_page, monkeypat
     short = next(k for k, one in enumerate(refinement().steps) if one.graph.girth <= 5)
     assert "five edges or fewer" in said(ran(slider(refined_page).set_value(short)))
     assert "five edges or fewer" not in said(ran(slider(refined_page).set_value(0)))
+
+
+def test_moves_are_told_with_the_names_of_hidden_nodes(page):
+    page, at = refined(page), 4
+    assert "moved x3 from x1 to h2" in said(ran(slider(page).set_value(at)))
+    node = 8 + refinement().steps[at].hidden_ids.index(refinement().steps[-1].hidden_ids[1])
+    session_of(page).name(name_node(refinement().steps[at].graph, node, "Verbal"), None)
+    assert "moved x3 from x1 to Verbal" in said(ran(page))
 
 
 def test_it_survives_another_page(refined_page):

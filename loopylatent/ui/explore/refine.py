@@ -23,6 +23,7 @@ from loopylatent.analysis.refined_steps import (
     move_csv,
     move_frame,
     supported_line,
+    with_names,
 )
 from loopylatent.figures.layout import shown_label
 from loopylatent.figures.refinement import rounds_figure, score_figure
@@ -147,7 +148,9 @@ def _at_step(s: Session, now: Present, goal: Goal, found: Refinement) -> Shown:
     at = at if name == _name(found) else last
     step = found.steps[at]
     result = RefinedResult.of(now.result, found).after(at)
-    return Shown(replace(now, result=result), now.result, goal, found, step, at)
+    shown = Shown(replace(now, result=result), now.result, goal, found, step, at)
+    own = {shown.names[node]: name for node, name in s.names_on(step.graph).by_node.items()}
+    return replace(shown, found=with_names(found, own)) if own else shown
 
 
 def _problem(source: Source) -> str | None:

@@ -51,13 +51,17 @@ def open_at(s: Session, D: DistanceMatrix, recipe: Recipe, opening: Opening | No
     default = default_thresholds(D)
     r = default.r if opening is None else opening.r
     opened = replace(recipe, r=r, Lambda=default.Lambda, tau=default.tau)
+    s.notice = None
     s.open(opened)
+    off = s.notice  # refinement was switched off, or nothing
+    reason = None
     if opening is not None:
-        s.notice = opening.reason
+        reason = opening.reason
     elif D.n_columns > WHOLE_UP_TO:
-        s.notice = words.untested.format(r=r, p=D.n_columns)
+        reason = words.untested.format(r=r, p=D.n_columns)
     else:
-        s.notice, s.untested = None, opened
+        s.untested = opened
+    s.notice = " ".join(one for one in (reason, off) if one) or None
 
 
 # The curve ---------------------------------------------------------------------------------

@@ -39,7 +39,14 @@ from loopylatent.lesson.presets import synthetic_files
 from loopylatent.settings import Goal
 from loopylatent.tables.samples import sample_names
 from loopylatent.ui.shell.background import Jobs
-from loopylatent.ui.shell.results import Memo, PlacesKey, carried_nodes, sample_recipe, source_of
+from loopylatent.ui.shell.results import (
+    DataKey,
+    Memo,
+    PlacesKey,
+    carried_nodes,
+    sample_recipe,
+    source_of,
+)
 
 FIRST_SAMPLE = "newsgroups100_roweislike"
 MOST_STEPS_BACK = 200
@@ -138,9 +145,10 @@ class Session:
 
     def open(self, recipe: Recipe, names: tuple[NamedNode, ...] = ()) -> None:
         """Open other data, without refinement; undo returns to the previous ones."""
-        self._go_to(Moment(recipe, recipe, names))
-        if self.view.pop(REFINE, None) is not None:
+        if DataKey.of(recipe) != DataKey.of(self.recipe) and REFINE in self.view:
+            del self.view[REFINE]
             self.notice = REFINE_OFF
+        self._go_to(Moment(recipe, recipe, names))
         self.selected = None
         self.searched = self.untested = None
         self.opened = frozenset()
