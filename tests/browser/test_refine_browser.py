@@ -79,6 +79,10 @@ def test_a_search_ends_in_a_strip_that_can_be_scrubbed(tab, project, found, resu
     tab.rests()
     assert tab.edges() == drawn(found.steps[-1])
     assert strip.locator(".st-key-refine_score .js-plotly-plot").count() == 1
+    box = tab.stage.bounding_box()
+    for place in tab.ask("root => Object.keys(root.debug().positions).map(root.debug().inWindow)"):
+        assert 0 < place["x"] < box["width"]
+        assert 0 < place["y"] < box["height"]
     for key, at in (("ArrowLeft", len(found.steps) - 2), ("Home", 0)):
         before = tab.revision
         strip.locator(".st-key-refine_moves input").focus()
