@@ -67,7 +67,7 @@ def distances_of(obs: Any, count: int) -> list[Any]:
         return [draw(rng) for rng in rngs]
     found = []
     for first in range(0, count, BATCH):
-        drawn = [draw.draw(rng) for rng in rngs[first : first + BATCH]]
+        drawn = draw.draw(rngs[first : first + BATCH])
         found += draw.distances(drawn, lambda *_: None)
     return found
 

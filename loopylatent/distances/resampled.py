@@ -55,7 +55,9 @@ MOST_ONES = 0.2
 
 Outcome = DistanceMatrix | LoopyLatentError
 """The distances of a resample, or why it has none."""
-Weighted = Callable[[Sequence[FloatArray], Check], list[Outcome]]
+Weights = FloatArray | NDArray[np.int32]
+"""Of the rows in a resample; times that they were drawn are whole."""
+Weighted = Callable[[Sequence[Weights], Check], list[Outcome]]
 """Takes the weights of some resamples, at most BATCH."""
 
 
@@ -84,13 +86,17 @@ def _n_features(obs: Observations) -> int:
 
 
 def _one_by_one(
-    obs: Observations, metric: Metric, weights: Sequence[FloatArray], check: Check
+    obs: Observations, metric: Metric, weights: Sequence[Weights], check: Check
 ) -> list[Outcome]:
     def one(own: FloatArray) -> DistanceMatrix:
         check(0, 1)
         return information_distances(obs.with_weights(own), metric)
 
-    return [_outcome(partial(one, own)) for own in weights]
+    return [_outcome(partial(one, own)) for own in map(_numbers, weights)]
+
+
+def _numbers(weights: Weights) -> FloatArray:
+    return np.ascontiguousarray(weights, np.float64)
 
 
 def _outcome(work: Callable[[], DistanceMatrix]) -> Outcome:
@@ -149,7 +155,7 @@ class _BinaryRows:
         start, column = ones.indptr.astype(np.int64), ones.indices.astype(np.int32)
         return cls(_Columns.of(obs, "correlation"), start, column)
 
-    def __call__(self, weights: Sequence[FloatArray], check: Check) -> list[Outcome]:
+    def __call__(self, weights: Sequence[Weights], check: Check) -> list[Outcome]:
         counts, slot = self._counts(weights, check)
 
         def one(lane: int, total: float) -> DistanceMatrix:
@@ -160,15 +166,14 @@ class _BinaryRows:
         return [_outcome(partial(one, lane, total)) for lane, total in enumerate(totals)]
 
     def _counts(
-        self, weights: Sequence[FloatArray], check: Check
+        self, weights: Sequence[Weights], check: Check
     ) -> tuple[NDArray[np.int32], IntArray]:
         """Weighted rows in which both columns of a pair are 1, and where each column's begin."""
         p, n = len(self.columns.names), len(self.start) - 1
         slot = p * np.arange(p) - np.arange(p) * (np.arange(p) + 1) // 2
         counts = np.zeros((p * (p + 1) // 2, BATCH), np.int32)
         lanes = np.zeros((n, BATCH), np.int32)
-        for lane, own in enumerate(weights):
-            lanes[:, lane] = own
+        lanes[:, : len(weights)] = np.transpose(weights)
         step = block_rows(p)
         for first in range(0, n, step):
             check(0, 1)
@@ -198,13 +203,13 @@ class _Factors:
         whole = all((a == np.rint(a)).all() for pair in factors.values() for a in pair)
         return cls(_Columns.of(obs, measure), plan, obs.has_missing, factors, whole)
 
-    def __call__(self, weights: Sequence[FloatArray], check: Check) -> list[Outcome]:
+    def __call__(self, weights: Sequence[Weights], check: Check) -> list[Outcome]:
         def one(own: FloatArray) -> DistanceMatrix:
             check(0, 1)
             return self.columns.distances(self._strengths(own), float(own.sum()))
 
         with one_thread():
-            return [_outcome(partial(one, own)) for own in weights]
+            return [_outcome(partial(one, own)) for own in map(_numbers, weights)]
 
     def _strengths(self, weights: FloatArray) -> FloatArray:
         sums = {name: self._sum(*pair, weights) for name, pair in self.factors.items()}

@@ -39,6 +39,7 @@ from loopylatent.analysis.stability.runs import (
 )
 from loopylatent.analysis.stability.support import Reference, Tally, edges_found, found_again
 from loopylatent.cli.main import main
+from loopylatent.compute._kernels import draws
 from loopylatent.compute._kernels.support import best_assignment
 from loopylatent.distances.matrix import DistanceMatrix, information_distances
 from loopylatent.errors import DataError, ThresholdError
@@ -384,7 +385,38 @@ def test_a_subsample_takes_no_row_twice_and_counts_weights_as_rows():
 
 
 def weights_of(resampler):
-    return resampler.draw(np.random.default_rng(1))
+    (drawn,) = resampler.draw([np.random.default_rng(1)])
+    return drawn
+
+
+def assert_drawn_as_by_numpy(n, seed, count):
+    share = np.full(n, 1 / n)
+    rngs, others = ([np.random.default_rng([seed, k]) for k in range(count)] for _ in range(2))
+    drawn = resampling.EqualRows.of(n)(rngs)
+    for times, rng, other in zip(drawn, rngs, others, strict=True):
+        assert times.tolist() == other.multinomial(n, share / share.sum()).tolist()
+        assert rng.bit_generator.state == other.bit_generator.state
+
+
+@given(st.integers(1, 400), st.integers(0, 2**31), st.integers(1, 8))
+def test_times_drawn_are_those_of_numpy_and_so_is_the_next_random_number(n, seed, count):
+    assert_drawn_as_by_numpy(n, seed, count)
+
+
+@pytest.mark.parametrize("n", [2, 3, 10, 65, 1_000, 40_000])
+def test_many_resamples_are_drawn_as_by_numpy(n):
+    for seed in range(min(100, 200_000 // n)):
+        assert_drawn_as_by_numpy(n, seed, 8)
+
+
+def test_a_random_number_next_to_a_probability_is_left_to_numpy(monkeypatch):
+    chance = resampling.EqualRows.of(50).chance
+    uniform, counts = np.random.default_rng(0).random((2, 49)), np.empty((50, 2), np.int32)
+    assert (draws.draw_rows(uniform, chance, counts) > 0).all()
+    uniform[1, 0] = chance[0, 2] * (1 + 1e-12)
+    assert draws.draw_rows(uniform, chance, counts)[1] == -1
+    monkeypatch.setattr(draws, "draw_rows", lambda uniform, *_: np.full(len(uniform), -1))
+    assert_drawn_as_by_numpy(50, 0, 3)
 
 
 @pytest.mark.parametrize("n", [7, 8, 9, 26, 27, 28, 1000])

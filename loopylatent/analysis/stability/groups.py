@@ -169,7 +169,7 @@ def groups(
     generators = []
     for _ in range(n_resamples):  # the state after k draws, so that threads do not change results
         generators.append(deepcopy(rng))
-        draw.draw(rng)
+        draw.draw([rng])
     batches = [generators[k : k + BATCH] for k in range(0, n_resamples, BATCH)]
     done = 0
 
@@ -230,7 +230,7 @@ def _learned_labels(
             return None
         return communities(result.graph, seed).labels
 
-    return [one(D) for D in draw.distances([draw.draw(rng) for rng in generators], check)]
+    return [one(D) for D in draw.distances(draw.draw(generators), check)]
 
 
 def _labelled(parts: list[list[int]], n_columns: int) -> IntArray:

@@ -9,8 +9,10 @@ from functools import partial
 from typing import Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from loopylatent.analysis.overlay import overlay
+from loopylatent.compute import _kernels
 from loopylatent.compute.limits import MEGABYTE
 from loopylatent.compute.values import (
     Check,
@@ -22,7 +24,7 @@ from loopylatent.compute.values import (
 )
 from loopylatent.compute.workers import Engine, as_they_finish
 from loopylatent.distances.matrix import DistanceMatrix, Metric, information_distances
-from loopylatent.distances.resampled import BATCH, Outcome, Weighted, weighted_distances
+from loopylatent.distances.resampled import BATCH, Outcome, Weighted, Weights, weighted_distances
 from loopylatent.errors import DataError, LoopyLatentError, Remedy, ThresholdError
 from loopylatent.graph import LatentGraph
 from loopylatent.learning.initial_graph import initial_graph
@@ -72,7 +74,8 @@ class Resampling:
         if scheme == "noise":
             return perturbed_distances(D)
         if scheme == "orders" or not isinstance(table, Observations):
-            return Resampler(_nothing, partial(_each, partial(_unchanged, D)))
+            draw = partial(_draw_each, _nothing)
+            return Resampler(draw, partial(_each, partial(_unchanged, D)))
         obs = table if table.names == D.names else table.select(D.names)
         if scheme == "blocks":
             return block_bootstrapped_rows(obs, self.metric, self.block)
@@ -130,7 +133,7 @@ class Resamples:
         """Return the distances of a batch, or why a resample has none."""
         known = self.kept.get(numbers.start)
         if known is None:
-            drawn = [self.draw.draw(self.generator(number)) for number in numbers]
+            drawn = self.draw.draw([self.generator(number) for number in numbers])
             known = self.draw.distances(drawn, check)
             if (numbers.stop + BATCH) * self.D.values.nbytes <= MOST_BYTES:
                 self.kept[numbers.start] = known
@@ -143,17 +146,20 @@ class Resamples:
         return vars(self) | {"kept": {}}  # what is kept does not travel
 
 
+Draw = Callable[[Sequence[np.random.Generator]], Sequence[Weights]]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Resampler:
     """Maps random generators to the distances of resamples; can be pickled."""
 
-    draw: Callable[[np.random.Generator], FloatArray]
-    """The random part: weights of the rows, or noise."""
+    draw: Draw
+    """The random parts of some resamples: weights of the rows, or noise."""
     distances: Weighted
     """The distances, given the random parts of some resamples, at most BATCH."""
 
     def __call__(self, rng: np.random.Generator) -> DistanceMatrix:
-        (found,) = self.distances([self.draw(rng)], lambda *_: None)
+        (found,) = self.distances(self.draw([rng]), lambda *_: None)
         if isinstance(found, LoopyLatentError):
             raise found
         return found
@@ -162,8 +168,11 @@ class Resampler:
 def bootstrapped_rows(obs: Observations, metric: Metric) -> Resampler:
     """Bootstrap: the weight of a row is the number of times it was drawn."""
     n = obs.n_samples
-    share = np.full(obs.n_rows, 1 / obs.n_rows) if obs.weights is None else obs.weights / n
-    return Resampler(partial(_times_drawn, n, share / share.sum()), weighted_distances(obs, metric))
+    if obs.weights is None:
+        return Resampler(EqualRows.of(n), weighted_distances(obs, metric))
+    share = obs.weights / n
+    draw = partial(_draw_each, partial(_times_drawn, n, share / share.sum()))
+    return Resampler(draw, weighted_distances(obs, metric))
 
 
 def block_bootstrapped_rows(
@@ -178,7 +187,8 @@ def block_bootstrapped_rows(
     if not 1 <= length <= n:
         raise ThresholdError(f"block = {length} is out of range; use 1 to {n}, the number of rows.")
     own = np.ones(n) if obs.weights is None else obs.weights
-    return Resampler(partial(_blocks_drawn, length, own), weighted_distances(obs, metric))
+    draw = partial(_draw_each, partial(_blocks_drawn, length, own))
+    return Resampler(draw, weighted_distances(obs, metric))
 
 
 def subsampled_rows(obs: Observations, metric: Metric, share: float = SHARE) -> Resampler:
@@ -193,7 +203,8 @@ def subsampled_rows(obs: Observations, metric: Metric, share: float = SHARE) -> 
             f"share = {share:g} of {n} rows leaves {n_kept}; at least 3 are needed."
         )
     keep = _counts_kept if whole else _rows_kept
-    return Resampler(partial(keep, n_kept, own), weighted_distances(obs, metric))
+    draw = partial(_draw_each, partial(keep, n_kept, own))
+    return Resampler(draw, weighted_distances(obs, metric))
 
 
 def perturbed_distances(D: DistanceMatrix) -> Resampler:
@@ -205,13 +216,47 @@ def perturbed_distances(D: DistanceMatrix) -> Resampler:
             Remedy("or_rows"),
             ".",
         )
-    return Resampler(partial(_noise, D.n_columns), partial(_each, partial(_perturbed, D)))
+    draw = partial(_draw_each, partial(_noise, D.n_columns))
+    return Resampler(draw, partial(_each, partial(_perturbed, D)))
 
 
 def _each(
     one: Callable[[FloatArray], DistanceMatrix], drawn: Sequence[FloatArray], _: Check
 ) -> list[Outcome]:
     return [one(own) for own in drawn]
+
+
+def _draw_each(
+    one: Callable[[np.random.Generator], FloatArray], rngs: Sequence[np.random.Generator]
+) -> list[FloatArray]:
+    return [one(rng) for rng in rngs]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EqualRows:
+    """Draws as many of n rows as there are, with replacement; the counts are numpy's."""
+
+    n: int
+    share: float
+    chance: FloatArray
+
+    @classmethod
+    def of(cls, n: int) -> EqualRows:
+        share = float(1 / n / np.full(n, 1 / n).sum())
+        return cls(n, share, _kernels.draws.chances(n, share))
+
+    def __call__(self, rngs: Sequence[np.random.Generator]) -> list[NDArray[np.int32]]:
+        """(rows,) how often each row is drawn, for each resample."""
+        counts, n_most = np.empty((self.n, len(rngs)), np.int32), self.n - 1
+        uniform = np.stack([rng.random(n_most) for rng in rngs])
+        used = _kernels.draws.draw_rows(uniform, self.chance, counts)
+        for k, (rng, n_used) in enumerate(zip(rngs, used.tolist(), strict=True)):
+            if n_used < n_most:
+                assert isinstance(rng.bit_generator, np.random.PCG64)
+                rng.bit_generator.advance(max(n_used, 0) - n_most)
+            if n_used < 0:
+                counts[:, k] = rng.multinomial(self.n, np.full(self.n, self.share))
+        return list(counts.T)
 
 
 def _times_drawn(n: int, share: FloatArray, rng: np.random.Generator) -> FloatArray:

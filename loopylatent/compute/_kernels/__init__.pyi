@@ -5,6 +5,7 @@ from . import (
     climb as climb,
     columns as columns,
     cycles as cycles,
+    draws as draws,
     graphs as graphs,
     grouping as grouping,
     initial as initial,

@@ -283,6 +283,19 @@ def kernel(function: F, *, small: int = SMALL) -> F:
     return cast(F, made)
 
 
+def kernel_or(plain: Callable[..., object]) -> Callable[[F], F]:
+    """Return `kernel` for a function that has a faster version in plain Python and numpy."""
+
+    def made(function: F) -> F:
+        found: Any = kernel(function)
+        if not isinstance(found, Kernel):
+            return cast(F, plain)
+        found.interpreted = plain
+        return cast(F, found)
+
+    return made
+
+
 def sized_kernel(small: int) -> Callable[[F], F]:
     """Return `kernel` for another size; 0 for functions whose last digits differ interpreted."""
     return lambda function: kernel(function, small=small)
