@@ -69,20 +69,14 @@ def found_again(reference: Reference, other: LatentGraph) -> Found:
     graph, node = reference.graph, reference.same_columns
     if other.names != graph.names:
         node = column_order(graph, other)
-    column, ends = np.argsort(node), other.edges
-    profiles, splits = _kernels.support.described(
-        other.n_nodes, ends, other.lengths, column, column_marks(len(node)), ROUNDING
-    )
-    hidden = _kernels.support.matched(reference.profiles, profiles, SAME_HIDDEN, ROUNDING)
-    counterpart = np.concatenate([node, np.where(hidden < 0, -1, len(node) + hidden)])
-    edges = _kernels.support.edges_again(
-        graph.edges, len(node), reference.splits, counterpart, other.n_nodes, ends, splits
-    )
-    sets = _kernels.support.cycle_columns(other.n_nodes, ends, column, tie_breakers(len(ends)))
-    cycles = _kernels.support.cycles_again(reference.cycles, sets, SAME_CYCLE)
+    edges, hidden, cycles = _kernels.support.parts_again(
+        graph.edges, reference.profiles, reference.splits, reference.cycles, node,
+        other.n_nodes, other.edges, other.lengths, column_marks(len(node)),
+        tie_breakers(other.n_edges), SAME_HIDDEN, SAME_CYCLE, ROUNDING,
+    )  # fmt: skip
     n_found = int(edges.sum())
     union = graph.n_edges + other.n_edges - n_found  # two graphs without edges agree
-    return Found(edges, hidden >= 0, cycles, min(1.0, n_found / union) if union else 1.0)
+    return Found(edges, hidden, cycles, min(1.0, n_found / union) if union else 1.0)
 
 
 @lru_cache(maxsize=8)
@@ -93,11 +87,10 @@ def column_marks(n_columns: int) -> IntArray:
 
 def edges_found(graph: LatentGraph, other: LatentGraph) -> BoolArray:
     """(edges,) whether each edge of a graph without hidden nodes is in another one."""
-    ends, p = graph.edges, graph.n_observed
+    ends = graph.edges
     if other.names != graph.names:
         ends = np.sort(column_order(graph, other)[ends], axis=1)
-    found: BoolArray = np.isin(ends @ (p, 1), other.edges @ (p, 1), kind="sort")
-    return found
+    return _kernels.support.pairs_again(ends, other.edges)
 
 
 MAJORITY = 0.5

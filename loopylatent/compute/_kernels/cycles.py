@@ -1,8 +1,9 @@
 """A minimum cycle basis of a graph, by breadth-first search (Horton 1987).
 
-With unique shortest paths, every cycle of the minimum basis consists of the shortest paths from its
-smallest node to the two ends of one of its edges, and of that edge. Paths with equally many edges
-are told apart by the sum of random numbers, one for each edge.
+With unique shortest paths, every cycle of the minimum basis consists of the shortest paths from any
+of its nodes to the two ends of one of its edges, and of that edge. So paths are needed from a few
+nodes that meet all cycles. Paths with equally many edges are told apart by the sum of random
+numbers, one for each edge.
 """
 
 from __future__ import annotations
@@ -60,6 +61,33 @@ def core(start: IntArray, other: IntArray) -> IntArray:
                 stack[n_open] = y
                 n_open += 1
     return np.flatnonzero(degree > 0)
+
+
+@kernel
+def meeting_all_cycles(start: IntArray, other: IntArray) -> IntArray:
+    """Nodes without which there is no cycle: those of highest degree among what is then left."""
+    n, k = len(start) - 1, 0
+    degree, found, stack = start[1:] - start[:n], np.empty(n, np.int64), np.empty(n, np.int64)
+    while n:
+        best = 0
+        for x in range(n):
+            if degree[x] > degree[best]:
+                best = x
+        if degree[best] < 2:
+            break
+        found[k], stack[0], n_open = best, best, 1
+        k += 1
+        while n_open:  # remove it, and leaves until there are none
+            n_open -= 1
+            x = stack[n_open]
+            degree[x] = 0
+            for h in range(start[x], start[x + 1]):
+                y = other[h]
+                degree[y] -= degree[y] > 0
+                if degree[y] == 1:
+                    stack[n_open] = y
+                    n_open += 1
+    return found[:k].copy()
 
 
 @kernel
@@ -129,25 +157,28 @@ def shortest_paths(
 @kernel
 def candidate_cycles(
     edges: IntArray, start: IntArray, other: IntArray, via: IntArray, tie: FloatArray,
-    last: Indices,
+    sources: IntArray, last: Indices,
 ) -> tuple[IntArray, IntArray]:  # fmt: skip
-    """The smallest node and the edge of each cycle that may be in the basis, shortest first.
+    """The source and the edge of each cycle that may be in the basis, shortest first.
 
-    Row s of ``last`` is filled with the last edges of the shortest paths from s.
+    A source is given by its position. Of the sources on a cycle it is the first. Row k of ``last``
+    is filled with the last edges of the shortest paths from source k.
     """
     n, m = len(start) - 1, len(edges)
     level, total, queue = np.empty(n, np.int64), np.empty(n), np.empty(n, np.int64)
-    previous = np.empty(n, np.int64)
-    branch = np.empty(n, np.int64)  # first node on the path; -1 where it passes a smaller node
+    previous, is_done = np.empty(n, np.int64), np.zeros(n, np.bool_)
+    branch = np.empty(n, np.int64)  # first node on the path; -1 where it passes an earlier source
     length, source, closing = np.empty(256), np.empty(256, np.int64), np.empty(256, np.int64)
     k = 0
-    for s in range(n):
-        reached = shortest_paths(s, start, other, via, tie, level, total, previous, last[s], queue)
+    for i in range(len(sources)):
+        s = sources[i]
+        reached = shortest_paths(s, start, other, via, tie, level, total, previous, last[i], queue)
         branch[:] = -1
         for q in range(1, reached):
             y = queue[q]
-            if y > s:
+            if not is_done[y]:
                 branch[y] = y if previous[y] == s else branch[previous[y]]
+        is_done[s] = True
         for e in range(m):
             a, b = edges[e, 0], edges[e, 1]
             if branch[a] < 0 or branch[b] < 0 or branch[a] == branch[b]:
@@ -157,7 +188,7 @@ def candidate_cycles(
                 source, closing = np.append(source, source), np.append(closing, closing)
             # the random numbers of a cycle add up to less than m
             length[k] = (level[a] + level[b] + 1) * m + (total[a] + total[b] + tie[e])
-            source[k], closing[k] = s, e
+            source[k], closing[k] = i, e
             k += 1
     order = np.argsort(length[:k], kind="mergesort")
     return source[order], closing[order]
@@ -188,49 +219,58 @@ def before(edges: IntArray, last: Indices, x: int) -> int:
 
 
 @kernel
-def minimum_basis(
-    n_nodes: int, edges: IntArray, tie: FloatArray
-) -> tuple[IntArray, IntArray, Indices]:
-    """Smallest node, closing edge and (nodes, nodes) paths of each cycle of the minimum basis.
-
-    Entry (s, x) of the third array is the last edge of the shortest path from s to x.
-    """
+def minimum_basis(n_nodes: int, edges: IntArray, tie: FloatArray) -> tuple[IntArray, IntArray]:
+    """The nodes of each cycle of a minimum basis, cycle k at ``first[k] .. first[k + 1]``."""
     start, other, via = half_edges(n_nodes, edges)
-    last = np.empty((n_nodes, n_nodes), np.int32)
-    source, closing = candidate_cycles(edges, start, other, via, tie, last)
+    sources = meeting_all_cycles(start, other)
+    last = np.empty((len(sources), n_nodes), np.int32)
+    source, closing = candidate_cycles(edges, start, other, via, tie, sources, last)
     number = closing_edges(n_nodes, edges)
     n_cycles = number.max() + 1 if len(number) else 0
     n_words = (n_cycles + BITS - 1) // BITS
     known = np.zeros((n_words * BITS, n_words), np.int64)
     has, vector = np.zeros(n_words * BITS, np.int64), np.empty(n_words, np.int64)
-    n = 0
+    first, nodes, n = np.zeros(n_cycles + 1, np.int64), np.empty(8 * n_nodes, np.int64), 0
     for k in range(len(source)):
-        s, e = source[k], closing[k]
+        if n == n_cycles:
+            break
+        path, size = last[source[k]], first[n]
+        if size + n_nodes > len(nodes):
+            nodes = np.append(nodes, nodes)
+        size += cycle_from(sources[source[k]], edges[closing[k]], edges, path, nodes[size:])
         vector[:] = 0
-        for end in range(2):
-            x = edges[e, end]
-            while x != s:
-                bit = number[last[s, x]]
-                if bit >= 0:
-                    vector[bit // BITS] ^= 1 << (bit % BITS)
-                x = before(edges, last[s], x)
-        if number[e] >= 0:
-            vector[number[e] // BITS] ^= 1 << (number[e] % BITS)
+        _flip(vector, number[closing[k]])
+        for at in range(first[n], size):
+            if nodes[at] != sources[source[k]]:
+                _flip(vector, number[path[nodes[at]]])
         if is_independent(vector, known, has):
-            source[n], closing[n] = s, e
             n += 1
-            if n == n_cycles:
-                break
-    return source[:n].copy(), closing[:n].copy(), last
+            first[n] = size
+    return first, nodes[: first[n_cycles]].copy()
 
 
 @kernel
-def n_before(edges: IntArray, last: Indices, source: int, x: int) -> int:
-    """Edges on the path from ``source`` to x."""
+def _flip(vector: IntArray, bit: int) -> None:
+    """Flip a bit of a set; -1 is none."""
+    if bit >= 0:
+        vector[bit // BITS] ^= 1 << (bit % BITS)
+
+
+@kernel
+def cycle_from(source: int, ends: IntArray, edges: IntArray, last: Indices, nodes: IntArray) -> int:
+    """Write the nodes from one end of an edge over ``source`` to the other; return their number."""
     n = 0
-    while x != source:
-        x = before(edges, last, x)
-        n += 1
+    for end in range(2):
+        x, begin = ends[end], n
+        while x != source:
+            nodes[n] = x
+            n += 1
+            x = before(edges, last, x)
+        if end == 0:
+            nodes[n] = source
+            n += 1
+        else:
+            nodes[begin:n] = nodes[begin:n][::-1].copy()
     return n
 
 
@@ -242,23 +282,12 @@ def cycle_nodes(n_nodes: int, edges: IntArray, tie: FloatArray) -> tuple[IntArra
     """
     start, other, _ = half_edges(n_nodes, edges)
     kept = core(start, other)
-    inner = edges_among(kept, n_nodes, edges)
-    source, closing, last = minimum_basis(len(kept), inner, tie)
-    first = np.zeros(len(source) + 1, np.int64)
-    ends = np.empty(len(source), np.int64)  # where the path to the first end of the edge ends
-    for k in range(len(source)):
-        s, e = source[k], closing[k]
-        ends[k] = first[k] + n_before(inner, last[s], s, inner[e, 0])
-        first[k + 1] = ends[k] + n_before(inner, last[s], s, inner[e, 1]) + 1
-    nodes = np.empty(first[-1], np.int64)
-    for k in range(len(source)):
-        s, low, high = source[k], first[k], first[k + 1]
-        for end in range(2):  # up to the edge, then on from it
-            x, at = inner[closing[k], end], ends[k] + end
-            while x != s:
-                nodes[at] = kept[x]
-                x, at = before(inner, last[s], x), at - 1 + 2 * end
-        nodes[low] = kept[s]
-        if nodes[low + 1] > nodes[high - 1]:
-            nodes[low + 1 : high] = nodes[low + 1 : high][::-1].copy()
+    first, nodes = minimum_basis(len(kept), edges_among(kept, n_nodes, edges), tie)
+    for k in range(len(first) - 1):
+        own = nodes[first[k] : first[k + 1]]
+        at = np.argmin(own)
+        step = 1 if own[(at + 1) % len(own)] < own[at - 1] else -1
+        turned = own.copy()
+        for x in range(len(own)):
+            own[x] = kept[turned[(at + step * x) % len(own)]]
     return first, nodes

@@ -14,6 +14,9 @@ from loopylatent.compute._kernels.cycles import BITS, cycle_nodes, half_edges
 from loopylatent.compute._kernels.jit import kernel
 from loopylatent.compute.values import BoolArray, FloatArray, IntArray
 
+LANES = 32
+"""Numbers that a compiled loop takes at once."""
+
 
 @kernel
 def without_leaves(
@@ -34,31 +37,74 @@ def without_leaves(
 
 
 @kernel
-def reach(
-    source: int, first: IntArray, node: IntArray, length: FloatArray,
-    distance: FloatArray, queue: IntArray, waits: BoolArray,
-) -> None:  # fmt: skip
-    """Path lengths from ``source``: nodes are visited again whenever they are reached sooner."""
-    n = len(distance)
-    distance[:] = np.inf
-    distance[source] = 0.0
-    queue[0] = source
-    at, n_waiting = 0, 1
+def breadth_first(first: IntArray, node: IntArray) -> IntArray:
+    """All nodes, each after one of its neighbours, component by component."""
+    n = len(first) - 1
+    order, is_listed, k = np.empty(n, np.int64), np.zeros(n, np.bool_), 0
+    for root in range(n):
+        if is_listed[root]:
+            continue
+        order[k], is_listed[root], at = root, True, k
+        k += 1
+        while at < k:
+            for h in range(first[order[at]], first[order[at] + 1]):
+                if not is_listed[node[h]]:
+                    order[k], is_listed[node[h]] = node[h], True
+                    k += 1
+            at += 1
+    return order
+
+
+@kernel
+def shorten(own: FloatArray, near: FloatArray, length: float) -> bool:
+    """Replace lengths by those over a neighbour where these are less; whether any are."""
+    some = False
+    for k in range(len(own)):
+        over = near[k] + length
+        some |= over < own[k]
+        own[k] = over if over < own[k] else own[k]
+    return some
+
+
+@kernel
+def lengths_from_hidden(
+    p: int, n_nodes: int, first: IntArray, node: IntArray, length: FloatArray
+) -> FloatArray:
+    """(nodes, hidden or more) path lengths, from all hidden nodes at once.
+
+    Nodes are visited again whenever they are reached sooner, from the last to the first and back,
+    which settles a tree in one round.
+    """
+    distance = np.full((n_nodes, padded(n_nodes - p)), np.inf)
+    order, waits, n_waiting, is_up = (
+        breadth_first(first, node),
+        np.zeros(n_nodes, np.bool_),
+        0,
+        False,
+    )
+    for h in range(n_nodes - p):
+        distance[p + h, h], waits[p + h] = 0.0, True
+        n_waiting += 1
     while n_waiting:
-        x = queue[at]
-        at = at + 1 if at + 1 < n else 0
-        n_waiting -= 1
-        waits[x] = False
-        here = distance[x]
-        for h in range(first[x], first[x + 1]):
-            y, there = node[h], here + length[h]
-            if there < distance[y]:
-                distance[y] = there
-                if not waits[y]:
+        is_up = not is_up
+        for k in range(n_nodes):
+            x = order[n_nodes - 1 - k if is_up else k]
+            if not waits[x]:
+                continue
+            waits[x] = False
+            n_waiting -= 1
+            for h in range(first[x], first[x + 1]):
+                y = node[h]
+                if shorten(distance[y], distance[x], length[h]) and not waits[y]:
                     waits[y] = True
-                    end = at + n_waiting
-                    queue[end if end < n else end - n] = y
                     n_waiting += 1
+    return distance
+
+
+@kernel
+def padded(n: int) -> int:
+    """Round up to a multiple of LANES, at which loops over an array are fastest."""
+    return n + -n % LANES
 
 
 @kernel
@@ -69,17 +115,14 @@ def column_lengths(
     """(hidden, columns) path lengths."""
     p = len(column)
     first, node, length = without_leaves(start, other, via, lengths)
+    distance = lengths_from_hidden(p, n_nodes, first, node, length)
     found = np.empty((n_nodes - p, p))
-    distance, queue = np.empty(n_nodes), np.empty(n_nodes, np.int64)
-    waits = np.zeros(n_nodes, np.bool_)
-    for h in range(n_nodes - p):
-        reach(p + h, first, node, length, distance, queue, waits)
-        for c in range(p):
-            e = start[c]
-            if start[c + 1] - e == 1:
-                found[h, column[c]] = distance[other[e]] + lengths[via[e]]
-            else:
-                found[h, column[c]] = distance[c]
+    for c in range(p):
+        e = start[c]
+        is_leaf = start[c + 1] - e == 1
+        own, last = distance[other[e] if is_leaf else c], lengths[via[e]] if is_leaf else 0.0
+        for h in range(n_nodes - p):
+            found[h, column[c]] = own[h] + last
     return found
 
 
@@ -175,20 +218,21 @@ def is_same_cycle(one: IntArray, two: IntArray, least: float) -> bool:
 def cosines_of(left: FloatArray, right: FloatArray, rounding: float) -> FloatArray:
     """(left, right) cosines of profiles of norm 1; 1 up to rounding is 1."""
     n, p = right.shape
-    turned = np.empty((p, n))
+    turned = np.zeros((p, padded(n)))
     for j in range(n):
         for c in range(p):
             turned[c, j] = right[j, c]
-    cosines = np.zeros((len(left), n))
+    cosines = np.zeros((len(left), padded(n)))
     for i in range(len(left)):
+        own = cosines[i]
         for c in range(p):
-            own = left[i, c]
-            for j in range(n):
-                cosines[i, j] += own * turned[c, j]
+            by, values = left[i, c], turned[c]
+            for j in range(len(own)):
+                own[j] += by * values[j]
         for j in range(n):
-            if cosines[i, j] > 1 - rounding:
-                cosines[i, j] = 1.0
-    return cosines
+            if own[j] > 1 - rounding:
+                own[j] = 1.0
+    return cosines[:, :n].copy()
 
 
 @kernel
@@ -212,38 +256,28 @@ def assign_rows(cost: FloatArray) -> IntArray:
     n, m = cost.shape
     by_row, by_column = np.zeros(n), np.zeros(m)  # prices
     column_of, row_of = np.full(n, -1, np.int64), np.full(m, -1, np.int64)
-    so_far, before = np.empty(m), np.empty(m, np.int64)
-    left, on_path = np.empty(m, np.int64), np.empty(n, np.int64)
+    so_far, final, price = np.empty(m), np.empty(m), np.empty(m)
+    before, left, place = np.empty(m, np.int64), np.empty(m, np.int64), np.empty(m, np.int64)
     for row in range(n):
-        n_left, n_path = m, 0
-        for k in range(m):
-            left[k] = m - 1 - k
-            so_far[k] = np.inf
-        i, free, shortest = row, -1, 0.0
+        for j in range(m):
+            so_far[j], price[j], left[m - 1 - j], place[j] = np.inf, by_column[j], j, m - 1 - j
+        i, free, shortest, n_left = row, -1, 0.0, m
         while free < 0:
-            on_path[n_path] = i
-            n_path += 1
-            lowest, at = np.inf, -1
-            for k in range(n_left):
-                j = left[k]
-                there = shortest + cost[i, j] - by_row[i] - by_column[j]
-                if there < so_far[j]:
-                    so_far[j], before[j] = there, i
-                if so_far[j] < lowest or (so_far[j] == lowest and row_of[j] < 0):
-                    lowest, at = so_far[j], k
-            shortest = lowest
-            j = left[at]
-            if row_of[j] < 0:
-                free = j
-            else:
-                i = row_of[j]
+            reach_over(i, cost[i], by_row[i], shortest, price, so_far, before)
+            j = nearest(so_far, row_of, place)
+            shortest = final[j] = so_far[j]
+            so_far[j], price[j] = np.inf, -np.inf  # so that it is not reached again
             n_left -= 1
-            left[at], left[n_left] = left[n_left], j  # done columns follow those that are left
+            left[place[j]], place[left[n_left]] = left[n_left], place[j]
+            left[n_left] = j  # done columns follow those that are left
+            i = row_of[j]
+            free = j if i < 0 else -1
         by_row[row] += shortest
-        for k in range(1, n_path):
-            by_row[on_path[k]] += shortest - so_far[column_of[on_path[k]]]
         for k in range(n_left, m):
-            by_column[left[k]] -= shortest - so_far[left[k]]
+            j = left[k]
+            by_column[j] -= shortest - final[j]
+            if j != free:
+                by_row[row_of[j]] += shortest - final[j]
         j = free
         while True:
             i = before[j]
@@ -252,6 +286,36 @@ def assign_rows(cost: FloatArray) -> IntArray:
             if i == row:
                 break
     return column_of
+
+
+@kernel
+def reach_over(
+    row: int, cost: FloatArray, own: float, shortest: float, price: FloatArray,
+    so_far: FloatArray, before: IntArray,
+) -> None:  # fmt: skip
+    """Shorten the paths to columns that are shorter over a row."""
+    for j in range(len(so_far)):
+        there = shortest + cost[j] - own - price[j]
+        is_shorter = there < so_far[j]
+        so_far[j] = there if is_shorter else so_far[j]
+        before[j] = row if is_shorter else before[j]
+
+
+@kernel
+def nearest(so_far: FloatArray, row_of: IntArray, place: IntArray) -> int:
+    """The column with the shortest path; of equal ones the last without a row, else the first."""
+    best = 0
+    for j in range(1, len(so_far)):
+        if so_far[j] > so_far[best]:
+            continue
+        is_free, was_free = row_of[j] < 0, row_of[best] < 0
+        if (
+            so_far[j] < so_far[best]
+            or is_free > was_free
+            or (is_free == was_free and (place[j] > place[best]) == is_free)
+        ):
+            best = j
+    return best
 
 
 @kernel
@@ -281,14 +345,6 @@ def matched(left: FloatArray, right: FloatArray, least: float, rounding: float) 
 
 
 @kernel
-def cycle_columns(n_nodes: int, edges: IntArray, column: IntArray, tie: FloatArray) -> IntArray:
-    """The sets of columns of the cycles of a minimum basis, as in ``cycle_sets``."""
-    start, other, _ = half_edges(n_nodes, edges)
-    first, nodes = cycle_nodes(n_nodes, edges, tie)
-    return cycle_sets(first, nodes, start, other, column)
-
-
-@kernel
 def cycles_again(cycles: IntArray, others: IntArray, least: float) -> BoolArray:
     """Whether each cycle is the same as one of the others."""
     found = np.zeros(len(cycles), np.bool_)
@@ -302,11 +358,10 @@ def cycles_again(cycles: IntArray, others: IntArray, least: float) -> BoolArray:
 
 @kernel
 def edges_again(
-    edges: IntArray, n_columns: int, splits: IntArray, counterpart: IntArray, n_nodes: int,
-    other_edges: IntArray, other_splits: IntArray,
+    edges: IntArray, n_columns: int, splits: IntArray, counterpart: IntArray, start: IntArray,
+    other: IntArray, other_splits: IntArray,
 ) -> BoolArray:  # fmt: skip
     """Whether ends have adjacent counterparts or, between hidden nodes, the split occurs."""
-    start, other, _ = half_edges(n_nodes, other_edges)
     found = np.zeros(len(edges), np.bool_)
     n_inner = 0
     for e in range(len(edges)):
@@ -326,4 +381,52 @@ def edges_again(
                 if other[h] == v:
                     found[e] = True
                     break
+    return found
+
+
+@kernel
+def parts_again(
+    edges: IntArray, profiles: FloatArray, splits: IntArray, cycles: IntArray, node: IntArray,
+    n_nodes: int, other_edges: IntArray, lengths: FloatArray, mark: IntArray, tie: FloatArray,
+    same_hidden: float, same_cycle: float, rounding: float,
+) -> tuple[BoolArray, BoolArray, BoolArray]:  # fmt: skip
+    """Which edges, hidden nodes and cycles of a graph are in another one.
+
+    The first graph is given by its edges and what identifies its parts, as in `described` and
+    `cycle_sets`; ``node`` is the number of each of its columns in the other graph.
+    """
+    p = len(node)
+    column = np.empty(p, np.int64)
+    for c in range(p):
+        column[node[c]] = c
+    start, other, _ = half_edges(n_nodes, other_edges)
+    found = described(n_nodes, other_edges, lengths, column, mark, rounding)
+    counterpart = np.concatenate((node, matched(profiles, found[0], same_hidden, rounding)))
+    for h in range(p, len(counterpart)):
+        if counterpart[h] >= 0:
+            counterpart[h] += p
+    first, nodes = cycle_nodes(n_nodes, other_edges, tie)
+    sets = cycle_sets(first, nodes, start, other, column)
+    return (
+        edges_again(edges, p, splits, counterpart, start, other, found[1]),
+        counterpart[p:] >= 0,
+        cycles_again(cycles, sets, same_cycle),
+    )
+
+
+@kernel
+def pairs_again(edges: IntArray, others: IntArray) -> BoolArray:
+    """Whether each pair is one of the others, which are sorted."""
+    found = np.zeros(len(edges), np.bool_)
+    for e in range(len(edges)):
+        low, high = 0, len(others)
+        while low < high:
+            k = (low + high) // 2
+            is_before = others[k, 0] < edges[e, 0] or (
+                others[k, 0] == edges[e, 0] and others[k, 1] < edges[e, 1]
+            )
+            low, high = (k + 1, high) if is_before else (low, k)
+        found[e] = (
+            low < len(others) and others[low, 0] == edges[e, 0] and others[low, 1] == edges[e, 1]
+        )
     return found
