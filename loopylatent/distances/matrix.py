@@ -149,7 +149,9 @@ class DistanceMatrix(AnyDistances, Shown):
     @cached_property
     def smallest(self) -> float:
         """The smallest distance between two columns."""
-        return float(self.values[~np.eye(self.n_columns, dtype=bool)].min())
+        # without its first entry, the matrix has the diagonal at the end of every p + 1 entries
+        entries = self.values.reshape(-1)[1:].reshape(-1, self.n_columns + 1)
+        return float(entries[:, :-1].min())
 
     @cached_property
     def digest(self) -> str:

@@ -65,8 +65,10 @@ def initial_graph(D: Distances, r: float) -> LatentGraph:
     if r >= D.values.max():  # every ball holds all columns
         edges = _kernels.graphs.spanning_edges(D.values)
         return LatentGraph.build(D.names, 0, edges, D.values[edges[:, 0], edges[:, 1]])
-    trees = _kernels.initial.local_trees_by_bits(D.values, ranked_pairs(D, r), r)
-    return LatentGraph.build(D.names, 0, *trees)
+    edges, lengths = _kernels.initial.local_trees_by_bits(D.values, ranked_pairs(D, r), r)
+    edges.setflags(write=False)
+    lengths.setflags(write=False)
+    return LatentGraph(D.names, 0, edges, lengths)
 
 
 class _Ranked(NamedTuple):
@@ -87,7 +89,9 @@ def ranked_pairs(D: DistanceMatrix, r: float) -> Pairs:
     known = _ranked.get(D)
     if known is None or not known.up_to >= r:
         up_to = r if known is None else np.inf
-        known = _ranked[D] = _Ranked(_kernels.initial.rank_pairs(D.values, up_to), up_to)
+        pairs = _kernels.initial.rank_pairs(D.values, up_to)
+        pairs.setflags(write=False)
+        known = _ranked[D] = _Ranked(pairs, up_to)
     return known.pairs
 
 

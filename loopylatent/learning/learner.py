@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +20,9 @@ from loopylatent.learning.initial_graph import check_radius, initial_graph
 from loopylatent.learning.trace import InitialStep, Record, Step, VisitStep
 from loopylatent.learning.workspace import Counts, Workspace, graph_of
 from loopylatent.settings import LearnSettings
+
+if TYPE_CHECKING:
+    from loopylatent.compute._kernels.learner import Learned
 
 EFFORT = 2e3
 """Visits between two calls of ``progress``: until the cubed sizes of neighbourhoods exceed this."""
@@ -84,20 +88,35 @@ def learn(
     return LearnResult(*known, *workspace.counts, record)
 
 
+def learn_graph(
+    D: DistanceMatrix, settings: LearnSettings, initial: LatentGraph, progress: Progress
+) -> LatentGraph:
+    """Learn no more than the graph."""
+    if D.n_columns > FEW_COLUMNS:
+        return learn(D, settings, start=initial, trace=False, progress=progress).graph
+    progress(0, 1)
+    return graph_of(D.names, _at_once(D, settings, initial, trace=False).graph)
+
+
+def _at_once(
+    D: DistanceMatrix, settings: LearnSettings, initial: LatentGraph, *, trace: bool
+) -> Learned:
+    """Learn in one call without the interpreter lock."""
+    order = NO_ORDER if settings.order == "degree" else _order(initial, settings)
+    return _kernels.learner.learn_at_once(
+        D.values, initial.edges, initial.lengths, order, trace,
+        grouping_rules(settings, D.n_samples), _last_contraction(settings), _rng(settings),
+    )  # fmt: skip
+
+
 def _learn_at_once(
     D: DistanceMatrix, settings: LearnSettings, initial: LatentGraph, trace: bool,
     progress: Progress | None,
 ) -> LearnResult:  # fmt: skip
-    """Learn in one call without the interpreter lock."""
-    order, n_visits = NO_ORDER, int(np.count_nonzero(initial.degrees >= 2))
-    if settings.order != "degree":
-        order = _order(initial, settings)
+    n_visits = int(np.count_nonzero(initial.degrees >= 2))
     if progress is not None:
         progress(0, n_visits)
-    found = _kernels.learner.learn_at_once(
-        D.values, initial.edges, initial.lengths, order, trace,
-        grouping_rules(settings, D.n_samples), _last_contraction(settings), _rng(settings),
-    )  # fmt: skip
+    found = _at_once(D, settings, initial, trace=trace)
     if progress is not None:
         progress(n_visits, n_visits)
     record = Record(initial, settings.method, D.n_columns, found.ints, found.floats)

@@ -83,7 +83,7 @@ def test_trees_of_all_balls_at_once_equal_one_tree_per_ball(p, n_values, indepen
     values[np.triu(rng.random((p, p)) < independent, 1)] = np.inf
     values += values.T
     r = share * (n_values + 1)
-    edges, lengths = local_trees_by_bits(values, rank_pairs(values), r)
+    edges, lengths = local_trees_by_bits(values, rank_pairs(values, np.inf), r)
     assert edges.tolist() == trees_by_scipy(values, r)
     assert np.array_equal(lengths, values[edges[:, 0], edges[:, 1]])
     only_needed, _ = local_trees_by_bits(values, rank_pairs(values, r), r)
@@ -280,7 +280,7 @@ def test_read_only_and_writable_distances_give_the_same():
     values = np.array([[0, 1, 3.0], [1, 0, 2.5], [3, 2.5, 0]])
     frozen = DistanceMatrix.from_array(values).values
     for r in (1.0, 2.5, 3.0):
-        one, other = (local_trees_by_bits(d, rank_pairs(d), r) for d in (values, frozen))
+        one, other = (local_trees_by_bits(d, rank_pairs(d, np.inf), r) for d in (values, frozen))
         assert np.array_equal(one[0], other[0])
         assert np.array_equal(one[1], other[1])
 

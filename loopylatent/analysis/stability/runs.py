@@ -40,8 +40,8 @@ from loopylatent.distances.matrix import DistanceMatrix
 from loopylatent.distances.resampled import Outcome
 from loopylatent.errors import DataError, LoopyLatentError
 from loopylatent.graph import LatentGraph
-from loopylatent.learning.initial_graph import default_thresholds
-from loopylatent.learning.learner import LearnResult, learn
+from loopylatent.learning.initial_graph import default_thresholds, initial_graph
+from loopylatent.learning.learner import LearnResult, learn, learn_graph
 from loopylatent.settings import LearnSettings
 from loopylatent.tables.files import name_to_csv
 from loopylatent.tables.observations import Observations
@@ -148,11 +148,9 @@ def stability(
     A radius of at least r_max means one tree: every resample then uses its own r_max. ``resamples``
     of the same table and scheme keep their distances from one call to the next.
     """
-    steps = iter_stability(
-        table, settings, how, result=result, progress=progress, resamples=resamples
-    )
-    (found,) = deque(steps, maxlen=1)  # it yields or raises
-    return found
+    counts = _counted(table, settings, how, result, progress, resamples)
+    (found,) = deque(counts, maxlen=1)  # it yields or raises
+    return found.so_far()
 
 
 def iter_stability(
@@ -165,6 +163,15 @@ def iter_stability(
     resamples: Resamples | None = None,
 ) -> Generator[Stability, None, None]:
     """Yield the support after each resample that was learned; raise `DataError` if all fail."""
+    for count in _counted(table, settings, how, result, progress, resamples):
+        yield count.so_far()
+
+
+def _counted(
+    table: Observations | DistanceMatrix, settings: LearnSettings | None, how: Resampling,
+    result: LearnResult | None, progress: Progress | None, resamples: Resamples | None,
+) -> Generator[_Count, None, None]:  # fmt: skip
+    """Yield the sums after each resample that was learned, always the same object."""
     check_many("n_resamples", how.n_resamples, 2, ", such as 50")
     drawn = Resamples.of(table, how) if resamples is None else resamples
     D, total = drawn.D, drawn.n_resamples
@@ -185,7 +192,7 @@ def iter_stability(
                 count.add(outcome)
                 report()
                 if count.n_used:
-                    yield count.so_far()
+                    yield count
     if not count.n_used:
         reason = next(iter(Occurrences(f.reason for f in count.failures)))
         raise DataError(f"None of {total} resamples could be learned: {reason}")
@@ -227,11 +234,12 @@ def _learn_once(run: _Run, number: int, D: Outcome, check: Check) -> _Learned | 
     if isinstance(D, LoopyLatentError):
         return str(D)
     try:
-        learned = learn(D, run.settings_for(D, number), trace=False, progress=check)
+        settings = run.settings_for(D, number)
+        initial = initial_graph(D, settings.thresholds.r)
+        graph = learn_graph(D, settings, initial, check)
     except LoopyLatentError as error:
         return str(error)
-    found = found_again(run.reference, learned.graph)
-    return _Learned(learned.graph, found, edges_found(run.initial, learned.initial_graph))
+    return _Learned(graph, found_again(run.reference, graph), edges_found(run.initial, initial))
 
 
 class _Count:

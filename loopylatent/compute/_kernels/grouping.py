@@ -18,6 +18,8 @@ from loopylatent.compute.values import BoolArray, FloatArray, IntArray
 MARGIN = 1.0 + 1e-9
 """Products of an exact metric that are equal but for rounding must not declare a quartet."""
 UNKNOWN, YES, NO = 0, 1, 2
+MANY_VALUES = 16
+"""Fewer are sorted by insertion, without further arrays."""
 
 
 @kernel
@@ -78,7 +80,8 @@ def _find_separator(
                 continue
             bound = (s[a, b] + Lambda) * (weakest + Lambda) * MARGIN
             tried_c = 0
-            for c in nearest[a]:
+            for x in range(m - 1):
+                c = nearest[a, x]
                 if owner[c] == i or owner[c] == j:
                     continue
                 tried_c += 1
@@ -86,7 +89,8 @@ def _find_separator(
                 if tried_c > cap or near <= 0.0 or near * (s[b, nearest[b, 0]] - Lambda) <= bound:
                     break
                 tried_d = 0
-                for d in nearest[b]:
+                for y in range(m - 1):
+                    d = nearest[b, y]
                     if d == c or owner[d] == i or owner[d] == j:
                         continue
                     tried_d += 1
@@ -115,7 +119,8 @@ def _find_support(
             if near <= 0.0:
                 continue
             tried_c = 0
-            for c in nearest[a]:
+            for x in range(m - 1):
+                c = nearest[a, x]
                 if owner[c] == i or owner[c] == j:
                     continue
                 tried_c += 1
@@ -123,7 +128,8 @@ def _find_support(
                     break
                 bound = (s[a, c] + Lambda) * (weakest + Lambda) * MARGIN
                 tried_d = 0
-                for d in nearest[c]:
+                for y in range(m - 1):
+                    d = nearest[c, y]
                     if owner[d] == i or owner[d] == j:
                         continue
                     tried_d += 1
@@ -133,6 +139,29 @@ def _find_support(
                         witness[0], witness[1] = c, d
                         return True
     return False
+
+
+@kernel
+def _set_pair(witnesses: NDArray[np.int32], i: int, j: int, c: int, d: int) -> None:
+    """Set the witnesses of (i, j); entry by entry, because slices of an array are counted."""
+    witnesses[i, j, 0] = witnesses[j, i, 0] = c
+    witnesses[i, j, 1] = witnesses[j, i, 1] = d
+
+
+@kernel
+def stable_order(values: FloatArray) -> IntArray:
+    """Return the positions of the values, ascending; equal ones stay in order."""
+    n = len(values)
+    if n > MANY_VALUES:
+        return np.argsort(values, kind="mergesort")
+    order = np.empty(n, np.int64)
+    for k in range(n):
+        at = k
+        while at > 0 and values[order[at - 1]] > values[k]:
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = k
+    return order
 
 
 @kernel
@@ -149,7 +178,7 @@ def _inherit(
             c, d = owner[witnesses[x, k, 0]], owner[witnesses[x, k, 1]]
             if c not in (h, k) and d not in (h, k):
                 state[h, k] = state[k, h] = YES
-                witnesses[h, k] = witnesses[k, h] = witnesses[x, k]
+                _set_pair(witnesses, h, k, witnesses[x, k, 0], witnesses[x, k, 1])
                 return
     if state[i, k] == NO and state[j, k] == NO:
         state[h, k] = state[k, h] = NO
@@ -167,8 +196,9 @@ def _sorted_pairs(d: FloatArray, m: int, pairs: IntArray) -> int:
                 flat[n] = d[i, j]
                 where[n, 0], where[n, 1] = i, j
                 n += 1
-    for position, k in enumerate(np.argsort(flat[:n], kind="mergesort")):
-        pairs[position] = where[k]
+    order = stable_order(flat[:n])
+    for x in range(n):
+        pairs[x, 0], pairs[x, 1] = where[order[x], 0], where[order[x], 1]
     return n
 
 
@@ -186,11 +216,11 @@ def _replace_pairs(
     lengths = np.empty(n_new, np.float64)
     for x in range(n_new):
         lengths[x] = d[rest[x], h]
-    fresh = np.argsort(lengths, kind="mergesort")
+    fresh = stable_order(lengths)
     old = pairs[:n].copy()
     size = taken = 0
     for x in range(n):
-        u, v = old[x]
+        u, v = old[x, 0], old[x, 1]
         if u in (i, j) or v in (i, j):
             continue
         while taken < n_new:
@@ -272,7 +302,7 @@ def group_by_quartets(
     weakest = 1.0
     for a in range(m):
         position = 0
-        for b in np.argsort(distances[a], kind="mergesort"):
+        for b in stable_order(distances[a]):
             if a != b:
                 nearest[a, position] = b
                 position += 1
@@ -292,17 +322,17 @@ def group_by_quartets(
     while m - t > 2:
         left, right, backed = -1, -1, 0
         for x in range(n_pairs):
-            i, j = pairs[x]
+            i, j = pairs[x, 0], pairs[x, 1]
             if separated[i, j] == UNKNOWN:
                 found = _find_separator(s, nearest, owner, i, j, Lambda, limit, weakest, witness)
                 separated[i, j] = separated[j, i] = YES if found else NO
-                against[i, j] = against[j, i] = witness
+                _set_pair(against, i, j, witness[0], witness[1])
             if separated[i, j] == YES:
                 continue
             if supported[i, j] == UNKNOWN:
                 found = _find_support(s, nearest, owner, i, j, Lambda, limit, weakest, witness)
                 supported[i, j] = supported[j, i] = YES if found else NO
-                in_favour[i, j] = in_favour[j, i] = witness
+                _set_pair(in_favour, i, j, witness[0], witness[1])
             if supported[i, j] == YES:
                 left, right, backed = i, j, 1
                 break
@@ -611,7 +641,7 @@ def contract(tree: LocalTree, hidden: BoolArray, limit: float) -> Contracted:
     survivor = np.full(m + tree.n_new, -1, np.int64)
     kept, n_kept, n_gone = np.empty(n, np.int64), 0, 0
     moves, at = np.empty((n, 2), np.int64), np.empty(n, np.float64)
-    for e in np.argsort(tree.lengths, kind="mergesort"):
+    for e in stable_order(tree.lengths):
         u, v = _end(survivor, tree.ends[e, 0]), _end(survivor, tree.ends[e, 1])
         u_hidden, v_hidden = u >= m or hidden[u], v >= m or hidden[v]
         if tree.lengths[e] < limit and (u_hidden or v_hidden):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from loopylatent.compute._kernels.jit import MANY, kernel, sized_kernel
+from loopylatent.compute._kernels.jit import MANY, kernel, kernel_or, sized_kernel
 from loopylatent.compute.values import BoolArray, FloatArray, IntArray
 
 Pairs = NDArray[np.int32]
@@ -24,14 +24,55 @@ PLACE = np.zeros(PLACES, np.int64)
 PLACE[[2**k % PLACES for k in range(64)]] = np.arange(64)
 
 
-def rank_pairs(distances: FloatArray, up_to: float = np.inf) -> Pairs:
-    """(k, 2) pairs u < v at a finite distance of at most ``up_to``, by (distance, u, v)."""
+DIGIT = 11
+"""Bits of a distance by which pairs are sorted at once."""
+
+
+def _rank_with_numpy(distances: FloatArray, up_to: float) -> Pairs:
     near = np.triu(np.isfinite(distances) & (distances <= up_to), 1)
     pairs = np.flatnonzero(near)
     order = np.argsort(distances.reshape(-1)[pairs], kind="stable")
-    ranked = np.column_stack(np.divmod(pairs[order], len(distances))).astype(np.int32)
-    ranked.setflags(write=False)
+    return np.column_stack(np.divmod(pairs[order], len(distances))).astype(np.int32)
+
+
+@kernel_or(_rank_with_numpy)
+def rank_pairs(distances: FloatArray, up_to: float) -> Pairs:
+    """(k, 2) pairs u < v at a finite distance of at most ``up_to``, by (distance, u, v)."""
+    p, n = len(distances), 0
+    length, pair = np.empty(p * (p - 1) // 2), np.empty(p * (p - 1) // 2, np.int64)
+    for u in range(p):
+        for v in range(u + 1, p):
+            length[n], pair[n] = distances[u, v] + 0.0, u * p + v  # no -0
+            n += distances[u, v] <= up_to and distances[u, v] < np.inf
+    pair = _sorted_by_digits(length[:n].view(np.uint64), pair[:n])
+    ranked = np.empty((n, 2), np.int32)
+    for k in range(n):
+        ranked[k, 0], ranked[k, 1] = pair[k] // p, pair[k] % p
     return ranked
+
+
+@kernel
+def _sorted_by_digits(key: Bits, item: IntArray) -> IntArray:
+    """Return the items by key, those of equal keys in their order, digit by digit from the last.
+
+    The bits of numbers from 0 on are ordered as the numbers are.
+    """
+    next_key, next_item = np.empty_like(key), np.empty_like(item)
+    for low in range(0, 64, DIGIT):
+        shift, mask = np.uint64(low), np.uint64((1 << DIGIT) - 1)
+        start = np.zeros((1 << DIGIT) + 1, np.int64)
+        for k in range(len(key)):
+            start[int(key[k] >> shift & mask) + 1] += 1
+        if start.max() == len(key):  # all have the same digit
+            continue
+        for digit in range(1 << DIGIT):
+            start[digit + 1] += start[digit]
+        for k in range(len(key)):
+            digit = int(key[k] >> shift & mask)
+            next_key[start[digit]], next_item[start[digit]] = key[k], item[k]
+            start[digit] += 1
+        key, next_key, item, next_item = next_key, key, next_item, item
+    return item
 
 
 @kernel

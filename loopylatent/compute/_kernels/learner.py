@@ -252,7 +252,9 @@ def _visit(
     """
     count = state.graph.counts
     count[N_TOUCHED] = 0
-    surrogates, gaps = state.graph.nodes[members, SURROGATE], state.gaps[members]
+    surrogates, gaps = members[:0], state.gaps[:0]
+    if rules.method == RELAXED:
+        surrogates, gaps = state.graph.nodes[members, SURROGATE], state.gaps[members]
     tree = group(distances, surrogates, gaps, rules, count[RECORD] == 1, rng)
     cut = contract(tree, members >= count[N_OBSERVED], rules.shortest_edge)
     n_changes = _most_changes(state.graph, members, cut) if count[NOTE] else 0
@@ -264,8 +266,6 @@ def _visit(
     count[N_STUCK] += int(tree.stuck)
     count[N_CAPPED] += int(tree.capped)
     if count[RECORD]:
-        if rules.method != RELAXED:
-            surrogates, gaps = surrogates[:0], gaps[:0]
         state = _record_visit(state, node, members, distances, surrogates, gaps, tree, cut)
     count[NEXT_NUMBER] += tree.n_new
     return state, ids, cut
@@ -400,7 +400,14 @@ def _move_edges(graph: Graph, distances: FloatArray, goes: int, stays: int) -> N
 @kernel
 def closed_neighbourhood(graph: Graph, node: int) -> IntArray:
     """Return ``node`` and its neighbours, ascending."""
-    return np.sort(np.append(_ends(graph, node), node))
+    members = np.empty(graph.nodes[node, DEGREE] + 1, np.int64)
+    members[0], n, half = node, 1, graph.nodes[node, FIRST]
+    while half >= 0:
+        members[n] = graph.halves[half, END]
+        n += 1
+        half = graph.halves[half, FOLLOWING]
+    members.sort()
+    return members
 
 
 @kernel
@@ -424,7 +431,8 @@ def _most_changes(graph: Graph, members: IntArray, cut: Contracted) -> int:
     for x in range(len(members)):
         degree[x] = graph.nodes[members[x], DEGREE]
         n += degree[x]
-    for goes, stays in cut.moves:
+    for k in range(len(cut.moves)):
+        goes, stays = cut.moves[k, 0], cut.moves[k, 1]
         if goes < len(members):
             n += 2 * degree[goes]
             degree[stays] += degree[goes]
@@ -484,9 +492,10 @@ def _replace(
     for x in range(m):
         graph.nodes[members[x], PLACE] = x
     _remove_inside(graph, members)
-    for goes, stays in cut.moves:
-        if goes < m:
-            _move_edges(graph, distances, members[goes], members[stays])
+    for k in range(len(cut.moves)):
+        if cut.moves[k, 0] < m:
+            goes, stays = members[cut.moves[k, 0]], members[cut.moves[k, 1]]
+            _move_edges(graph, distances, goes, stays)
     first_new = graph.counts[N_NODES]
     ids = np.full(len(cut.survivor), -1, np.int64)
     ids[:m] = members
@@ -521,7 +530,8 @@ def _remove_inside(graph: Graph, members: IntArray) -> None:
 def _set_gaps(gaps: FloatArray, ids: IntArray, tree: LocalTree, m: int, at: int) -> None:
     """Set the distances of new hidden nodes from the visited one, before contraction."""
     start, entry = _incident(len(ids), tree.ends)
-    paths = _paths_from(at, start, entry, tree.ends, tree.lengths)
+    paths, stack = np.empty(len(ids)), np.empty(len(ids), np.int64)
+    _paths_from(at, start, entry, tree.ends, tree.lengths, paths, stack)
     for x in range(m, len(ids)):
         if ids[x] >= 0:
             gaps[ids[x]] = paths[x] if np.isfinite(paths[x]) else 0.0
@@ -534,7 +544,8 @@ def _incident(n: int, ends: IntArray) -> tuple[IntArray, IntArray]:
     for e in range(len(ends)):
         start[ends[e, 0] + 1] += 1
         start[ends[e, 1] + 1] += 1
-    start = np.cumsum(start)
+    for x in range(n):
+        start[x + 1] += start[x]
     slot, entry = start[:n].copy(), np.empty(2 * len(ends), np.int64)
     for e in range(len(ends)):
         for side in range(2):
@@ -545,12 +556,12 @@ def _incident(n: int, ends: IntArray) -> tuple[IntArray, IntArray]:
 
 @kernel
 def _paths_from(
-    source: int, start: IntArray, entry: IntArray, ends: IntArray, lengths: FloatArray
-) -> FloatArray:
-    """(nodes,) path lengths in a forest; infinite to other trees."""
-    n = len(start) - 1
-    paths, stack, height = np.full(n, np.inf), np.empty(n, np.int64), 1
-    paths[source], stack[0] = 0.0, source
+    source: int, start: IntArray, entry: IntArray, ends: IntArray, lengths: FloatArray,
+    paths: FloatArray, stack: IntArray,
+) -> None:  # fmt: skip
+    """Write the path lengths in a forest; infinite to other trees."""
+    paths[:] = np.inf
+    paths[source], stack[0], height = 0.0, source, 1
     while height:
         height -= 1
         x = stack[height]
@@ -560,7 +571,6 @@ def _paths_from(
             if paths[y] == np.inf:
                 paths[y], stack[height] = paths[x] + lengths[e], y
                 height += 1
-    return paths
 
 
 @kernel
@@ -575,14 +585,16 @@ def _measure(
     """
     m, d = len(members), distances
     start, entry = _incident(len(ids), cut.ends)
-    n_outside = -1
+    paths, stack = np.empty(len(ids)), np.empty(len(ids), np.int64)
+    n_outside, bounds = -1, paths[:0]
     for x in range(m, len(ids)):
         h = ids[x]
         if h < 0:
             continue
-        n_outside = h if n_outside < 0 else n_outside  # slots before the first new node
-        paths = _paths_from(x, start, entry, cut.ends, cut.lengths)
-        bounds = np.full(n_outside, -np.inf)
+        if n_outside < 0:  # slots before the first new node
+            n_outside, bounds = h, np.empty(h)
+        _paths_from(x, start, entry, cut.ends, cut.lengths, paths, stack)
+        bounds[:] = -np.inf
         d[h, h] = 0.0
         for y in range(x):
             if ids[y] >= 0 and cut.survivor[y] < 0:
