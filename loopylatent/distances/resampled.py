@@ -77,8 +77,9 @@ def _is_binary(obs: Observations) -> bool:
     values = obs.values.data if obs.is_sparse else obs.values
     own = np.ones(1) if obs.weights is None else obs.weights
     is_counted = (own == np.rint(own)).all() and obs.n_samples < 2**31
-    is_rare = np.count_nonzero(values) <= MOST_ONES * obs.n_rows * obs.n_columns
-    return bool(is_counted and is_rare and ((values == 0) | (values == 1)).all())
+    is_one = values == 1
+    is_rare = np.count_nonzero(is_one) <= MOST_ONES * obs.n_rows * obs.n_columns
+    return bool(is_counted and is_rare and np.array_equal(values, is_one))
 
 
 def _n_features(obs: Observations) -> int:
@@ -150,10 +151,14 @@ class _BinaryRows:
 
     @classmethod
     def of(cls, obs: Observations) -> _BinaryRows:
-        ones = sparse.csr_array(obs.values != 0)
-        ones.sort_indices()
-        start, column = ones.indptr.astype(np.int64), ones.indices.astype(np.int32)
-        return cls(_Columns.of(obs, "correlation"), start, column)
+        if obs.is_sparse:
+            ones = sparse.csr_array(obs.values != 0)
+            ones.sort_indices()
+            start, column = ones.indptr.astype(np.int64), ones.indices
+        else:
+            row, column = np.divmod(np.flatnonzero(obs.values != 0), obs.n_columns)
+            start = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=obs.n_rows))])
+        return cls(_Columns.of(obs, "correlation"), start, column.astype(np.int32))
 
     def __call__(self, weights: Sequence[Weights], check: Check) -> list[Outcome]:
         counts, slot = self._counts(weights, check)

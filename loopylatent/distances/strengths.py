@@ -32,9 +32,12 @@ def column_shift(values: FloatArray) -> FloatArray:
         part = np.zeros(p)
         for block in blocks(rows, size):
             x, missing = values[block], np.isnan(values[block])
-            count += (~missing).sum(axis=0)
-            part += np.where(missing, 0.0, x).sum(axis=0)
-            whole &= ((x == np.rint(x)) | missing).all(axis=0)
+            if missing.any():
+                x = np.where(missing, 0.0, x)
+                count -= missing.sum(axis=0)
+            count += len(x)
+            part += x.sum(axis=0)
+            whole &= (x == np.rint(x)).all(axis=0)
         total += part
     return shift_of(count, total, whole)
 
