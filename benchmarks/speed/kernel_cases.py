@@ -299,7 +299,7 @@ CASES = (
     Case("initial graph from lists of neighbours", ("graphs",), list_trees,
          "columns", 200, 5_000),
     Case("minimum cycle basis, a grid", ("cycles",), cycle_basis, "nodes", 36, 144),
-    Case("distances of a resample, sparse binary", ("columns",), resampled_distances,
+    Case("distances of a resample, sparse binary", ("columns", "draws"), resampled_distances,
          "columns", 20, 100),
     Case("parts found again in another graph, a ring", ("support", "cycles"), support,
          "columns", 50, 300),
