@@ -229,8 +229,10 @@ def visit_one(
     inside, new = left[left < m], left[left >= m]
     start, entry = _incident(len(ids), cut.ends)
     paths = np.empty((len(new), len(left)), np.float64)
+    lengths, stack = np.empty(len(ids), np.float64), np.empty(len(ids), np.int64)
     for x in range(len(new)):
-        paths[x] = _paths_from(new[x], start, entry, cut.ends, cut.lengths)[left]
+        _paths_from(new[x], start, entry, cut.ends, cut.lengths, lengths, stack)
+        paths[x] = lengths[left]
     for member in members:
         graph.nodes[member, PLACE] = -1
     n = graph.counts[N_TOUCHED]
