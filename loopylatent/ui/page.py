@@ -491,9 +491,10 @@ def _sidebar(s: Session) -> tuple[Source, EdgeDensity | None]:
 
 
 def _set_link(s: Session, linked: Mapping[str, str] | None) -> None:
-    goal = {} if REFINE not in s.view else {REFINE: str(s.view[REFINE])}
-    params = params_of(s.recipe) | goal | pin_params(s.pins) | dict(linked or {})
-    st.query_params.from_dict(params)
+    params = params_of(s.recipe)
+    if params and REFINE in s.view:
+        params[REFINE] = str(s.view[REFINE])
+    st.query_params.from_dict(params | pin_params(s.pins) | dict(linked or {}))
 
 
 def show_pages(key: str = "pages") -> None:
