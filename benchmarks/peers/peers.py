@@ -127,14 +127,17 @@ class Comparison:
 
     def is_better(self, result: Result, k: int) -> bool:
         """Whether another package beats ours, in the digits shown."""
-        reference = next(
-            one for one in self.results if (one.data, one.task) == (result.data, self.ours)
-        ).scores[k]
-        score = result.scores[k] if result.scores else None
+        score, reference = (
+            one.scores[k] if one.scores else None for one in (result, self.reference(result.data))
+        )
         if score is None or reference is None or result.package == OURS:
             return False
         gain = self.signs[k] * (round(score, self.digits) - round(reference, self.digits))
         return gain > 0
+
+    def reference(self, data: str) -> Result:
+        """Return the row of ours that the others are compared with."""
+        return next(one for one in self.results if (one.data, one.task) == (data, self.ours))
 
     def lost(self) -> list[str]:
         """Return a sentence for each score about where another package is better than ours."""
@@ -146,9 +149,8 @@ class Comparison:
                 better = [one for one in rows if self.is_better(one, k)]
                 if better:
                     best = max(better, key=lambda one: self.signs[k] * (one.scores[k] or 0.0))
-                    own = next(one for one in rows if one.task == self.ours)
                     figures = " against ".join(
-                        f"{one.scores[k]:.{self.digits}f}" for one in (best, own)
+                        f"{one.scores[k]:.{self.digits}f}" for one in (best, self.reference(data))
                     )
                     cases.append(f"{data} ({best.task}: {figures})")
             beaten = f"other packages are better on {'; '.join(cases)}"
