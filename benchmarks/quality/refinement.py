@@ -77,7 +77,7 @@ def run(family: str, n: int, seed: int) -> Run:
     begun = time.process_time()
     graphs = [learn(D, r=one.thresholds.r, method=one.method, trace=False).graph
               for one in start_settings(D)]  # fmt: skip
-    refined = refine_best(graphs, obs)
+    refined = refine_best(graphs, obs, evidence=n in SIZES[:2])
     seconds = time.process_time() - begun
     own = graphs[0 if "tree" in family else 3]
     return Run(truth, graphs[refined.start], own, refined, seconds)
