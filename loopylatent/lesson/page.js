@@ -162,14 +162,18 @@
     for (const cells of rows) {
       const row = element("tr", mark && mark(cells) ? "declared" : "");
       row.append(
-        ...cells.map((cell) =>
-          typeof cell === "number" ? element("td", "number", String(cell)) : element("td", "", cell ?? "∞"),
-        ),
+        ...cells.map((cell) => {
+          if (typeof cell === "number") return element("td", "number", String(cell));
+          return cell?.decimal ? element("td", "number", cell.decimal) : element("td", "", cell ?? "∞");
+        }),
       );
       made.append(row);
     }
     return made;
   }
+
+  /* A number with one decimal, for a cell. */
+  const fixed = (x) => ({ decimal: x.toFixed(1).replace("-", "−") });
 
   function drawMatrix(box) {
     const { names, values, shades } = lesson.matrix;
@@ -251,8 +255,14 @@
       const { pairs, moves } = lesson.refinement;
       const upto = step.phase === "move" ? Number(step.at.split("-")[1]) : moves.length;
       const shown = ["refine", "pairs"].includes(step.phase) ? [] : moves.slice(0, upto);
-      if (step.phase === "pairs") details.push(table("Estimated gains", ["pair", "gain"], pairs));
-      if (shown.length) details.push(table("Moves", ["", "move", "gain", "score"], shown));
+      if (step.phase === "pairs") {
+        const rows = pairs.map(([pair, gain]) => [pair, fixed(gain)]);
+        details.push(table("Pairs", ["", "estimated gain"], rows));
+      }
+      if (shown.length) {
+        const rows = shown.map(([k, move, gain, score]) => [k, move, fixed(gain), fixed(score)]);
+        details.push(table("Moves", ["", "move", "gain", "score"], rows));
+      }
     }
     by("details").replaceChildren(...details);
   }

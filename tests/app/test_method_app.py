@@ -97,7 +97,7 @@ def test_the_lesson_of_neighbor_joining_shows_Q():
     values = [float(x) for x in table.to_numpy().ravel() if x]
     assert len(table) == len(step.neighbourhood) - 1
     assert min(values) == pytest.approx(step.joins[1].q, abs=6e-4)
-    assert f"{step.joins[1].q:.3f}" in html(page)
+    assert f"{step.joins[1].q:.3f}".replace("-", "−") in html(page)
     page = ran(page.button_group(key="lesson_view").set_value("Local tree"))
     assert page.dataframe[0].value["Q"].tolist() == [join.q for join in step.joins]
 

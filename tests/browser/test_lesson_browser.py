@@ -22,6 +22,7 @@ from loopylatent.lesson.cast import GLOSSARY
 from loopylatent.lesson.lesson import Lesson, build, to_page
 from loopylatent.lesson.material import IN_GRAPH
 from loopylatent.lesson.presets import synthetic_data
+from loopylatent.lesson.refinement_chapter import move_words
 
 pytestmark = pytest.mark.browser
 
@@ -355,7 +356,10 @@ def test_the_exported_lesson_has_the_chapter_on_refinement_once_it_is_computed(o
         player.shows(course, anchor)
         assert "log L" in player.page.locator("#code li").first.inner_text()
         player.page.keyboard.press("ArrowRight")
-    assert player.page.locator("#details table tr").count() == len(found.steps)
+    rows = player.page.locator("#details table tr").all_inner_texts()
+    assert len(rows) == len(found.steps)
+    gain = found.score_history[1] - found.score_history[0]
+    assert rows[1].split("\t")[1:3] == [move_words(course.material, 1), f"{gain:.1f}"]
     player.page.keyboard.press("Home")
     player.shows(course, "data")
     assert "strength" in player.page.locator("#code li").first.inner_text()
@@ -372,5 +376,5 @@ def test_hostile_names_are_not_executed_in_an_exported_lesson(open_page, scheme)
         watched.page.keyboard.press("ArrowRight")
     watched.wait_until("location.hash !== '#data'")
     watched.page.click("#last")
-    watched.wait_until(f"location.hash === '#{course.places[-1].anchor}'")
+    watched.wait_until(f"location.hash === '#{course.places[course.finished[-1]].anchor}'")
     assert not watched.page.evaluate("'hacked' in window")
