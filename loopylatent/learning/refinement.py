@@ -116,8 +116,8 @@ class RefinedStep:
     """The move, in the numbers that nodes keep; None for the start."""
 
 
-OnRound = Callable[[RefinedStep], None]
-"""Called after each round with the best graph so far; may raise to stop."""
+OnRound = Callable[[RefinedStep], bool | None]
+"""Called after each round with the best graph so far; True ends the search with it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +138,8 @@ class Refinement(Shown):
     """For each edge, hidden node and cycle of the graph; None if it was not asked for."""
     start: int = field(default=0, repr=False)
     """Which of several start graphs had the best score."""
+    is_complete: bool = field(default=True, repr=False)
+    """Whether the search went on until no move gained; False if ``on_round`` ended it."""
 
     @property
     def score_history(self) -> tuple[float, ...]:
@@ -222,7 +224,8 @@ def refine(
     progress : callable, optional
         Called with the trials done and those known so far; may raise to stop.
     on_round : callable, optional
-        Called after each round with the best graph so far, a ``RefinedStep``.
+        Called after each round with the best graph so far, a ``RefinedStep``; if it returns True,
+        the search ends with that graph. May raise to stop without a result.
     evidence : bool, optional
         Whether to measure the evidence for each part of the graph; by default with the goal
         ``"structure"``.
@@ -291,7 +294,7 @@ def refine_best(
         search.begin(graphs)
         if goal == "structure" or len(names) < MANY_COLUMNS:
             search.climb()
-        if goal == "prediction":
+        if goal == "prediction" and not search.ended:
             search.climb_in_batches()
         search.finish()
         wanted = goal == "structure" if evidence is None else evidence
@@ -333,6 +336,8 @@ class _Search:
         self._tried: list[_Tried] = []
         self._taken: list[tuple[Change | None, Stand]] = []
         self._misfit: ScoreMatrix | None = None
+        self.ended = False
+        """Whether ``on_round`` ended the search."""
 
     @property
     def now(self) -> Stand:
@@ -379,7 +384,8 @@ class _Search:
                 new = sorted(new, key=lambda move: -promise[move])[:MANY_MOVES]
             self._try(new, quick)
             changed = self._accept(moves)
-            self._report_round()
+            if self._is_enough():
+                return
             if changed:
                 sweep = False
             elif len(new) == left:
@@ -398,12 +404,14 @@ class _Search:
             for _ in range(ADDITIONS):
                 self._round += 1
                 taken = self._take_batch("add")
-                self._report_round()
+                if self._is_enough():
+                    return
                 if not taken:
                     break
             self._round += 1
             self._take_batch("drop")
-            self._report_round()
+            if self._is_enough():
+                return
             gained = self.now.score - before
 
     def finish(self) -> None:
@@ -443,8 +451,9 @@ class _Search:
         price = self._trials.price
         assert self._misfit is not None
         return Refinement(
-            graph, model, goal, price, steps, tried, self._misfit, evidence, self._start
-        )
+            graph, model, goal, price, steps, tried, self._misfit, evidence, self._start,
+            not self.ended,
+        )  # fmt: skip
 
     def _quick(self) -> _Quick:
         """Return the trials of this round: on a completed table if values are missing."""
@@ -634,9 +643,11 @@ class _Search:
         order = [k for k in np.argsort(losses, kind="stable").tolist() if losses[k] < cost[k]]
         return [(ids[edges[k, 0]], ids[edges[k, 1]]) for k in order[:BATCH]]
 
-    def _report_round(self) -> None:
+    def _is_enough(self) -> bool:
+        """Report a round; return whether the search is to end."""
         if self._on_round is not None:
-            self._on_round(self._step("", self.now))
+            self.ended = bool(self._on_round(self._step("", self.now)))
+        return self.ended
 
     def _step(self, words: str, stand: Stand, change: Change | None = None) -> RefinedStep:
         graph, fitted = stand.graph, stand.fitted

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import threading
 from functools import cache
 from typing import Any
 
@@ -35,6 +36,7 @@ from loopylatent.tables.observations import Observations
 from loopylatent.tables.read import read_frame
 from loopylatent.ui.open.project import checked, saving, take
 from loopylatent.ui.shell.background import Job
+from loopylatent.ui.shell.refining import Search
 from loopylatent.ui.shell.results import source_of
 from loopylatent.ui.shell.session import REFINE, REFINE_OFF, UNKNOWN_GOAL
 
@@ -237,6 +239,31 @@ def test_cancel_returns_to_the_learned_graph(page, monkeypatch):
     assert not switch(page).value
     assert counts_on(page) == counts_of(result().graph)
     assert REFINE not in link_of(page)
+
+
+def test_stop_here_keeps_the_best_graph_so_far(page, monkeypatch):
+    reached, released, follow = threading.Event(), threading.Event(), Search.follow
+
+    def held(search: Search, *about: Any) -> bool:
+        follow(search, *about)
+        reached.set()
+        assert released.wait(60)
+        return search.is_enough
+
+    monkeypatch.setattr(Search, "follow", held)
+    page = ran(switch(page).set_value(True))
+    assert reached.wait(60)
+    page = ran(page)
+    button(page, "Stop here").click()
+    page = ran(page)
+    released.set()
+    page = finished(page, KIND)
+    assert "stopped early" in said(page)
+    whole = refinement().score_history
+    found = session_of(page).memo.known(KIND, session_of(page).jobs.current(KIND).key)
+    assert not found.is_complete
+    assert whole[0] < found.score_history[-1] < whole[-1]
+    assert counts_on(page) == counts_of(found.graph)
 
 
 def test_a_link_switches_it_on_and_an_unknown_goal_is_named(monkeypatch):

@@ -53,6 +53,16 @@ def test_the_score_never_falls_and_rises_by_the_gains_of_the_moves_taken(found):
     assert found.score_history[-1] - found.score_history[0] == pytest.approx(sum(gains))
 
 
+@pytest.mark.parametrize("goal", ["structure", "prediction"])
+def test_a_search_that_is_ended_keeps_the_best_graph_so_far(tree, rows, goal):
+    seen = []
+    ended = refine(tree, rows, goal, on_round=lambda step: seen.append(step) or len(seen) == 2)
+    assert not ended.is_complete
+    assert len(seen) == 2
+    assert ended.graph.edges.tolist() == seen[-1].graph.edges.tolist()
+    assert ended.score_history[-1] > ended.score_history[0]
+
+
 def test_the_score_is_the_likelihood_less_the_price(found):
     model, graph = found.model, found.graph
     price = found.price.parameter * (graph.n_nodes + graph.n_edges)

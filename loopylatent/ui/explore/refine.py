@@ -231,7 +231,18 @@ def _wait(s: Session, job: Job) -> None:
         if is_drawn and (better or job.finished.is_set()):
             st.rerun()
         line = words.refining.format(round=search.round, done=job.done, total=job.total)
-        job_bar(job, line, "cancel_refine", cancel=partial(_switch_off, s), columns=(3, 1))
+        if search.is_enough:
+            line = words.ending
+        left, middle = st.columns((4, 1.3), vertical_alignment="center")
+        with left:
+            job_bar(job, line, "cancel_refine", cancel=partial(_switch_off, s), columns=(3, 1))
+        middle.button(
+            "Stop here",
+            help=words.stop_here,
+            on_click=search.end,
+            disabled=search.best is None or search.is_enough,
+            key="end_refine",
+        )
 
     with right:
         is_drawn = False
@@ -300,6 +311,8 @@ def move_line(found: Refinement, at: int) -> str:
 def _say_limits(shown: Shown, found: Refinement) -> None:
     """Say how much is supported, and where refinement is known to fail."""
     lines = [words.evidence_at_end]
+    if not found.is_complete:
+        st.caption(words.ended_early)
     if shown.evidence:
         price = f"{found.price.parameter:.1f}"
         lines = [words.supported.format(parts=supported_line(shown.evidence), price=price)]

@@ -32,12 +32,19 @@ class Search:
     """The best score after each round."""
     n_tried: int = 0
     """Moves tried before this round."""
+    is_enough: bool = False
+    """Whether the search should end with the best graph so far; pages write this."""
 
-    def follow(self, step: RefinedStep, n_tried: int) -> None:
-        """Record the end of a round."""
+    def follow(self, step: RefinedStep, n_tried: int) -> bool:
+        """Record the end of a round; return whether to end there."""
         self.best, self.n_tried = step, n_tried
         self.scores += (step.score,)
         self.round += 1
+        return self.is_enough
+
+    def end(self) -> None:
+        """End the search after this round."""
+        self.is_enough = True
 
 
 def goal_of(s: Session) -> Goal | None:
@@ -82,8 +89,8 @@ def refining(s: Session, obs: Observations, graph: LatentGraph, goal: Goal) -> J
             tried = done
             report(done - search.n_tried, total - search.n_tried)
 
-        def on_round(step: RefinedStep) -> None:
-            search.follow(step, tried)
+        def on_round(step: RefinedStep) -> bool:
+            return search.follow(step, tried)
 
         found = refine(graph, obs, goal, evidence=True, progress=progress, on_round=on_round)
         memo.keep(KIND, key, found)
