@@ -79,7 +79,7 @@ def run(family: str, n: int, seed: int) -> Run:
               for one in start_settings(D)]  # fmt: skip
     refined = refine_best(graphs, obs, evidence=n in SIZES[:2])
     seconds = time.process_time() - begun
-    own = graphs[0 if "tree" in family else 3]
+    own = graphs[0 if "tree" in family else -3]
     return Run(truth, graphs[refined.start], own, refined, seconds)
 
 
