@@ -10,6 +10,7 @@ from functools import cache
 from html.parser import HTMLParser
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from helpers.browser import TIMEOUT, AppTab, OpenPage, WatchedPage, visiting
@@ -238,7 +239,10 @@ def test_every_page_of_the_app_shows_hostile_names_and_executes_none(
     n_pages = links.count()
     assert n_pages >= 7
     for number in range(n_pages):
-        page.locator(".st-key-pages a").nth(number).click()
+        link = page.locator(".st-key-pages a").nth(number)
+        path = urlsplit(link.evaluate("link => link.href")).path
+        link.click()
+        page.wait_for_url(lambda url, path=path: urlsplit(url).path == path)
         tab.rests()
         for k in range(page.get_by_role("tab").count()):
             page.get_by_role("tab").nth(k).click()

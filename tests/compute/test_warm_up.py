@@ -103,7 +103,7 @@ def test_a_warm_up_runs_every_compiled_function(warmed):
 
 def test_after_a_warm_up_samples_bring_no_new_kind_of_argument(warmed):
     assert warmed["new"] == {}
-    used = {"learner.visit_some", "learner.clean_up", "grouping.group", "grouping.contract"}
+    used = {"learner.visit_some", "learner.visit_one", "learner.clean_up", "learner.bridge"}
     used |= {"initial.curve_by_pairs", "circuit.run_backward"}
     assert used <= set(warmed["known"])
 
