@@ -29,7 +29,7 @@ test: $(VENV)/.test-installed
 	@tools/ensure_chromium
 	@LOOPYLATENT_COMPILE=always $(BIN)/python -m loopylatent.ui.shell.warm_up > /dev/null & \
 	  kernels=$$!; $(MAKE) --no-print-directory lint && wait $$kernels
-	$(PYTEST) -n 4 -m "not long"
+	$(PYTEST) -n 3 -m "not long"
 
 test-long: $(VENV)/.test-installed
 	@tools/ensure_chromium

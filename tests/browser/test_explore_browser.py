@@ -280,8 +280,7 @@ def test_a_column_is_selected_by_one_click_or_by_its_name(tab):
     tab.page.mouse.click(*tab.point(column))
     tab.describes("moon · observed")
     assert tab.selected() == [column]
-    nearest = tab.page.locator(".stMain").inner_text()
-    assert "Neighbours in the graph" in nearest
+    tab.page.get_by_text("Neighbours in the graph").wait_for()
     corner = tab.stage.bounding_box()
     assert corner is not None
     tab.page.mouse.click(corner["x"] + 15, corner["y"] + corner["height"] - 15)
